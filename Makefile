@@ -1,0 +1,84 @@
+# The commands of everyday work; `make help` lists them. The build itself is CMake's: the presets of
+# CMakePresets.json build into build/<preset>.
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# Compilers and tests that run at once.
+JOBS ?= $(shell nproc)
+export JOBS
+# Where `make install` puts the program.
+PREFIX ?= /usr/local
+# Seconds each fuzz target runs in `make fuzz`.
+FUZZ_SECONDS ?= 60
+
+PROGRAM := build/release/apps/cli/filigree
+DEMO := $(PROGRAM) demo
+NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+# The CUDA side is compiled wherever nvcc is, and its tests run wherever a GPU is too.
+GPU := $(wildcard /dev/nvidia0)
+
+# Each target is parallel inside; side by side they would only get in each other's way.
+.NOTPARALLEL:
+.PHONY: help build test demo check asan tsan format tidy fuzz install clean packages cuda
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+packages:
+	@tools/install-packages build
+
+build: packages  ## build the program (installs missing Debian packages first)
+	@tools/build release
+
+demo: packages  ## build the program and run its demonstration
+	@tools/build release filigree
+	@$(DEMO)
+
+test: build cuda  ## build, check and run every test
+	@echo "release: testing, $(JOBS) at a time"
+	@ctest --preset release -j $(JOBS)
+
+cuda: packages
+ifneq ($(NVCC),)
+ifneq ($(GPU),)
+	@tools/build cuda
+	@echo "cuda: testing on the GPU"
+	@ctest --preset cuda -L cuda --no-tests=ignore
+else
+	@echo "cuda: no GPU here, so the CUDA side is compiled and not run"
+	@tools/build cuda libraries
+endif
+endif
+
+check:  ## check layout, include directions and file sizes
+	@tools/install-packages format
+	@tools/check-includes
+	@tools/check-sizes
+	@tools/check-format
+
+asan: packages  ## run the tests under AddressSanitizer and UBSan
+	@tools/build asan
+	@ctest --preset asan -j $(JOBS) -LE check
+
+tsan: packages  ## run the unit tests under ThreadSanitizer
+	@tools/build tsan
+	@ctest --preset tsan -j $(JOBS) -L unit
+
+format:  ## lay the sources out with clang-format
+	@tools/install-packages format
+	@tools/check-format --fix
+
+tidy: build  ## run clang-tidy
+	@tools/install-packages tidy
+	@tools/check-tidy
+
+fuzz: packages  ## fuzz the parsers, FUZZ_SECONDS (60) each, under the sanitizers
+	@tools/build asan
+	@FILIGREE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset asan -j $(JOBS) -L fuzz -E driver --timeout 86400
+
+install: build  ## install below PREFIX (/usr/local)
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+clean:  ## remove everything that was built
+	@rm -rf build

@@ -1,0 +1,61 @@
+# filigree_module(NAME [DEPENDS module...] [LINK target...])
+#
+# Makes the library filigree_NAME of all sources below src/NAME and, of the *_test.cpp files that sit
+# beside them, the test program NAME_tests, registered test by test under the CTest label "unit".
+# CUDA sources (*.cu, files named *_cuda.*, folders named cuda/) take part with FILIGREE_CUDA only,
+# and the tests among them have the label "cuda" instead.
+function(filigree_module name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  set(root ${CMAKE_SOURCE_DIR}/src/${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.cu)
+  # Matched below src only, so that a checkout below a folder named "cuda" is not mistaken.
+  list(TRANSFORM sources REPLACE "^${CMAKE_SOURCE_DIR}/" "")
+  set(cuda_pattern "/cuda/|_cuda(_test)?\\.|\\.cu$")
+  set(cuda_tests ${sources})
+  list(FILTER cuda_tests INCLUDE REGEX "_test\\.(cpp|cu)$")
+  list(FILTER cuda_tests INCLUDE REGEX "${cuda_pattern}")
+  if(NOT FILIGREE_CUDA)
+    list(FILTER sources EXCLUDE REGEX "${cuda_pattern}")
+  endif()
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests EXCLUDE REGEX "${cuda_pattern}")
+  list(FILTER sources EXCLUDE REGEX "_test\\.(cpp|cu)$")
+  foreach(files IN ITEMS sources tests cuda_tests)
+    list(TRANSFORM ${files} PREPEND ${CMAKE_SOURCE_DIR}/)
+  endforeach()
+
+  list(TRANSFORM ARG_DEPENDS PREPEND filigree_)
+  if(sources)
+    add_library(filigree_${name} STATIC ${sources})
+    target_link_libraries(filigree_${name} PUBLIC filigree_options ${ARG_DEPENDS} ${ARG_LINK})
+    add_dependencies(libraries filigree_${name})
+  else()
+    add_library(filigree_${name} INTERFACE)
+    target_link_libraries(filigree_${name} INTERFACE filigree_options ${ARG_DEPENDS} ${ARG_LINK})
+  endif()
+  if(FILIGREE_TESTS AND tests)
+    filigree_test_program(${name}_tests LABEL unit SOURCES ${tests} LINK filigree_${name})
+  endif()
+  if(FILIGREE_TESTS AND FILIGREE_CUDA AND cuda_tests)
+    filigree_test_program(${name}_cuda_tests LABEL cuda SOURCES ${cuda_tests}
+      LINK filigree_${name})
+  endif()
+endfunction()
+
+# All modules without programs and tests: shows that they compile.
+add_custom_target(libraries)
+
+# filigree_test_program(NAME LABEL label SOURCES file... LINK target...)
+function(filigree_test_program name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main GTest::gmock)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE
+    FILIGREE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FILIGREE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  include(GoogleTest)
+  # Parameterised tests keep the names that the test gives its parameters.
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
+endfunction()

@@ -1,0 +1,200 @@
+// The target is either the old file or the whole new one, and nothing is left beside it.
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/error.h"
+
+namespace filigree {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AtomicFileTest : public testing::Test {
+ protected:
+  AtomicFileTest() {
+    std::string pattern = (fs::temp_directory_path() / "atomic-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    path_ = folder_ / "file";
+  }
+  ~AtomicFileTest() override { fs::remove_all(folder_); }
+
+  static std::string read(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::ptrdiff_t files() const {
+    return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
+  }
+
+  fs::path folder_;
+  fs::path path_;
+};
+
+std::string error_of(auto&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Lets no file grow beyond `bytes`, as a full disk would; a write past it fails with EFBIG.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    previous_handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &previous_);
+    const rlimit limit = {bytes, previous_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &previous_);
+    std::signal(SIGXFSZ, previous_handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit previous_ = {};
+  void (*previous_handler_)(int);
+};
+
+TEST_F(AtomicFileTest, WritesAndReplaces) {
+  write_file_atomically(path_, "first");
+  EXPECT_EQ(read(path_), "first");
+  write_file_atomically(path_, "second, longer");
+  EXPECT_EQ(read(path_), "second, longer");
+  write_file_atomically(path_, "");
+  EXPECT_EQ(read(path_), "");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(AtomicFileTest, TheTargetChangesOnlyOnCommit) {
+  write_file_atomically(path_, "old");
+  AtomicFile file(path_);
+  file.write("ne");
+  EXPECT_EQ(read(path_), "old");
+  file.write("w");
+  file.commit();
+  EXPECT_EQ(read(path_), "new");
+}
+
+TEST_F(AtomicFileTest, WithoutCommitNothingHappens) {
+  write_file_atomically(path_, "old");
+  {
+    AtomicFile file(path_);
+    file.write("new");
+    EXPECT_EQ(files(), 2);
+  }
+  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(AtomicFileTest, AFullDiskLeavesTheOldFileAndNoPartialOne) {
+  write_file_atomically(path_, "old");
+  const std::string large(100'000, 'x');
+  std::string message;
+  {
+    FileSizeLimit limit(4096);
+    message = error_of([&] { write_file_atomically(path_, large); });
+  }
+  EXPECT_EQ(message, "cannot write '" + path_.string() + "': File too large");
+  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(AtomicFileTest, CommitAfterAFailedWriteIsRefused) {
+  write_file_atomically(path_, "old");
+  {
+    AtomicFile file(path_);
+    {
+      FileSizeLimit limit(10);
+      EXPECT_THROW(file.write(std::string(100, 'x')), Error);
+    }
+    EXPECT_EQ(error_of([&] { file.commit(); }),
+              "cannot commit '" + path_.string() + "': an earlier write failed");
+  }
+  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(AtomicFileTest, CommitTwiceIsRefused) {
+  AtomicFile file(path_);
+  file.write("text");
+  file.commit();
+  EXPECT_EQ(error_of([&] { file.commit(); }),
+            "cannot commit '" + path_.string() + "': already committed");
+  EXPECT_EQ(read(path_), "text");
+}
+
+TEST_F(AtomicFileTest, NamesWhatIsWrong) {
+  const fs::path nowhere = folder_ / "missing" / "file";
+  EXPECT_EQ(error_of([&] { AtomicFile file(nowhere); }),
+            "cannot create '" + nowhere.string() + "': No such file or directory");
+  EXPECT_EQ(error_of([&] { AtomicFile file(folder_); }),
+            "cannot write '" + folder_.string() + "': Is a directory");
+  EXPECT_EQ(error_of([&] { AtomicFile file{fs::path()}; }), "cannot write '': it names no file");
+}
+
+TEST_F(AtomicFileTest, APartialFileOfACrashedProcessIsNoObstacle) {
+  // Process numbers repeat, above all in containers. Occupy the next names.
+  AtomicFile probe(path_);
+  std::string name;
+  for (const auto& entry : fs::directory_iterator(folder_)) name = entry.path().filename().string();
+  const std::size_t dash = name.rfind('-');
+  const int number = std::stoi(name.substr(dash + 1));
+  for (int i = 1; i <= 3; ++i)
+    std::ofstream(folder_ / fmt::format("{}-{}.partial", name.substr(0, dash), number + i)) << "x";
+  write_file_atomically(path_, "text");
+  EXPECT_EQ(read(path_), "text");
+}
+
+TEST_F(AtomicFileTest, ASymbolicLinkStaysALink) {
+  const fs::path link = folder_ / "link";
+  fs::create_symlink("file", link);  // relative to the folder of the link
+  write_file_atomically(link, "not there before");
+  EXPECT_EQ(read(path_), "not there before");
+  write_file_atomically(link, "replaced");
+  EXPECT_EQ(read(path_), "replaced");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(files(), 2);
+}
+
+TEST_F(AtomicFileTest, APipeIsWrittenToAndNotReplaced) {
+  const fs::path pipe = folder_ / "pipe";  // stands for devices as well: /dev/null, /dev/stdout
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDWR);  // also for writing, so that it never blocks
+  ASSERT_GE(reader, 0);
+  write_file_atomically(pipe, "text");
+  char received[4] = {};
+  EXPECT_EQ(::read(reader, received, sizeof(received)), 4);
+  EXPECT_EQ(std::string(received, 4), "text");
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(AtomicFileTest, TheUmaskDecidesThePermissions) {
+  const mode_t previous = ::umask(0027);
+  write_file_atomically(path_, "text");
+  ::umask(previous);
+  EXPECT_EQ(fs::status(path_).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+}
+
+}  // namespace
+}  // namespace filigree

@@ -1,0 +1,81 @@
+// Mapping of regular files, and clear errors for everything else.
+#include "base/mapped_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+
+namespace filigree {
+namespace {
+
+namespace fs = std::filesystem;
+
+class MappedFileTest : public testing::Test {
+ protected:
+  MappedFileTest() {
+    std::string pattern = (fs::temp_directory_path() / "mapped-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~MappedFileTest() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& text) const {
+    const fs::path path = folder_ / "file";
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+
+  static std::string error_of(const fs::path& path) {
+    try {
+      MappedFile::open(path);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  fs::path folder_;
+};
+
+std::string text_of(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST_F(MappedFileTest, ShowsTheBytes) {
+  const std::string text = std::string("a\0b", 3) + std::string(100'000, 'x');
+  const fs::path path = write(text);
+  const auto file = MappedFile::open(path);
+  EXPECT_EQ(text_of(*file), text);
+  EXPECT_EQ(file->path(), path);
+}
+
+TEST_F(MappedFileTest, StaysReadableAfterTheFileIsReplaced) {
+  const fs::path path = write("old");
+  const auto file = MappedFile::open(path);
+  fs::remove(path);
+  EXPECT_EQ(text_of(*file), "old");
+}
+
+TEST_F(MappedFileTest, AnEmptyFileIsAnEmptySpan) {
+  EXPECT_TRUE(MappedFile::open(write(""))->bytes().empty());
+}
+
+TEST_F(MappedFileTest, NamesWhatIsWrong) {
+  const std::string missing = (folder_ / "missing").string();
+  EXPECT_EQ(error_of(missing), "cannot open '" + missing + "': No such file or directory");
+  EXPECT_EQ(error_of(folder_), "cannot read '" + folder_.string() + "': not a regular file");
+}
+
+TEST_F(MappedFileTest, ANamedPipeIsAnErrorAndDoesNotHang) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_of(pipe), "cannot read '" + pipe.string() + "': not a regular file");
+}
+
+}  // namespace
+}  // namespace filigree

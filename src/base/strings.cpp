@@ -1,0 +1,135 @@
+#include "base/strings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+namespace filigree {
+namespace {
+
+// Length in bytes of the valid UTF-8 character at the start of `text`, or 0 when it is not valid.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  std::size_t length = 0;
+  std::uint32_t smallest = 0;
+  std::uint32_t code = 0;
+  if (first >= 0xC2 && first < 0xE0) {
+    length = 2, smallest = 0x80, code = first & 0x1Fu;
+  } else if (first >= 0xE0 && first < 0xF0) {
+    length = 3, smallest = 0x800, code = first & 0x0Fu;
+  } else if (first >= 0xF0 && first < 0xF5) {
+    length = 4, smallest = 0x10000, code = first & 0x07u;
+  } else {
+    return 0;
+  }
+  if (text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+    code = (code << 6) | (byte(i) & 0x3Fu);
+  }
+  const bool surrogate = code >= 0xD800 && code < 0xE000;
+  return code >= smallest && code <= 0x10FFFF && !surrogate ? length : 0;
+}
+
+// True for the C0 and C1 control characters, which a terminal may obey. `text` starts with a valid
+// UTF-8 character.
+bool is_control(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x20 || first == 0x7F) return true;
+  return first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;  // U+0080 to U+009F
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+std::vector<std::string> nearest_names(std::string_view name,
+                                       const std::vector<std::string>& candidates,
+                                       std::size_t count) {
+  // A name from an untrusted file may be megabytes long; the distance is quadratic.
+  constexpr std::size_t kLongestCompared = 256;
+  name = name.substr(0, kLongestCompared);
+  std::vector<std::pair<std::size_t, std::size_t>> ranked;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::string_view candidate = std::string_view(candidates[i]).substr(0, kLongestCompared);
+    ranked.emplace_back(edit_distance(name, candidate), i);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::string> nearest;
+  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i)
+    nearest.push_back(candidates[ranked[i].second]);
+  return nearest;
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  // 999.95 and above would print as 1000.0.
+  while (value >= 999.95 && unit + 1 < std::size(kUnits)) {
+    value /= 1000.0;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string with_thousands(std::uint64_t value) {
+  std::string digits = fmt::format("{}", value);
+  for (std::size_t i = digits.size(); i > 3;) {
+    i -= 3;
+    digits.insert(i, ",");
+  }
+  return digits;
+}
+
+bool is_valid_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string printable(std::string_view text, std::size_t limit) {
+  std::string out;
+  std::size_t used = 0;
+  while (used < text.size()) {
+    const std::string_view rest = text.substr(used);
+    const std::size_t length = utf8_length(rest);
+    const std::size_t taken = std::max<std::size_t>(length, 1);
+    if (used + taken > limit) {
+      out += "...";
+      break;
+    }
+    if (length == 0 || is_control(rest)) {
+      for (std::size_t i = 0; i < taken; ++i)
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(rest[i]));
+    } else {
+      out += rest.substr(0, length);
+    }
+    used += taken;
+  }
+  return out;
+}
+
+}  // namespace filigree

@@ -1,0 +1,35 @@
+// Small text helpers shared by error messages and the command line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace filigree {
+
+// Number of insertions, deletions and substitutions between two names.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The `count` candidates nearest to `name`, nearest first; ties keep the candidates' order. Only
+// the first 256 bytes of a name count.
+std::vector<std::string> nearest_names(std::string_view name,
+                                       const std::vector<std::string>& candidates,
+                                       std::size_t count);
+
+// "12.3 MB"; decimal units.
+std::string human_bytes(std::uint64_t bytes);
+
+// "124,439,808".
+std::string with_thousands(std::uint64_t value);
+
+// True when `text` is well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF).
+bool is_valid_utf8(std::string_view text);
+
+// `text` with control characters and invalid UTF-8 written as \xNN; only the whole characters
+// within its first `limit` bytes, "..." standing for the rest. Safe inside a message about
+// untrusted input.
+std::string printable(std::string_view text, std::size_t limit = 80);
+
+}  // namespace filigree

@@ -1,0 +1,98 @@
+// Names, numbers and untrusted text for messages.
+#include "base/strings.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace filigree {
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(EditDistance, CountsEdits) {
+  EXPECT_EQ(edit_distance("", ""), 0u);
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("abc", ""), 3u);
+  EXPECT_EQ(edit_distance("abc", "abc"), 0u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("hook_z", "hook_q"), 1u);
+}
+
+TEST(NearestNames, OrdersByDistanceAndKeepsTies) {
+  const std::vector<std::string> names = {"hook_q", "hook_k", "hook_resid_pre", "hook_z"};
+  EXPECT_EQ(nearest_names("hook_zz", names, 2), (std::vector<std::string>{"hook_z", "hook_q"}));
+  EXPECT_EQ(nearest_names("hook_x", names, 3),
+            (std::vector<std::string>{"hook_q", "hook_k", "hook_z"}));
+  EXPECT_EQ(nearest_names("x", names, 9).size(), 4u);
+  EXPECT_TRUE(nearest_names("x", {}, 3).empty());
+}
+
+TEST(NearestNames, IsQuickForAHugeName) {
+  const std::string huge(1'000'000, 'a');
+  const std::vector<std::string> names(10, huge);
+  EXPECT_EQ(nearest_names(huge, names, 1).size(), 1u);
+}
+
+TEST(HumanBytes, PicksTheUnit) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(999), "999 B");
+  EXPECT_EQ(human_bytes(1000), "1.0 kB");
+  EXPECT_EQ(human_bytes(12'345'678), "12.3 MB");
+  EXPECT_EQ(human_bytes(999'949), "999.9 kB");
+  EXPECT_EQ(human_bytes(999'950), "1.0 MB");
+  EXPECT_EQ(human_bytes(999'999), "1.0 MB");
+  EXPECT_EQ(human_bytes(std::numeric_limits<std::uint64_t>::max()), "18446.7 PB");
+}
+
+TEST(WithThousands, GroupsDigits) {
+  EXPECT_EQ(with_thousands(0), "0");
+  EXPECT_EQ(with_thousands(999), "999");
+  EXPECT_EQ(with_thousands(1000), "1,000");
+  EXPECT_EQ(with_thousands(124'439'808), "124,439,808");
+}
+
+TEST(Utf8, AcceptsWellFormedText) {
+  EXPECT_TRUE(is_valid_utf8(""));
+  EXPECT_TRUE(is_valid_utf8("plain"));
+  EXPECT_TRUE(is_valid_utf8("\u00e9 \u20ac \U0001F600"));
+  EXPECT_TRUE(is_valid_utf8("\xED\x9F\xBF"));      // U+D7FF, before the surrogates
+  EXPECT_TRUE(is_valid_utf8("\xF4\x8F\xBF\xBF"));  // U+10FFFF
+  EXPECT_TRUE(is_valid_utf8("a\0b"sv));
+}
+
+TEST(Utf8, RefusesMalformedText) {
+  EXPECT_FALSE(is_valid_utf8("\x80"));              // continuation alone
+  EXPECT_FALSE(is_valid_utf8("\xC3"));              // cut off
+  EXPECT_FALSE(is_valid_utf8("\xE2\x82"));          // cut off
+  EXPECT_FALSE(is_valid_utf8("\xC0\x80"));          // overlong
+  EXPECT_FALSE(is_valid_utf8("\xE0\x80\x80"));      // overlong
+  EXPECT_FALSE(is_valid_utf8("\xF0\x80\x80\x80"));  // overlong
+  EXPECT_FALSE(is_valid_utf8("\xED\xA0\x80"));      // surrogate
+  EXPECT_FALSE(is_valid_utf8("\xF4\x90\x80\x80"));  // beyond U+10FFFF
+  EXPECT_FALSE(is_valid_utf8("\xFF"));
+  EXPECT_FALSE(is_valid_utf8("\xC3("));
+}
+
+TEST(Printable, KeepsGoodTextAndEscapesTheRest) {
+  EXPECT_EQ(printable("h\u00e9llo"), "h\u00e9llo");
+  EXPECT_EQ(printable("a\nb\x1b[31m\x7f"), "a\\x0ab\\x1b[31m\\x7f");
+  EXPECT_EQ(printable("a\0b"sv), "a\\x00b");
+  EXPECT_EQ(printable("\xFF\xC3"), "\\xff\\xc3");
+  EXPECT_EQ(printable("\xC2\x9B"), "\\xc2\\x9b");  // a control sequence for some terminals
+  EXPECT_EQ(printable("\xC2\xA0"), "\xC2\xA0");
+}
+
+TEST(Printable, CutsBetweenCharacters) {
+  EXPECT_EQ(printable("abcdef", 6), "abcdef");
+  EXPECT_EQ(printable("abcdef", 5), "abcde...");
+  EXPECT_EQ(printable("ab\u20ac", 4), "ab...");
+  EXPECT_EQ(printable("ab\u20ac", 5), "ab\u20ac");
+  EXPECT_EQ(printable("a", 0), "...");
+  EXPECT_EQ(printable("", 0), "");
+}
+
+}  // namespace
+}  // namespace filigree

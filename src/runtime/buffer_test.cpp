@@ -1,0 +1,78 @@
+#include "runtime/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace filigree {
+namespace {
+
+TEST(Buffer, IsAlignedAndHoldsWhatWasAsked) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{257}, std::size_t{5000000}}) {
+    const auto buffer = Buffer::allocate(bytes);
+    EXPECT_EQ(buffer->size(), bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer->data()) % 64, 0u);
+    if (bytes > 0) buffer->mutable_data()[bytes - 1] = std::byte{7};
+  }
+}
+
+TEST(Buffer, AFreedBlockIsUsedAgain) {
+  trim_pool();
+  const std::byte* first = Buffer::allocate(100000)->data();
+  const std::uint64_t before = pool_statistics().system_allocations;
+  // Slightly smaller, same size class.
+  EXPECT_EQ(Buffer::allocate(99000)->data(), first);
+  EXPECT_EQ(pool_statistics().system_allocations, before);
+}
+
+TEST(Buffer, StatisticsCountWhatIsInUse) {
+  trim_pool();
+  const std::uint64_t before = pool_statistics().bytes_in_use;
+  reset_pool_peak();
+  {
+    const auto a = Buffer::allocate(1 << 20), b = Buffer::allocate(1 << 20);
+    EXPECT_EQ(pool_statistics().bytes_in_use, before + (2 << 20));
+  }
+  EXPECT_EQ(pool_statistics().bytes_in_use, before);
+  EXPECT_EQ(pool_statistics().peak_bytes_in_use, before + (2 << 20));
+  EXPECT_EQ(pool_statistics().bytes_cached, 2u << 20);
+  trim_pool();
+  EXPECT_EQ(pool_statistics().bytes_cached, 0u);
+}
+
+TEST(Buffer, BorrowedMemoryIsReadOnlyAndKeepsItsOwner) {
+  auto owner = std::make_shared<std::vector<int>>(10, 3);
+  const std::weak_ptr<std::vector<int>> watch = owner;
+  auto buffer = Buffer::borrow(owner, owner->data(), 40);
+  owner.reset();
+  EXPECT_FALSE(watch.expired());
+  EXPECT_FALSE(buffer->writable());
+  EXPECT_THROW(buffer->mutable_data(), Error);
+  buffer.reset();
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(Buffer, AnImpossibleSizeIsAnErrorThatNamesIt) {
+  EXPECT_THROW(Buffer::allocate(std::size_t{1} << 60), Error);
+}
+
+TEST(Buffer, ThreadsMayShareThePool) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      for (int i = 0; i < 500; ++i) {
+        const auto buffer = Buffer::allocate(static_cast<std::size_t>(1000 + i * 7));
+        buffer->mutable_data()[0] = static_cast<std::byte>(t);
+        ASSERT_EQ(buffer->data()[0], static_cast<std::byte>(t));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace filigree

@@ -1,0 +1,40 @@
+#include "runtime/cuda/devices_cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/cuda/check_cuda.h"
+
+namespace filigree::cuda {
+
+std::vector<DeviceInfo> list_devices() {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  // A machine without a GPU, without a driver, or with one too old for this build.
+  if (counted == cudaErrorNoDevice || counted == cudaErrorInsufficientDriver ||
+      counted == cudaErrorStubLibrary) {
+    cudaGetLastError();
+    return {};
+  }
+  check(counted, "count the GPUs");
+  std::vector<DeviceInfo> devices;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties = {};
+    check(cudaGetDeviceProperties(&properties, i), "read the properties of a GPU");
+    DeviceInfo info;
+    info.kind = DeviceKind::kCuda;
+    info.index = i;
+    info.name = properties.name;
+    info.memory_bytes = properties.totalGlobalMem;
+    info.cores = properties.multiProcessorCount;
+    info.compute_major = properties.major;
+    info.compute_minor = properties.minor;
+    info.instructions = fmt::format("sm_{}{}", properties.major, properties.minor);
+    devices.push_back(std::move(info));
+  }
+  return devices;
+}
+
+}  // namespace filigree::cuda

@@ -1,0 +1,13 @@
+// The CUDA devices of this machine; linked only where kHasCuda.
+#pragma once
+
+#include <vector>
+
+#include "runtime/device.h"
+
+namespace filigree::cuda {
+
+// Empty without a driver or a GPU. Throws Error on any other failure.
+std::vector<DeviceInfo> list_devices();
+
+}  // namespace filigree::cuda

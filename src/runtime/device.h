@@ -1,0 +1,34 @@
+// The processors that can do the work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace filigree {
+
+enum class DeviceKind { kCpu, kCuda };
+
+struct DeviceInfo {
+  DeviceKind kind = DeviceKind::kCpu;
+  int index = 0;     // among the devices of its kind
+  std::string name;  // "AMD EPYC 9B14", "NVIDIA H200"
+  std::uint64_t memory_bytes = 0;
+  int cores = 0;             // CPU: cores this process may use; CUDA: multiprocessors
+  std::string instructions;  // CPU: vector level in use ("avx512"); CUDA: "sm_90"
+  int compute_major = 0;     // CUDA: compute capability
+  int compute_minor = 0;
+};
+
+// Lower-case name as --device takes it: "cpu", "cuda".
+const char* name_of(DeviceKind kind);
+
+// The CPU, then the CUDA devices. A build without CUDA, a machine without a driver or without a GPU
+// list the CPU alone; any other failure of the driver is an Error.
+std::vector<DeviceInfo> list_devices();
+
+// Cores this process may keep busy: those of its affinity mask, fewer when a container's CPU quota
+// allows less. At least 1.
+int available_cores();
+
+}  // namespace filigree

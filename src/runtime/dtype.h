@@ -1,0 +1,33 @@
+// Element types. Arithmetic is in f32; bf16 and f16 are storage formats, i32 holds token ids.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace filigree {
+
+enum class DType { kF32, kBf16, kF16, kI32 };
+
+constexpr std::size_t size_of(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kI32 ? 4 : 2;
+}
+
+constexpr std::string_view name_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return "f32";
+    case DType::kBf16: return "bf16";
+    case DType::kF16: return "f16";
+    case DType::kI32: return "i32";
+  }
+  return "unknown";
+}
+
+// Conversions of `count` elements. To the 16-bit formats they round to nearest, ties to even; NaN
+// stays NaN, and values beyond f16's range become infinite.
+void bf16_to_f32(const std::uint16_t* from, float* to, std::size_t count);
+void f16_to_f32(const std::uint16_t* from, float* to, std::size_t count);
+void f32_to_bf16(const float* from, std::uint16_t* to, std::size_t count);
+void f32_to_f16(const float* from, std::uint16_t* to, std::size_t count);
+
+}  // namespace filigree

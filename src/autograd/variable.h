@@ -1,0 +1,71 @@
+// A tensor in a differentiable computation.
+//
+// A Variable is a handle: copies refer to the same value and the same gradient, and as with a
+// pointer a const handle may change what it refers to. Parameters and other leaves are made with
+// requires_grad; results of operations require a gradient when an input does and a Tape records.
+// Gradients of leaves, and of results marked with retain_grad(), stay after backward(); those of
+// other results are dropped as soon as they have been used.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "tensor/tensor.h"
+
+namespace filigree {
+
+class Variable {
+ public:
+  Variable() = default;  // undefined
+  // A constant, unless `requires_grad`. Implicit: a Tensor may be used wherever a Variable may.
+  Variable(Tensor value, bool requires_grad = false)  // NOLINT(google-explicit-constructor)
+      : node_(std::make_shared<Node>()) {
+    node_->value = std::move(value);
+    node_->requires_grad = requires_grad;
+    node_->retain_grad = requires_grad;
+  }
+
+  // The result of a recorded operation: requires a gradient, but keeps it only if asked to.
+  static Variable result(Tensor value) {
+    Variable variable(std::move(value));
+    variable.node_->requires_grad = true;
+    return variable;
+  }
+
+  bool defined() const { return node_ != nullptr; }
+  const Tensor& value() const { return node_->value; }
+  Tensor& mutable_value() const { return node_->value; }
+  const Shape& shape() const { return node_->value.shape(); }
+  std::int64_t size(int axis) const { return node_->value.size(axis); }
+
+  bool requires_grad() const { return node_ && node_->requires_grad; }
+  void set_requires_grad(bool on) const { node_->requires_grad = node_->retain_grad = on; }
+  // Keeps the gradient of a result after backward(), as leaves keep theirs.
+  void retain_grad() const { node_->retain_grad = true; }
+  bool retains_grad() const { return node_->retain_grad; }
+
+  // Undefined until backward() has reached this variable.
+  const Tensor& grad() const { return node_->grad; }
+  void clear_grad() const { node_->grad = Tensor(); }
+
+  // Adds to the gradient. The first contribution is taken over without a copy.
+  void accumulate_grad(Tensor contribution) const;
+  // The gradient as memory to add into: zeros when there was none. For kernels that accumulate.
+  Tensor& grad_to_add_into() const;
+  // The gradient for its producer's backward; dropped from the variable unless retained.
+  Tensor take_grad() const;
+
+  // Identity of the value, shared by copies.
+  const void* id() const { return node_.get(); }
+
+ private:
+  struct Node {
+    Tensor value;
+    Tensor grad;
+    bool requires_grad = false;
+    bool retain_grad = false;
+  };
+  std::shared_ptr<Node> node_;
+};
+
+}  // namespace filigree

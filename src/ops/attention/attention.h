@@ -1,0 +1,37 @@
+// Causal attention, fused and in parts.
+//
+// q is [B, Tq, H, D]; k and v are [B, Tk, G, D] with G dividing H: query head h reads key head
+// h / (H / G). Query i stands at position Tk - Tq + i and sees the keys up to its own position.
+//
+//   s_ij = scale * q_i . k_j      A_ij = exp(s_ij) / sum_{j' <= i} exp(s_ij')      z_i = sum_j A_ij
+//   v_j
+//
+// The fused form works on blocks of queries and keeps only z and the row's log-sum-exp, so memory
+// grows with T; maps are written when asked for. The parts form is for analyses that change or
+// differentiate scores and patterns: it holds them as [B, H, Tq, Tk] Variables.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/variable.h"
+
+namespace filigree {
+
+struct AttentionOptions {
+  float scale = 0.0f;             // 0: 1 / sqrt(D)
+  std::int64_t keys = -1;         // use only the first `keys` of k and v (a cache); -1: all
+  Tensor* pattern = nullptr;      // receives A [B, H, Tq, Tk], zero above the diagonal
+  Tensor* log_sum_exp = nullptr;  // receives [B, H, Tq]
+};
+
+// -> z [B, Tq, H, D]. Gradients flow to q, k and v. Throws Error for shapes that do not fit.
+Variable attention(const Variable& q, const Variable& k, const Variable& v,
+                   AttentionOptions options = {});
+
+// s [B, H, Tq, Tk], minus infinity above the diagonal.
+Variable attention_scores(const Variable& q, const Variable& k, float scale = 0.0f);
+
+// z_i = sum_j pattern_ij v_j, for any pattern.
+Variable attention_mix(const Variable& pattern, const Variable& v);
+
+}  // namespace filigree

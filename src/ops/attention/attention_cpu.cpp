@@ -1,0 +1,56 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/attention/attention_kernels.h"
+#include "runtime/cpu/scratch.h"
+#include "runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+constexpr std::int64_t kQueryBlock = 64;
+// Below this many queries packing the keys costs more than it saves.
+constexpr std::int64_t kFewQueries = 8;
+
+float* scratch(std::size_t floats) { return scratch_floats(ScratchSlot::kJob, floats); }
+
+}  // namespace
+}  // namespace filigree
+
+#define FILIGREE_SIMD_BODY "ops/attention/attention_body.inl"
+#include "runtime/cpu/simd_targets.h"
+
+namespace filigree::cpu {
+
+void attention(const AttentionArgs& args) {
+  const AttentionShape& s = args.shape;
+  if (s.Tq < kFewQueries) {
+    parallel_for(s.B * s.H, 1, [&](std::int64_t job, std::int64_t) {
+      // One row of scores and one of noise, each with room for a whole block of 64 keys.
+      const std::int64_t row = s.Tk + 128;
+      float* scores = scratch(static_cast<std::size_t>(2 * row));
+      FILIGREE_SIMD_CALL(attend_directly, args, job / s.H, job % s.H, scores, scores + row);
+    });
+    return;
+  }
+  // Heads are split further only when there are too few of them for the threads.
+  const std::int64_t wanted = 4L * num_threads();
+  const std::int64_t blocks = (s.Tq + kQueryBlock - 1) / kQueryBlock;
+  const std::int64_t splits = std::clamp<std::int64_t>(wanted / (s.B * s.H), 1, blocks);
+  const std::int64_t span = (blocks + splits - 1) / splits * kQueryBlock;
+  parallel_for(s.B * s.H * splits, 1, [&](std::int64_t job, std::int64_t) {
+    const std::int64_t head = job / splits, begin = job % splits * span;
+    const std::int64_t end = std::min(begin + span, s.Tq);
+    if (begin < end) FILIGREE_SIMD_CALL(attend, args, head / s.H, head % s.H, begin, end);
+  });
+}
+
+void attention_grad(const AttentionGradArgs& args) {
+  const AttentionShape& s = args.shape;
+  parallel_for(s.B * s.G, 1, [&](std::int64_t job, std::int64_t) {
+    FILIGREE_SIMD_CALL(attend_grad, args, job / s.G, job % s.G);
+  });
+}
+
+}  // namespace filigree::cpu

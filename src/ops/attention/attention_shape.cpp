@@ -1,0 +1,22 @@
+#include "ops/attention/attention_shape.h"
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace filigree {
+
+AttentionShape attention_shape(const char* op, const Shape& q, const Shape& k, std::int64_t keys,
+                               float scale) {
+  require(q.rank() == 4 && k.rank() == 4 && q[0] == k[0] && q[3] == k[3] && k[2] > 0 &&
+              q[2] % k[2] == 0 && q[3] > 0,
+          "{}: queries {} and keys or values {} do not fit: [B, T, heads, D] with equal B and D, "
+          "and key heads that divide the query heads",
+          op, q.to_string(), k.to_string());
+  const std::int64_t Tk = keys < 0 ? k[1] : keys;
+  require(Tk <= k[1] && q[1] <= Tk, "{}: {} queries against {} of {} keys", op, q[1], Tk, k[1]);
+  if (scale == 0.0f) scale = 1.0f / std::sqrt(static_cast<float>(q[3]));
+  return {q[0], q[1], Tk, q[2], k[2], q[3], k[1] * k[2] * k[3], scale};
+}
+
+}  // namespace filigree

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+namespace filigree {
+
+struct CrossEntropyArgs {
+  std::int64_t rows = 0, width = 0;
+  const float* logits = nullptr;
+  const std::int32_t* targets = nullptr;  // negative: ignored
+  float* losses = nullptr;                // [rows]
+  float* log_sum_exp = nullptr;           // [rows]
+};
+
+// dlogits = (softmax - one_hot(target)) * factor, zero for ignored rows. May be in place.
+struct CrossEntropyGradArgs {
+  std::int64_t rows = 0, width = 0;
+  const float* logits = nullptr;
+  const std::int32_t* targets = nullptr;
+  const float* log_sum_exp = nullptr;
+  float factor = 1.0f;
+  float* dlogits = nullptr;
+};
+
+namespace cpu {
+void cross_entropy(const CrossEntropyArgs& args);
+void cross_entropy_grad(const CrossEntropyGradArgs& args);
+}  // namespace cpu
+}  // namespace filigree

@@ -1,0 +1,27 @@
+#include <cstring>
+
+#include "ops/embedding/embedding_kernels.h"
+#include "runtime/threads.h"
+
+namespace filigree::cpu {
+
+void gather_rows(const RowsArgs& args) {
+  parallel_for(args.count, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      std::memcpy(args.to + i * args.width, args.from + args.ids[i] * args.width,
+                  static_cast<std::size_t>(args.width) * sizeof(float));
+  });
+}
+
+void scatter_add_rows(const RowsArgs& args) {
+  // Threads share the columns, not the rows: equal ids are then added in their order of occurrence.
+  parallel_for(args.width, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < args.count; ++i) {
+      const float* from = args.from + i * args.width;
+      float* to = args.to + args.ids[i] * args.width;
+      for (std::int64_t c = begin; c < end; ++c) to[c] += from[c];
+    }
+  });
+}
+
+}  // namespace filigree::cpu

@@ -1,0 +1,31 @@
+#include "ops/kl_divergence/kl_divergence.h"
+
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/kl_divergence/kl_divergence_kernels.h"
+
+namespace filigree {
+
+Variable kl_divergence(const Tensor& teacher, const Variable& student) {
+  require(teacher.defined() && teacher.shape() == student.shape() && teacher.shape().rank() >= 1 &&
+              teacher.elements() > 0,
+          "kl_divergence: teacher {} and student {} must be logits of one shape",
+          teacher.defined() ? teacher.shape().to_string() : "undefined",
+          student.shape().to_string());
+  const std::int64_t V = teacher.size(-1), rows = teacher.elements() / V;
+  Tensor each = Tensor::empty({rows}), lt = Tensor::empty({rows}), ls = Tensor::empty({rows});
+  cpu::kl_divergence({rows, V, teacher.f32(), student.value().f32(), each.mutable_f32(),
+                      lt.mutable_f32(), ls.mutable_f32()});
+  double total = 0.0;
+  for (float divergence : each.values()) total += static_cast<double>(divergence);
+  const auto mean = static_cast<float>(total / static_cast<double>(rows));
+  return make_result(
+      Tensor::scalar(mean), {&student}, [teacher, student, lt, ls, rows, V](const Tensor& grad) {
+        Tensor d = Tensor::empty(student.shape());
+        cpu::kl_divergence_grad({rows, V, teacher.f32(), student.value().f32(), lt.f32(), ls.f32(),
+                                 grad.item() / static_cast<float>(rows), d.mutable_f32()});
+        student.accumulate_grad(std::move(d));
+      });
+}
+
+}  // namespace filigree

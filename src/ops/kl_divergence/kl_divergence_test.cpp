@@ -1,0 +1,52 @@
+#include "ops/kl_divergence/kl_divergence.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "support/check_op.h"
+
+namespace filigree {
+namespace {
+
+Doubles log_softmax(const double* x, std::size_t width) {
+  double total = 0.0;
+  for (std::size_t c = 0; c < width; ++c) total += std::exp(x[c]);
+  Doubles y;
+  for (std::size_t c = 0; c < width; ++c) y.push_back(x[c] - std::log(total));
+  return y;
+}
+
+TEST(KlDivergence, ValuesAndGradients) {
+  for (const std::int64_t width : {2, 16, 19, 150}) {
+    const Tensor teacher = random_tensor({5, width}, 8, -4, 4);
+    check_op({.name = fmt::format("kl_divergence over {}", width),
+              .inputs = {random_tensor({5, width}, 1, -4, 4)},
+              .op = [=](const std::vector<Variable>& x) { return kl_divergence(teacher, x[0]); },
+              .reference =
+                  [=](const std::vector<Doubles>& x) {
+                    const auto w = static_cast<std::size_t>(width);
+                    const Doubles exact = to_doubles(teacher);
+                    double total = 0.0;
+                    for (std::size_t r = 0; r < 5; ++r) {
+                      const Doubles t = log_softmax(exact.data() + r * w, w);
+                      const Doubles s = log_softmax(x[0].data() + r * w, w);
+                      for (std::size_t c = 0; c < w; ++c)
+                        total += std::exp(t[c]) * (t[c] - s[c]) / 5;
+                    }
+                    return Doubles{total};
+                  },
+              .gradient_tolerance = 5e-5});
+  }
+}
+
+TEST(KlDivergence, OfEqualPredictionsIsZero) {
+  const Tensor x = random_tensor({3, 40}, 1, -9, 9);
+  EXPECT_NEAR(kl_divergence(x, x).value().item(), 0.0f, 1e-6);
+}
+
+TEST(KlDivergence, RefusesDifferentShapes) {
+  EXPECT_THROW(kl_divergence(Tensor::zeros({2, 3}), Tensor::zeros({2, 4})), Error);
+}
+
+}  // namespace
+}  // namespace filigree

@@ -1,0 +1,31 @@
+// The linear layer y = x W + b, optionally followed by GELU in the same pass.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/variable.h"
+
+namespace filigree {
+
+enum class Activation { kNone, kGelu };
+
+// A weight matrix as a linear layer reads it. The whole of a [in, out] matrix by default; with
+// `out_in` the storage is [out, in] (as torch.nn.Linear keeps it); `begin` and `count` choose a
+// range of the outputs, so that a layer can read its part of a fused matrix without a copy.
+struct LinearWeight {
+  Variable weight;
+  Variable bias;  // [all outputs] or undefined
+  bool out_in = false;
+  std::int64_t begin = 0;
+  std::int64_t count = -1;  // -1: all
+
+  std::int64_t inputs() const { return weight.size(out_in ? 1 : 0); }
+  std::int64_t outputs() const { return count >= 0 ? count : weight.size(out_in ? 0 : 1); }
+};
+
+// x [..., in] -> [..., out]. Gradients flow to x, weight and bias. With kGelu, `pre_activation`
+// receives the value before it (a constant) when not null. Throws Error for shapes that do not fit.
+Variable linear(const Variable& x, const LinearWeight& w, Activation activation = Activation::kNone,
+                Tensor* pre_activation = nullptr);
+
+}  // namespace filigree

@@ -1,0 +1,121 @@
+#include "ops/linear/linear.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "support/check_op.h"
+
+namespace filigree {
+namespace {
+
+double gelu(double x) {
+  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+struct Layer {
+  std::int64_t rows, in, all, begin, count;
+  bool out_in, bias, gelu;
+};
+
+void check_layer(const Layer& l) {
+  const std::int64_t out = l.count < 0 ? l.all : l.count;
+  std::vector<Tensor> inputs = {
+      random_tensor({l.rows, l.in}, 1, -2, 2),
+      random_tensor(l.out_in ? Shape{l.all, l.in} : Shape{l.in, l.all}, 2)};
+  if (l.bias) inputs.push_back(random_tensor({l.all}, 3));
+  check_op(
+      {.name = fmt::format("linear {}x{}->{} [{}+{}] out_in {} bias {} gelu {}", l.rows, l.in,
+                           l.all, l.begin, l.count, l.out_in, l.bias, l.gelu),
+       .inputs = inputs,
+       .op =
+           [=](const std::vector<Variable>& x) {
+             const LinearWeight w{x[1], l.bias ? x[2] : Variable(), l.out_in, l.begin, l.count};
+             return linear(x[0], w, l.gelu ? Activation::kGelu : Activation::kNone);
+           },
+       .reference =
+           [=](const std::vector<Doubles>& x) {
+             Doubles y;
+             for (std::int64_t r = 0; r < l.rows; ++r)
+               for (std::int64_t o = l.begin; o < l.begin + out; ++o) {
+                 double total = l.bias ? x[2][static_cast<std::size_t>(o)] : 0.0;
+                 for (std::int64_t i = 0; i < l.in; ++i)
+                   total += x[0][static_cast<std::size_t>(r * l.in + i)] *
+                            x[1][static_cast<std::size_t>(l.out_in ? o * l.in + i : i * l.all + o)];
+                 y.push_back(l.gelu ? gelu(total) : total);
+               }
+             return y;
+           },
+       .tolerance = 3e-6});
+}
+
+TEST(Linear, ValuesAndGradients) {
+  for (const bool out_in : {false, true})
+    for (const bool bias : {false, true})
+      for (const bool with_gelu : {false, true}) {
+        check_layer({5, 7, 9, 0, -1, out_in, bias, with_gelu});
+        check_layer({1, 20, 50, 0, -1, out_in, bias, with_gelu});
+        check_layer({33, 24, 60, 12, 24, out_in, bias, with_gelu});
+      }
+}
+
+TEST(Linear, GeluKeepsItsPrecisionFromTheFarTailsToZero) {
+  std::vector<float> xs;
+  for (float x = -12.0f; x <= 12.0f; x += 0.01f) xs.push_back(x);
+  for (float x = 1e-8f; x < 0.3f; x *= 1.3f) xs.insert(xs.end(), {x, -x});
+  const auto count = static_cast<std::int64_t>(xs.size());
+  const EveryLevel levels;
+  for (SimdLevel level : EveryLevel::available()) {
+    set_simd_level(level);
+    const Variable y = linear(Tensor::from({count, 1}, xs),
+                              {Tensor::full({1, 1}, 1.0f), Variable()}, Activation::kGelu);
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      const double exact = gelu(static_cast<double>(xs[i]));
+      EXPECT_NEAR(static_cast<double>(y.value().f32()[i]), exact,
+                  4e-7 * std::max(1.0, std::abs(exact)))
+          << xs[i];
+      if (xs[i] > 0) {
+        EXPECT_NEAR(static_cast<double>(y.value().f32()[i]) / exact, 1.0, 1e-6) << xs[i];
+      }
+    }
+  }
+}
+
+TEST(Linear, PreActivationIsTheValueBeforeGelu) {
+  const Tensor x = random_tensor({3, 4}, 1), w = random_tensor({4, 5}, 2),
+               b = random_tensor({5}, 3);
+  Tensor pre;
+  linear(x, {w, b}, Activation::kGelu, &pre);
+  const Tensor plain = linear(x, {w, b}).value();
+  EXPECT_TRUE(std::equal(pre.values().begin(), pre.values().end(), plain.values().begin()));
+}
+
+TEST(Linear, RangesOfOneFusedMatrixShareItsGradient) {
+  // Three thirds of a fused matrix give the same gradient as the whole.
+  const Tensor x = random_tensor({6, 8}, 1), w = random_tensor({8, 12}, 2),
+               b = random_tensor({12}, 3);
+  const Tensor seed = random_tensor({6, 12}, 4);
+  const Variable whole(w, true), parts(w, true), whole_bias(b, true), parts_bias(b, true);
+  {
+    Tape tape;
+    tape.backward(linear(x, {whole, whole_bias}), seed);
+  }
+  for (std::int64_t i = 0; i < 3; ++i) {
+    Tensor part = Tensor::empty({6, 4});
+    for (std::int64_t k = 0; k < 24; ++k)
+      part.mutable_f32()[k] = seed.f32()[k / 4 * 12 + i * 4 + k % 4];
+    Tape tape;
+    tape.backward(linear(x, {parts, parts_bias, false, i * 4, 4}), part);
+  }
+  EXPECT_LT(relative_error(parts.grad().values(), to_doubles(whole.grad())), 1e-6);
+  EXPECT_LT(relative_error(parts_bias.grad().values(), to_doubles(whole_bias.grad())), 1e-6);
+}
+
+TEST(Linear, RefusesShapesThatDoNotFit) {
+  EXPECT_THROW(linear(Tensor::zeros({2, 3}), {Tensor::zeros({4, 5}), Variable()}), Error);
+  EXPECT_THROW(linear(Tensor::zeros({2, 4}), {Tensor::zeros({4, 5}), Tensor::zeros({4})}), Error);
+  EXPECT_THROW(linear(Tensor::zeros({2, 4}), {Tensor::zeros({4, 5}), Variable(), false, 3, 3}),
+               Error);
+}
+
+}  // namespace
+}  // namespace filigree

@@ -1,0 +1,264 @@
+// Packing, epilogues and blocking of gemm_cpu.cpp, compiled once per vector level.
+
+#include "runtime/cpu/simd_tile.inl"
+
+// Copies rows x depth of a matrix with strides (row_stride, depth_stride) to packed[k * width + r],
+// zero for r in [rows, width).
+inline void pack_panel(const float* from, std::int64_t row_stride, std::int64_t depth_stride,
+                       std::int64_t rows, std::int64_t depth, std::int64_t width, float* packed) {
+  if (row_stride == 1) {
+    if (rows == width) {
+      for (std::int64_t k = 0; k < depth; ++k)
+        __builtin_memcpy(packed + k * width, from + k * depth_stride,
+                         static_cast<std::size_t>(width) * sizeof(float));
+      return;
+    }
+    for (std::int64_t k = 0; k < depth; ++k) {
+      for (std::int64_t r = 0; r < rows; ++r) packed[k * width + r] = from[k * depth_stride + r];
+      for (std::int64_t r = rows; r < width; ++r) packed[k * width + r] = 0.0f;
+    }
+    return;
+  }
+  typedef float Quad __attribute__((vector_size(16)));
+  std::int64_t r = 0;
+  if (depth_stride == 1) {
+    // Four rows at a time, transposed in registers.
+    for (; r + 4 <= rows; r += 4) {
+      const float* row[4];
+      for (int i = 0; i < 4; ++i) row[i] = from + (r + i) * row_stride;
+      std::int64_t k = 0;
+      for (; k + 4 <= depth; k += 4) {
+        Quad q[4];
+        for (int i = 0; i < 4; ++i) __builtin_memcpy(&q[i], row[i] + k, sizeof(Quad));
+        const Quad low01 = __builtin_shufflevector(q[0], q[1], 0, 4, 1, 5);
+        const Quad high01 = __builtin_shufflevector(q[0], q[1], 2, 6, 3, 7);
+        const Quad low23 = __builtin_shufflevector(q[2], q[3], 0, 4, 1, 5);
+        const Quad high23 = __builtin_shufflevector(q[2], q[3], 2, 6, 3, 7);
+        const Quad column[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                                __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                                __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                                __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+        for (int i = 0; i < 4; ++i)
+          __builtin_memcpy(packed + (k + i) * width + r, &column[i], sizeof(Quad));
+      }
+      for (; k < depth; ++k)
+        for (int i = 0; i < 4; ++i) packed[k * width + r + i] = row[i][k];
+    }
+  }
+  for (; r < rows; ++r)
+    for (std::int64_t k = 0; k < depth; ++k)
+      packed[k * width + r] = from[r * row_stride + k * depth_stride];
+  for (; r < width; ++r)
+    for (std::int64_t k = 0; k < depth; ++k) packed[k * width + r] = 0.0f;
+}
+
+// Packs depth x cols of B into panels of kTileCols columns, panel after panel.
+inline void pack_columns(const float* from, std::int64_t b_row, std::int64_t b_col,
+                         std::int64_t depth, std::int64_t cols, float* packed) {
+  std::int64_t n = 0;
+  if (b_col == 1) {
+    // Whole panels row by row, so that B is read in the order it lies in memory.
+    const std::int64_t whole = cols / kTileCols * kTileCols;
+    for (std::int64_t k = 0; k < depth; ++k)
+      for (n = 0; n < whole; n += kTileCols)
+        for (int v = 0; v < kTileVectors; ++v)
+          store(packed + n * depth + k * kTileCols + v * kLanes,
+                load(from + k * b_row + n + v * kLanes));
+    n = whole;
+  }
+  for (; n < cols; n += kTileCols)
+    pack_panel(from + n * b_col, b_col, b_row, cols - n < kTileCols ? cols - n : kTileCols, depth,
+               kTileCols, packed + n * depth);
+}
+
+// Finishes `count` values of one row of C: adds the bias, then the epilogue.
+inline void finish_row(const GemmArgs& args, float* c, std::int64_t m, std::int64_t n,
+                       std::int64_t count) {
+  float* pre = args.pre != nullptr ? args.pre + m * args.c_row + n : nullptr;
+  const float* bias = args.bias != nullptr ? args.bias + n : nullptr;
+  if (bias == nullptr && args.epilogue == GemmEpilogue::kNone) return;
+  for (std::int64_t j = 0; j < count; j += kLanes) {
+    // The last, partial vector goes through a buffer.
+    float c_edge[kLanes] = {}, bias_edge[kLanes] = {}, pre_edge[kLanes] = {};
+    const std::int64_t left = count - j;
+    const bool whole = left >= kLanes;
+    const std::size_t bytes = static_cast<std::size_t>(whole ? kLanes : left) * sizeof(float);
+    const auto read = [&](const float* from, float* edge) {
+      if (whole) return load(from + j);
+      __builtin_memcpy(edge, from + j, bytes);
+      return load(edge);
+    };
+    const auto write = [&](float* to, float* edge, Vec value) {
+      if (whole) return store(to + j, value);
+      store(edge, value);
+      __builtin_memcpy(to + j, edge, bytes);
+    };
+    Vec x = read(c, c_edge);
+    if (bias != nullptr) x += read(bias, bias_edge);
+    if (args.epilogue == GemmEpilogue::kGelu) {
+      if (pre != nullptr) write(pre, pre_edge, x);
+      x = gelu(x);
+    } else if (args.epilogue == GemmEpilogue::kGeluGrad) {
+      x *= gelu_slope(read(pre, pre_edge));
+    }
+    write(c, c_edge, x);
+  }
+}
+
+// One tile of C: `rows` rows from m, `cols` columns from n. `last` is set on the last slice of K.
+template <bool kPacked>
+void compute_tile(const GemmArgs& args, std::int64_t depth, const TileOperands& operands,
+                  std::int64_t m, std::int64_t rows, std::int64_t n, std::int64_t cols,
+                  bool accumulate, bool last) {
+  float* c = args.C + m * args.c_row + n;
+  const int vectors = static_cast<int>((cols + kLanes - 1) / kLanes);
+  const TileKernel kernel = tile_kernel<kPacked>(static_cast<int>(rows), vectors);
+  if (cols == vectors * kLanes) {
+    kernel(depth, operands, c, args.c_row, accumulate);
+  } else {
+    float edge[kTileRows * kTileCols];
+    const std::size_t bytes = static_cast<std::size_t>(cols) * sizeof(float);
+    if (accumulate)
+      for (std::int64_t i = 0; i < rows; ++i)
+        __builtin_memcpy(edge + i * kTileCols, c + i * args.c_row, bytes);
+    kernel(depth, operands, edge, kTileCols, accumulate);
+    for (std::int64_t i = 0; i < rows; ++i)
+      __builtin_memcpy(c + i * args.c_row, edge + i * kTileCols, bytes);
+  }
+  if (last)
+    for (std::int64_t i = 0; i < rows; ++i) finish_row(args, c + i * args.c_row, m + i, n, cols);
+}
+
+// The general case. For a slice of K: A is packed once into row panels shared by all threads; each
+// job packs its block of columns of B (small enough for the second-level cache) and multiplies it
+// with every row panel of its rows.
+inline void gemm_packed(const GemmArgs& args) {
+  const std::int64_t slices = (args.K + kMaxDepth - 1) / kMaxDepth;
+  const std::int64_t depth_step = (args.K + slices - 1) / slices;
+  const std::int64_t block_rows = args.M < kMaxBlockRows ? args.M : kMaxBlockRows;
+  const std::int64_t panels_most = (block_rows + kTileRows - 1) / kTileRows;
+  float* packed_a = scratch_floats(ScratchSlot::kCaller,
+                                   static_cast<std::size_t>(panels_most * kTileRows * depth_step));
+  const std::int64_t job_cols = job_columns(args.N, kTileCols);
+  const std::int64_t col_jobs = (args.N + job_cols - 1) / job_cols;
+
+  for (std::int64_t m0 = 0; m0 < args.M; m0 += block_rows) {
+    const std::int64_t rows = args.M - m0 < block_rows ? args.M - m0 : block_rows;
+    const std::int64_t panels = (rows + kTileRows - 1) / kTileRows;
+    const std::int64_t row_jobs = row_job_count(panels, col_jobs);
+    const std::int64_t job_panels = (panels + row_jobs - 1) / row_jobs;
+    for (std::int64_t k0 = 0; k0 < args.K; k0 += depth_step) {
+      const std::int64_t depth = args.K - k0 < depth_step ? args.K - k0 : depth_step;
+      const bool last = k0 + depth == args.K;
+      const bool accumulate = args.accumulate || k0 > 0;
+      parallel_for(panels, 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t p = begin; p < end; ++p) {
+          const std::int64_t r = p * kTileRows;
+          pack_panel(args.A + (m0 + r) * args.a_row + k0 * args.a_col, args.a_row, args.a_col,
+                     rows - r < kTileRows ? rows - r : kTileRows, depth, kTileRows,
+                     packed_a + r * depth);
+        }
+      });
+      parallel_for(col_jobs * row_jobs, 1, [&](std::int64_t job, std::int64_t) {
+        const std::int64_t n0 = (job / row_jobs) * job_cols;
+        const std::int64_t cols = args.N - n0 < job_cols ? args.N - n0 : job_cols;
+        const std::int64_t first = (job % row_jobs) * job_panels;
+        const std::int64_t end = first + job_panels < panels ? first + job_panels : panels;
+        float* packed_b =
+            scratch_floats(ScratchSlot::kJob, static_cast<std::size_t>((cols + kTileCols) * depth));
+        pack_columns(args.B + k0 * args.b_row + n0 * args.b_col, args.b_row, args.b_col, depth,
+                     cols, packed_b);
+        for (std::int64_t p = first; p < end; ++p) {
+          const std::int64_t r = p * kTileRows;
+          for (std::int64_t n = 0; n < cols; n += kTileCols)
+            compute_tile<true>(args, depth, {packed_a + r * depth, packed_b + n * depth, 0, 0, 0},
+                               m0 + r, rows - r < kTileRows ? rows - r : kTileRows, n0 + n,
+                               cols - n < kTileCols ? cols - n : kTileCols, accumulate, last);
+        }
+      });
+    }
+  }
+}
+
+// Up to kTileRows rows, B with contiguous rows: every element of B is used once, so packing it
+// would only add traffic. K is walked in short slices across a job's columns to read B in long
+// runs.
+inline void gemm_few_rows(const GemmArgs& args) {
+  const std::int64_t job_cols = few_rows_job_columns(args.N, kTileCols);
+  parallel_for((args.N + job_cols - 1) / job_cols, 1, [&](std::int64_t job, std::int64_t) {
+    const std::int64_t n_begin = job * job_cols;
+    const std::int64_t n_end = n_begin + job_cols < args.N ? n_begin + job_cols : args.N;
+    for (std::int64_t k0 = 0; k0 < args.K; k0 += kFewRowsDepth) {
+      const std::int64_t depth = args.K - k0 < kFewRowsDepth ? args.K - k0 : kFewRowsDepth;
+      for (std::int64_t n = n_begin; n < n_end; n += kTileCols) {
+        const std::int64_t cols = n_end - n < kTileCols ? n_end - n : kTileCols;
+        const float* B = args.B + k0 * args.b_row + n;
+        std::int64_t b_row = args.b_row;
+        float edge[kFewRowsDepth * kTileCols];
+        if (cols % kLanes != 0) {
+          // A partial vector must not be read past the end of B.
+          pack_panel(B, 1, b_row, cols, depth, kTileCols, edge);
+          B = edge;
+          b_row = kTileCols;
+        }
+        compute_tile<false>(args, depth,
+                            {args.A + k0 * args.a_col, B, args.a_row, args.a_col, b_row}, 0, args.M,
+                            n, cols, args.accumulate || k0 > 0, k0 + depth == args.K);
+      }
+    }
+  });
+}
+
+// Up to kTileCols rows, B with contiguous columns (a weight used transposed): the product is taken
+// the other way round, C^T = B^T A^T, so that B is read in place and only the small A is packed.
+inline void gemm_few_rows_transposed(const GemmArgs& args) {
+  const std::int64_t width = (args.M + kLanes - 1) / kLanes * kLanes;
+  float* packed = scratch_floats(ScratchSlot::kCaller, static_cast<std::size_t>(width * args.K));
+  pack_panel(args.A, args.a_row, args.a_col, args.M, args.K, width, packed);  // [K, width]
+  const TileKernel kernels[2] = {
+      tile_kernel<false>(kTileRows, static_cast<int>(width / kLanes)),
+      tile_kernel<false>(static_cast<int>(args.N % kTileRows), static_cast<int>(width / kLanes))};
+  const std::int64_t panels = (args.N + kTileRows - 1) / kTileRows;
+  parallel_for(panels, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p) {
+      const std::int64_t n = p * kTileRows;
+      const std::int64_t rows = args.N - n < kTileRows ? args.N - n : kTileRows;
+      float tile[kTileRows * kTileCols];
+      kernels[rows == kTileRows ? 0 : 1](
+          args.K, {args.B + n * args.b_col, packed, args.b_col, args.b_row, width}, tile, kTileCols,
+          false);
+      for (std::int64_t m = 0; m < args.M; ++m) {
+        float* c = args.C + m * args.c_row + n;
+        for (std::int64_t i = 0; i < rows; ++i)
+          c[i] = args.accumulate ? c[i] + tile[i * kTileCols + m] : tile[i * kTileCols + m];
+        finish_row(args, c, m, n, rows);
+      }
+    }
+  });
+}
+
+// One row, B with contiguous columns: a dot product a column.
+inline void gemm_one_row_transposed(const GemmArgs& args) {
+  parallel_for(args.N, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      const float* b = args.B + n * args.b_col;
+      Vec partial[4] = {};
+      std::int64_t k = 0;
+      for (; k + 4 * kLanes <= args.K; k += 4 * kLanes)
+        for (int v = 0; v < 4; ++v)
+          partial[v] += load(args.A + k + v * kLanes) * load(b + k + v * kLanes);
+      float total = sum((partial[0] + partial[1]) + (partial[2] + partial[3]));
+      for (; k < args.K; ++k) total += args.A[k] * b[k];
+      args.C[n] = args.accumulate ? args.C[n] + total : total;
+    }
+    finish_row(args, args.C + begin, 0, begin, end - begin);
+  });
+}
+
+inline void gemm_dispatch(const GemmArgs& args) {
+  if (args.M <= kTileRows && args.b_col == 1) return gemm_few_rows(args);
+  if (args.M == 1 && args.b_row == 1 && args.a_col == 1) return gemm_one_row_transposed(args);
+  if (args.M <= kTileCols && args.b_row == 1 && args.N >= 4 * args.M)
+    return gemm_few_rows_transposed(args);
+  gemm_packed(args);
+}

@@ -1,0 +1,56 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/cpu/scratch.h"
+#include "runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+// Depth of one slice of K: a row panel of A (kTileRows x depth) and a vector column of B stay in
+// the first-level cache, and C is read and written once per slice.
+constexpr std::int64_t kMaxDepth = 512;
+// Rows of A packed at a time; bounds the shared scratch to a few megabytes.
+constexpr std::int64_t kMaxBlockRows = 2048;
+// Columns of B one job packs: 192 x 512 floats are 384 KiB of the second-level cache.
+constexpr std::int64_t kMaxJobColumns = 192;
+
+// Depth of a slice when B is used in place.
+constexpr std::int64_t kFewRowsDepth = 32;
+
+std::int64_t job_columns(std::int64_t N, std::int64_t tile_cols) {
+  const std::int64_t most = kMaxJobColumns / tile_cols * tile_cols;
+  return std::min(most, (N + tile_cols - 1) / tile_cols * tile_cols);
+}
+
+std::int64_t few_rows_job_columns(std::int64_t N, std::int64_t tile_cols) {
+  const std::int64_t per_thread = (N + num_threads() - 1) / num_threads();
+  const std::int64_t most = 16 * tile_cols;
+  return std::min(most, (per_thread + tile_cols - 1) / tile_cols * tile_cols);
+}
+
+// Jobs to cut the rows into, so that every thread has a few.
+std::int64_t row_job_count(std::int64_t panels, std::int64_t col_jobs) {
+  const std::int64_t wanted = 4L * num_threads();
+  return std::clamp<std::int64_t>((wanted + col_jobs - 1) / col_jobs, 1,
+                                  std::max<std::int64_t>(1, panels / 4));
+}
+
+}  // namespace
+}  // namespace filigree
+
+#define FILIGREE_SIMD_BODY "ops/matmul/gemm_body.inl"
+#include "runtime/cpu/simd_targets.h"
+
+namespace filigree::cpu {
+
+void gemm(const GemmArgs& args) {
+  if (args.M == 0 || args.N == 0) return;
+  require(args.K > 0, "gemm: the inner dimension is 0");
+  FILIGREE_SIMD_CALL(gemm_dispatch, args);
+}
+
+}  // namespace filigree::cpu

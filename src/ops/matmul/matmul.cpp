@@ -1,0 +1,103 @@
+#include "ops/matmul/matmul.h"
+
+#include <vector>
+
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+// A batch of row-major matrices; one matrix serves the whole batch when `step` is 0.
+struct Matrices {
+  const float* data;
+  std::int64_t rows, cols;  // after the transpose
+  std::int64_t row_stride, col_stride;
+  std::int64_t step;
+};
+
+Matrices matrices(const Tensor& tensor, bool transposed, bool shared) {
+  const std::int64_t rows = tensor.size(-2);
+  const std::int64_t cols = tensor.size(-1);
+  const std::int64_t step = shared ? 0 : rows * cols;
+  if (transposed) return {tensor.f32(), cols, rows, 1, cols, step};
+  return {tensor.f32(), rows, cols, cols, 1, step};
+}
+
+Matrices transpose(Matrices m) {
+  std::swap(m.rows, m.cols);
+  std::swap(m.row_stride, m.col_stride);
+  return m;
+}
+
+// C (+)= A B for every matrix of the batch. A shared C sums over the batch, one after another.
+void multiply(std::int64_t batch, const Matrices& a, const Matrices& b, float* c,
+              std::int64_t c_step, bool accumulate) {
+  const auto one = [&](std::int64_t i, bool add) {
+    GemmArgs args;
+    args.M = a.rows, args.N = b.cols, args.K = a.cols;
+    args.A = a.data + i * a.step, args.a_row = a.row_stride, args.a_col = a.col_stride;
+    args.B = b.data + i * b.step, args.b_row = b.row_stride, args.b_col = b.col_stride;
+    args.C = c + i * c_step, args.c_row = b.cols;
+    args.accumulate = add;
+    cpu::gemm(args);
+  };
+  const bool many_small = batch >= 2L * num_threads() && c_step != 0;
+  if (many_small) {
+    parallel_for(batch, 1, [&](std::int64_t i, std::int64_t) { one(i, accumulate); });
+  } else {
+    for (std::int64_t i = 0; i < batch; ++i) one(i, accumulate || (c_step == 0 && i > 0));
+  }
+}
+
+}  // namespace
+
+Variable matmul(const Variable& a, const Variable& b, MatmulOptions options) {
+  const Shape& sa = a.shape();
+  const Shape& sb = b.shape();
+  const auto mismatch = [&](const char* why) {
+    fail("matmul: {}{} times {}{}: {}", sa.to_string(), options.transpose_a ? "^T" : "",
+         sb.to_string(), options.transpose_b ? "^T" : "", why);
+  };
+  if (sa.rank() < 2 || sb.rank() < 2) mismatch("both factors need at least two axes");
+  const bool shared = sb.rank() == 2 && sa.rank() > 2;
+  if (!shared && sa.rank() != sb.rank()) mismatch("the leading axes differ");
+  std::vector<std::int64_t> extents(sa.extents().begin(), sa.extents().end());
+  std::int64_t batch = 1;
+  for (int axis = 0; axis + 2 < sa.rank(); ++axis) {
+    if (!shared && sa[axis] != sb[axis]) mismatch("the leading axes differ");
+    batch *= sa[axis];
+  }
+  const Matrices A = matrices(a.value(), options.transpose_a, false);
+  const Matrices B = matrices(b.value(), options.transpose_b, shared);
+  if (A.cols != B.rows) mismatch("the inner extents differ");
+  extents[extents.size() - 2] = A.rows;
+  extents[extents.size() - 1] = B.cols;
+  Tensor c = Tensor::empty(Shape(extents));
+  multiply(batch, A, B, c.mutable_f32(), A.rows * B.cols, false);
+
+  return make_result(std::move(c), {&a, &b}, [=](const Tensor& grad) {
+    const Matrices G = {grad.f32(), A.rows, B.cols, B.cols, 1, A.rows * B.cols};  // [M, N]
+    if (a.requires_grad()) {
+      Tensor da = Tensor::empty(a.shape());
+      if (options.transpose_a)
+        multiply(batch, B, transpose(G), da.mutable_f32(), A.rows * A.cols, false);  // dA^T = B G^T
+      else
+        multiply(batch, G, transpose(B), da.mutable_f32(), A.rows * A.cols, false);  // dA = G B^T
+      a.accumulate_grad(std::move(da));
+    }
+    if (b.requires_grad()) {
+      Tensor db = Tensor::empty(b.shape());
+      const std::int64_t step = shared ? 0 : B.rows * B.cols;
+      if (options.transpose_b)
+        multiply(batch, transpose(G), A, db.mutable_f32(), step, false);  // dB^T = G^T A
+      else
+        multiply(batch, transpose(A), G, db.mutable_f32(), step, false);  // dB = A^T G
+      b.accumulate_grad(std::move(db));
+    }
+  });
+}
+
+}  // namespace filigree

@@ -1,0 +1,28 @@
+// Stored results of PyTorch and transformers (tests/golden), as tensors.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "io/safetensors.h"
+#include "tensor/tensor.h"
+
+namespace filigree {
+
+inline std::filesystem::path golden_folder() {
+  return std::filesystem::path(FILIGREE_SOURCE_DIR) / "tests" / "golden";
+}
+
+inline Tensor golden_tensor(const SafetensorsFile& file, const std::string& name) {
+  const TensorView& view = file.at(name);
+  const Shape shape(view.shape);
+  const auto count = static_cast<std::size_t>(shape.elements());
+  Tensor tensor = Tensor::empty(shape, view.dtype() == DType::kI32 ? DType::kI32 : DType::kF32);
+  if (tensor.dtype() == DType::kI32)
+    read_i32(view, {tensor.mutable_i32(), count});
+  else
+    read_f32(view, {tensor.mutable_f32(), count});
+  return tensor;
+}
+
+}  // namespace filigree

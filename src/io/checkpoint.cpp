@@ -1,0 +1,134 @@
+#include "io/checkpoint.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "io/json.h"
+
+namespace filigree {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSingleFile = "model.safetensors";
+constexpr std::string_view kIndexFile = "model.safetensors.index.json";
+constexpr std::string_view kTorchFiles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
+
+// Errors other than "not there" surface when the file is opened.
+bool is_present(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_plain_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+}
+
+[[noreturn]] void fail_without_weights(const fs::path& folder) {
+  for (const std::string_view torch_file : kTorchFiles)
+    if (is_present(folder / torch_file))
+      fail(
+          "checkpoint: '{}' has {}, which is not supported yet, and neither {} nor {}; load it in "
+          "transformers and save it with safe_serialization=True",
+          folder.string(), torch_file, kSingleFile, kIndexFile);
+  fail("checkpoint: '{}' has neither {} nor {}", folder.string(), kSingleFile, kIndexFile);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> parse_shard_index(std::string_view text,
+                                                     const std::string& source) {
+  const JsonObject weight_map = JsonObject(parse_json(text, source), source).object("weight_map");
+  std::map<std::string, std::string> shards;
+  for (const auto& [tensor, shard] : weight_map.raw().items()) {
+    if (!shard.is_string())
+      fail("checkpoint: '{}': tensor '{}' is mapped to {}, should be a file name", source,
+           printable(tensor), shard.type_name());
+    const auto& name = shard.get_ref<const std::string&>();
+    if (!is_plain_file_name(name))
+      fail(
+          "checkpoint: '{}': tensor '{}' is mapped to '{}', should be a plain file name, without "
+          "folders",
+          source, printable(tensor), printable(name));
+    shards.emplace(tensor, name);
+  }
+  if (shards.empty()) fail("checkpoint: '{}': weight_map is empty", source);
+  return shards;
+}
+
+Checkpoint::Checkpoint(fs::path folder) : folder_(std::move(folder)) {}
+
+Checkpoint Checkpoint::open(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    fail("checkpoint: '{}' is not a folder; give the one that holds config.json and {}",
+         folder.string(), kSingleFile);
+  Checkpoint checkpoint(folder);
+  if (is_present(folder / kSingleFile)) {
+    checkpoint.files_.push_back(folder / kSingleFile);
+    checkpoint.tensors_ = SafetensorsFile::open(checkpoint.files_[0]).tensors();
+    std::sort(checkpoint.tensors_.begin(), checkpoint.tensors_.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+  } else if (is_present(folder / kIndexFile)) {
+    checkpoint.open_shards(folder / kIndexFile);
+  } else {
+    fail_without_weights(folder);
+  }
+  return checkpoint;
+}
+
+void Checkpoint::open_shards(const fs::path& index) {
+  const auto index_file = MappedFile::open(index);
+  const std::span<const std::byte> bytes = index_file->bytes();
+  const auto shard_of = parse_shard_index(
+      {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, index.string());
+
+  std::set<std::string> shard_names;
+  for (const auto& [tensor, shard] : shard_of) shard_names.insert(shard);
+  std::map<std::string, std::string> found_in;
+  for (const std::string& shard : shard_names) {
+    if (!is_present(folder_ / shard))
+      fail("checkpoint: '{}' names the shard '{}', which is not in the folder", index.string(),
+           printable(shard));
+    files_.push_back(folder_ / shard);
+    const SafetensorsFile file = SafetensorsFile::open(files_.back());
+    for (const TensorView& tensor : file.tensors()) {
+      const auto [first, inserted] = found_in.emplace(tensor.name, shard);
+      if (!inserted)
+        fail("checkpoint: '{}': tensor '{}' is in two shards, '{}' and '{}'", folder_.string(),
+             printable(tensor.name), printable(first->second), printable(shard));
+      tensors_.push_back(tensor);
+    }
+  }
+  for (const auto& [tensor, shard] : shard_of) {
+    const auto found = found_in.find(tensor);
+    if (found == found_in.end() || found->second != shard)
+      fail("checkpoint: '{}' lists tensor '{}' in the shard '{}', which does not hold it",
+           index.string(), printable(tensor), printable(shard));
+  }
+  std::sort(tensors_.begin(), tensors_.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+}
+
+const TensorView* Checkpoint::find(std::string_view name) const {
+  const auto found = std::lower_bound(
+      tensors_.begin(), tensors_.end(), name,
+      [](const TensorView& tensor, std::string_view wanted) { return tensor.name < wanted; });
+  return found != tensors_.end() && found->name == name ? &*found : nullptr;
+}
+
+const TensorView& Checkpoint::at(std::string_view name) const {
+  if (const TensorView* found = find(name)) return *found;
+  std::vector<std::string> names;
+  for (const TensorView& tensor : tensors_) names.push_back(tensor.name);
+  fail("checkpoint: '{}' has no tensor '{}'{}", folder_.string(), printable(name),
+       nearest_tensor_names(name, std::move(names)));
+}
+
+}  // namespace filigree

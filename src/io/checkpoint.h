@@ -1,0 +1,50 @@
+// The weights of a Hugging Face model folder as one set of named tensors, from model.safetensors
+// or, where that is missing, from the shards that model.safetensors.index.json lists.
+//
+// After opening, every tensor of the index is in the shard the index names, and no name is in two
+// shards. Nothing is read beyond the headers; the views keep their files mapped.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/safetensors.h"
+
+namespace filigree {
+
+class Checkpoint {
+ public:
+  static Checkpoint open(const std::filesystem::path& folder);
+
+  // Sorted by name.
+  const std::vector<TensorView>& tensors() const { return tensors_; }
+
+  // nullptr when there is none.
+  const TensorView* find(std::string_view name) const;
+
+  // Throws Error listing the nearest names.
+  const TensorView& at(std::string_view name) const;
+
+  // The safetensors files that hold the tensors.
+  const std::vector<std::filesystem::path>& files() const { return files_; }
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  explicit Checkpoint(std::filesystem::path folder);
+  void open_shards(const std::filesystem::path& index);
+
+  std::filesystem::path folder_;
+  std::vector<std::filesystem::path> files_;
+  std::vector<TensorView> tensors_;
+};
+
+// The weight_map of an index: tensor name to shard. Shard names are plain file names: no folders,
+// no
+// "..", so that an index cannot point outside its own folder.
+std::map<std::string, std::string> parse_shard_index(std::string_view text,
+                                                     const std::string& source);
+
+}  // namespace filigree

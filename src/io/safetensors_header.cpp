@@ -1,0 +1,201 @@
+#include "io/safetensors_header.h"
+
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "io/json_events.h"
+#include "io/safetensors.h"
+
+namespace filigree {
+namespace {
+
+constexpr std::string_view kMetadataKey = "__metadata__";
+
+class HeaderReader final : public JsonEvents {
+ public:
+  HeaderReader(const std::string& label, std::string_view text)
+      : JsonEvents(label + ": header", text), file_label_(label) {}
+
+  SafetensorsHeader take() { return std::move(header_); }
+
+ private:
+  // Where in the fixed structure of a header the next event belongs.
+  enum class Place { kStart, kNames, kMetadata, kTensor, kShape, kOffsets, kEnd };
+  enum Field : unsigned { kNone = 0, kDtype = 1, kShapeField = 2, kOffsetsField = 4, kAll = 7 };
+
+  bool null() override { unexpected("null"); }
+  bool boolean(bool value) override { unexpected(value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override { unexpected(fmt::format("{}", value)); }
+  bool number_float(number_float_t, const string_t& text) override {
+    unexpected(printable(text, 40));
+  }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (place_ == Place::kShape) {
+      if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+        unexpected(fmt::format("{}", value));
+      if (entry_.shape.size() == kMaxTensorRank)
+        fail("{}: tensor '{}' has more than {} dimensions, the limit", file_label_,
+             printable(entry_.name), kMaxTensorRank);
+      entry_.shape.push_back(static_cast<std::int64_t>(value));
+      return true;
+    }
+    if (place_ == Place::kOffsets && offsets_read_ < 2) {
+      (offsets_read_ == 0 ? entry_.begin : entry_.end) = value;
+      ++offsets_read_;
+      return true;
+    }
+    unexpected(fmt::format("{}", value));
+  }
+
+  bool string(string_t& value) override {
+    if (place_ == Place::kMetadata) {
+      header_.metadata[metadata_key_] = std::move(value);
+      return true;
+    }
+    if (place_ != Place::kTensor || field_ != kDtype)
+      unexpected(fmt::format("the string \"{}\"", printable(value, 40)));
+    const auto kind = tensor_kind(value);
+    if (!kind)
+      fail("{}: tensor '{}' has the unknown dtype '{}'", file_label_, printable(entry_.name),
+           printable(value, 40));
+    entry_.kind = *kind;
+    return true;
+  }
+
+  bool key(string_t& name) override {
+    switch (place_) {
+      case Place::kNames: entry_.name = std::move(name); break;
+      case Place::kMetadata:
+        if (header_.metadata.contains(name))
+          fail("{}: the metadata key '{}' appears twice", file_label_, printable(name));
+        if (header_.metadata.size() == kMaxMetadataKeys)
+          fail("{}: more than {} metadata keys, the limit", file_label_, kMaxMetadataKeys);
+        metadata_key_ = std::move(name);
+        break;
+      default: begin_field(name);
+    }
+    return true;
+  }
+
+  void begin_field(const std::string& name) {
+    field_ = name == "dtype"          ? kDtype
+             : name == "shape"        ? kShapeField
+             : name == "data_offsets" ? kOffsetsField
+                                      : kNone;
+    if (field_ == kNone)
+      fail(
+          "{}: tensor '{}' has the unknown field '{}'; the format has dtype, shape and "
+          "data_offsets",
+          file_label_, printable(entry_.name), printable(name, 40));
+    if ((fields_ & field_) != 0)
+      fail("{}: tensor '{}' has the field '{}' twice", file_label_, printable(entry_.name), name);
+    fields_ |= field_;
+  }
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::kStart) {
+      place_ = Place::kNames;
+    } else if (place_ == Place::kNames && entry_.name == kMetadataKey) {
+      if (std::exchange(has_metadata_, true))
+        fail("{}: {} appears twice", file_label_, kMetadataKey);
+      place_ = Place::kMetadata;
+    } else if (place_ == Place::kNames) {
+      place_ = Place::kTensor;
+      fields_ = kNone;
+      offsets_read_ = 0;
+    } else {
+      unexpected("an object");
+    }
+    return true;
+  }
+
+  bool end_object() override {
+    if (place_ == Place::kTensor) finish_entry();
+    place_ = place_ == Place::kNames ? Place::kEnd : Place::kNames;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (place_ == Place::kTensor && field_ == kShapeField)
+      place_ = Place::kShape;
+    else if (place_ == Place::kTensor && field_ == kOffsetsField)
+      place_ = Place::kOffsets;
+    else
+      unexpected("an array");
+    return true;
+  }
+
+  bool end_array() override {
+    if (place_ == Place::kOffsets && offsets_read_ != 2)
+      fail("{}: tensor '{}' has {} data_offsets, should have 2: begin and end", file_label_,
+           printable(entry_.name), offsets_read_);
+    place_ = Place::kTensor;
+    return true;
+  }
+
+  void finish_entry() {
+    const std::string label = fmt::format("{}: tensor '{}'", file_label_, printable(entry_.name));
+    if (fields_ != kAll)
+      fail("{} has no {}", label,
+           (fields_ & kDtype) == 0        ? "dtype"
+           : (fields_ & kShapeField) == 0 ? "shape"
+                                          : "data_offsets");
+    if (entry_.begin > entry_.end)
+      fail("{}: data_offsets [{}, {}] run backwards", label, entry_.begin, entry_.end);
+    const std::size_t needed = tensor_bytes(label, entry_.kind, entry_.shape);
+    if (entry_.end - entry_.begin != needed)
+      fail("{}: shape {} of {} takes {} bytes, but data_offsets [{}, {}] hold {}", label,
+           shape_text(entry_.shape), name_of(entry_.kind), needed, entry_.begin, entry_.end,
+           entry_.end - entry_.begin);
+    header_.entries.push_back(std::move(entry_));
+    entry_ = {};
+  }
+
+  [[noreturn]] void unexpected(const std::string& found) const {
+    switch (place_) {
+      case Place::kMetadata:
+        fail("{}: {} '{}' is {}, should be a string", file_label_, kMetadataKey,
+             printable(metadata_key_), found);
+      case Place::kNames:
+        if (entry_.name == kMetadataKey)
+          fail("{}: {} is {}, should be an object of strings", file_label_, kMetadataKey, found);
+        fail("{}: tensor '{}' is {}, should be an object with dtype, shape and data_offsets",
+             file_label_, printable(entry_.name), found);
+      case Place::kShape:
+        fail("{}: tensor '{}' has {} in its shape, should be integers from 0 to 2^63 - 1",
+             file_label_, printable(entry_.name), found);
+      case Place::kOffsets:
+        fail("{}: tensor '{}' has {} in its data_offsets, should be two integers from 0",
+             file_label_, printable(entry_.name), found);
+      case Place::kTensor:
+        fail("{}: tensor '{}' has {} as its {}", file_label_, printable(entry_.name), found,
+             field_ == kDtype        ? "dtype, should be a string"
+             : field_ == kShapeField ? "shape, should be an array"
+                                     : "data_offsets, should be an array");
+      default: fail("{}: header is {}, should be an object", file_label_, found);
+    }
+  }
+
+  std::string file_label_;
+  SafetensorsHeader header_;
+  Place place_ = Place::kStart;
+  SafetensorsEntry entry_;
+  Field field_ = kNone;
+  unsigned fields_ = kNone;  // those seen of the current entry
+  int offsets_read_ = 0;
+  std::string metadata_key_;
+  bool has_metadata_ = false;
+};
+
+}  // namespace
+
+SafetensorsHeader read_safetensors_header(const std::string& label, std::string_view text) {
+  HeaderReader reader(label, text);
+  reader.run();
+  return reader.take();
+}
+
+}  // namespace filigree

@@ -1,0 +1,87 @@
+// Shared by the tests of this module only.
+#pragma once
+
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace filigree::io_test {
+
+namespace fs = std::filesystem;
+
+inline fs::path golden(std::string_view name) {
+  return fs::path(FILIGREE_SOURCE_DIR) / "tests" / "golden" / name;
+}
+
+// A fresh folder that goes away with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "filigree-io-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  fs::path operator/(std::string_view name) const { return path_ / name; }
+  const fs::path& path() const { return path_; }
+  std::size_t file_count() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+// The message of the Error that `action` throws; "(no error)" when it does not.
+template <typename Action>
+std::string message_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+inline void write_text(const fs::path& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+inline std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+// A safetensors file of the given header text and data, whatever they say.
+inline std::string safetensors_bytes(std::string_view header, std::string_view data) {
+  std::string file;
+  for (std::size_t i = 0; i < 8; ++i)
+    file += static_cast<char>((static_cast<std::uint64_t>(header.size()) >> (8 * i)) & 0xFF);
+  file += header;
+  file += data;
+  return file;
+}
+
+}  // namespace filigree::io_test

@@ -1,0 +1,178 @@
+// Reading a model from a Hugging Face folder.
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "io/checkpoint.h"
+#include "io/json.h"
+#include "model/family.h"
+#include "runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+constexpr std::int64_t kScanGrain = 1 << 18;
+
+// True when any of the floats is infinite or not a number. Looks at the exponent bits only, so that
+// the loop vectorises and runs at the speed of memory.
+bool has_non_finite(const float* values, std::int64_t count) {
+  std::uint32_t found = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t exponent = std::bit_cast<std::uint32_t>(values[i]) & 0x7F800000u;
+    found |= exponent == 0x7F800000u ? 1u : 0u;
+  }
+  return found != 0;
+}
+
+void warn_if_not_finite(const std::vector<NamedParameter>& parameters) {
+  // One pass over all parameters, so that small ones do not each wake the threads.
+  struct Piece {
+    std::size_t parameter;
+    std::int64_t begin, count;
+  };
+  std::vector<Piece> pieces;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const std::int64_t count = parameters[p].variable.shape().elements();
+    for (std::int64_t i = 0; i < count; i += kScanGrain)
+      pieces.push_back({p, i, std::min(kScanGrain, count - i)});
+  }
+  std::vector<std::atomic<bool>> bad(parameters.size());
+  parallel_for(static_cast<std::int64_t>(pieces.size()), 1, [&](std::int64_t i, std::int64_t) {
+    const Piece& piece = pieces[static_cast<std::size_t>(i)];
+    const Tensor& value = parameters[piece.parameter].variable.value();
+    if (has_non_finite(value.f32() + piece.begin, piece.count)) bad[piece.parameter].store(true);
+  });
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    if (bad[p].load())
+      warn("tensor '{}' holds values that are not finite; the model's output will not be either",
+           parameters[p].name);
+}
+
+Variable read_parameter(const TensorView& view, const ParameterSpec& spec,
+                        const std::filesystem::path& folder) {
+  const Shape& wanted = spec.shape;
+  const std::span<const std::int64_t> extents = wanted.extents();
+  require(std::equal(view.shape.begin(), view.shape.end(), extents.begin(), extents.end()),
+          "'{}': tensor '{}' is {}, but config.json asks for {}", folder.string(), view.name,
+          shape_text(view.shape), wanted.to_string());
+  require(view.kind == TensorKind::kF32 || view.kind == TensorKind::kBf16 ||
+              view.kind == TensorKind::kF16,
+          "'{}': tensor '{}' is {}; weights must be F32, BF16 or F16", folder.string(), view.name,
+          name_of(view.kind));
+  if (view.kind == TensorKind::kF32 && view.aligned() && view.owner != nullptr)
+    return Tensor::borrow(wanted, DType::kF32, view.owner, view.data.data());
+  Tensor value = Tensor::empty(wanted);
+  read_f32(view, {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
+  return value;
+}
+
+// Parameter name -> the checkpoint's tensor. Every tensor must stand for a parameter or be known to
+// be superfluous, and no two for the same one.
+std::unordered_map<std::string, const TensorView*> match_tensors(
+    const Checkpoint& checkpoint, const Family& family, const ModelConfig& config,
+    const std::vector<ParameterSpec>& specs) {
+  std::unordered_map<std::string, const TensorView*> tensors;
+  for (const ParameterSpec& spec : specs) tensors.emplace(spec.name, nullptr);
+  std::string unknown;
+  for (const TensorView& view : checkpoint.tensors()) {
+    const std::string name = family.canonical_name(config, view.name);
+    if (name.empty()) continue;
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) {
+      unknown += (unknown.empty() ? "'" : ", '") + printable(view.name) + "'";
+      continue;
+    }
+    require(found->second == nullptr, "'{}': tensors '{}' and '{}' are the same parameter",
+            checkpoint.folder().string(), found->second != nullptr ? found->second->name : "",
+            view.name);
+    found->second = &view;
+  }
+  if (!unknown.empty())
+    warn("'{}': tensors that a {} model does not have are ignored: {}",
+         checkpoint.folder().string(), config.family, printable(unknown, 400));
+  return tensors;
+}
+
+// The "gate" section: one bias, or rows of one a head.
+GateConfig read_gate(const JsonObject& json, const ModelConfig& config) {
+  GateConfig gate;
+  if (!json.has("gate")) return gate;
+  const JsonObject section = json.object("gate");
+  const nlohmann::json bias =
+      section.raw().contains("bias") ? section.raw()["bias"] : nlohmann::json();
+  const auto take = [&](const nlohmann::json& value) {
+    require(value.is_number() && std::isfinite(value.get<float>()),
+            "{}: gate.bias holds {}, which is not a finite number", json.source(),
+            printable(value.dump()));
+    gate.bias.push_back(value.get<float>());
+  };
+  if (!bias.is_array()) {
+    section.number("bias", -1e6, 1e6);
+    take(bias);
+    return gate;
+  }
+  bool fits = static_cast<std::int64_t>(bias.size()) == config.layers;
+  for (const nlohmann::json& row : bias)
+    fits = fits && row.is_array() && static_cast<std::int64_t>(row.size()) == config.heads;
+  require(fits, "{}: gate.bias must be one number or {} rows of {}", json.source(), config.layers,
+          config.heads);
+  for (const nlohmann::json& row : bias)
+    for (const nlohmann::json& value : row) take(value);
+  return gate;
+}
+
+ModelConfig config_from(const JsonObject& json) {
+  ModelConfig config = family_of(json.string("model_type"), json.source()).read_config(json);
+  config.gate = read_gate(json, config);
+  return config;
+}
+
+[[noreturn]] void missing(const Checkpoint& checkpoint, const ParameterSpec& spec) {
+  std::vector<std::string> names;
+  for (const TensorView& view : checkpoint.tensors()) names.push_back(view.name);
+  fail("'{}': tensor '{}' {} is missing; the nearest names are {}", checkpoint.folder().string(),
+       spec.name, spec.shape.to_string(), nearest_tensor_names(spec.name, names));
+}
+
+}  // namespace
+
+ModelConfig parse_model_config(const nlohmann::json& json, const std::string& source) {
+  return config_from(JsonObject(json, source));
+}
+
+ModelConfig read_model_config(const std::filesystem::path& folder) {
+  require(std::filesystem::is_directory(folder),
+          "model '{}': no such folder; a model is a folder with config.json and *.safetensors",
+          folder.string());
+  // transformers overwrites doubled keys without a word, so they are allowed here too.
+  return config_from(JsonObject::open(folder / "config.json", {.allow_duplicate_keys = true}));
+}
+
+std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options) {
+  const ModelConfig config = read_model_config(folder);
+  const Family& family = family_of(config.family, folder.string());
+  const Checkpoint checkpoint = Checkpoint::open(folder);
+  // A config may ask for more layers than any file holds; compare before listing them all.
+  require(config.layers <= static_cast<std::int64_t>(checkpoint.tensors().size()),
+          "'{}': config.json asks for {} layers, but the weights are only {} tensors",
+          folder.string(), config.layers, checkpoint.tensors().size());
+  const std::vector<ParameterSpec> specs = family.parameters(config);
+  const auto tensors = match_tensors(checkpoint, family, config, specs);
+  std::vector<NamedParameter> parameters;
+  for (const ParameterSpec& spec : specs) {
+    const TensorView* view = tensors.at(spec.name);
+    if (view == nullptr) missing(checkpoint, spec);
+    parameters.push_back({spec.name, read_parameter(*view, spec, folder)});
+  }
+  if (options.warn_about_values) warn_if_not_finite(parameters);
+  auto model = family.build(config, std::move(parameters));
+  model->set_gate(config.gate);
+  return model;
+}
+
+}  // namespace filigree

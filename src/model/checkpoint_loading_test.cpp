@@ -1,0 +1,160 @@
+// What a folder must look like to be loaded, and what is said when it does not.
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "io/json.h"
+#include "io/safetensors_writer.h"
+#include "model/model.h"
+#include "support/check_op.h"
+#include "support/temporary_folder.h"
+
+namespace filigree {
+namespace {
+
+nlohmann::json tiny_json() {
+  return {{"model_type", "gpt2"}, {"n_layer", 1},     {"n_head", 2},
+          {"n_embd", 8},          {"n_positions", 6}, {"vocab_size", 10}};
+}
+
+// A saved model whose tensors and configuration a test can change before loading it.
+class LoadTest : public testing::Test {
+ protected:
+  struct Entry {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+  };
+
+  LoadTest() {
+    const auto model = make_model(parse_model_config(tiny_json(), "test"), 1);
+    for (const NamedParameter& p : model->parameters())
+      tensors_.push_back(
+          {p.name,
+           {p.variable.shape().extents().begin(), p.variable.shape().extents().end()},
+           {p.variable.value().values().begin(), p.variable.value().values().end()}});
+    previous_ = set_warning_handler([this](const std::string& text) { warnings_ += text + "\n"; });
+  }
+  ~LoadTest() override { set_warning_handler(previous_); }
+
+  Entry& entry(const std::string& name) {
+    for (Entry& e : tensors_)
+      if (e.name == name) return e;
+    throw std::runtime_error("no " + name);
+  }
+
+  std::unique_ptr<Model> load() {
+    std::vector<TensorToWrite> out;
+    for (const Entry& e : tensors_)
+      out.push_back(
+          tensor_to_write(e.name, TensorKind::kF32, e.shape, std::as_bytes(std::span(e.values))));
+    write_safetensors(folder_.path() / "model.safetensors", out);
+    write_json(folder_.path() / "config.json", config_);
+    return load_model(folder_.path());
+  }
+
+  std::string failure() {
+    try {
+      load();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  void expect_failure(const std::vector<std::string>& parts) {
+    const std::string message = failure();
+    for (const std::string& part : parts)
+      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
+  }
+
+  TemporaryFolder folder_;
+  std::vector<Entry> tensors_;
+  nlohmann::json config_ = tiny_json();
+  std::string warnings_;
+  WarningHandler previous_;
+};
+
+TEST_F(LoadTest, TheUnchangedFolderLoadsWithoutAWord) {
+  EXPECT_EQ(load()->config().layers, 1);
+  EXPECT_EQ(warnings_, "");
+}
+
+TEST_F(LoadTest, NamesWithoutThePrefixAndOldBuffersAreAccepted) {
+  for (Entry& e : tensors_) e.name = e.name.substr(std::string("transformer.").size());
+  tensors_.push_back({"h.0.attn.bias", {1, 1, 6, 6}, std::vector<float>(36, 1.0f)});
+  tensors_.push_back({"h.0.attn.masked_bias", {}, {-1e4f}});
+  tensors_.push_back({"lm_head.weight", {10, 8}, std::vector<float>(80, 0.0f)});
+  EXPECT_EQ(load()->parameter_count(),
+            make_model(parse_model_config(tiny_json(), ""), 1)->parameter_count());
+  EXPECT_EQ(warnings_, "");
+}
+
+TEST_F(LoadTest, AMissingTensorIsNamedWithItsNearest) {
+  entry("transformer.h.0.ln_1.weight").name = "transformer.h.0.ln_1.wieght";
+  expect_failure({"'transformer.h.0.ln_1.weight' [8] is missing", "transformer.h.0.ln_1.wieght"});
+}
+
+TEST_F(LoadTest, ADoubledTensorIsRefused) {
+  Entry copy = entry("transformer.wte.weight");
+  copy.name = "wte.weight";
+  tensors_.push_back(copy);
+  expect_failure({"transformer.wte.weight", "'wte.weight'", "the same parameter"});
+}
+
+TEST_F(LoadTest, AWrongShapeIsNamed) {
+  entry("transformer.h.0.attn.c_attn.weight").shape = {24, 8};
+  expect_failure({"'transformer.h.0.attn.c_attn.weight' is [24, 8]", "[8, 24]"});
+}
+
+TEST_F(LoadTest, TensorsTheModelDoesNotHaveAreWarnedAbout) {
+  tensors_.push_back({"transformer.h.0.attn.c_proj.lora_A", {2}, {1, 2}});
+  load();
+  EXPECT_NE(warnings_.find("lora_A"), std::string::npos) << warnings_;
+}
+
+TEST_F(LoadTest, ValuesThatAreNotFiniteAreWarnedAbout) {
+  entry("transformer.h.0.mlp.c_fc.weight").values[17] = NAN;
+  entry("transformer.ln_f.bias").values[7] = INFINITY;
+  load();
+  EXPECT_NE(warnings_.find("mlp.c_fc.weight"), std::string::npos) << warnings_;
+  EXPECT_NE(warnings_.find("ln_f.bias"), std::string::npos) << warnings_;
+  EXPECT_EQ(warnings_.find("wte"), std::string::npos) << warnings_;
+}
+
+TEST_F(LoadTest, SeparateOutputWeightsAreNeededWhenNotTied) {
+  config_["tie_word_embeddings"] = false;
+  expect_failure({"'lm_head.weight' [10, 8] is missing"});
+}
+
+TEST_F(LoadTest, ConfigurationsThatCannotBeRunAreRefused) {
+  const auto with = [&](const char* key, const nlohmann::json& value) {
+    config_ = tiny_json();
+    config_[key] = value;
+    return failure();
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(has(with("model_type", "llamb"), "'llamb'"));
+  EXPECT_TRUE(has(with("n_head", 3), "multiple"));
+  EXPECT_TRUE(has(with("n_head", 0), "n_head"));
+  EXPECT_TRUE(has(with("n_layer", "twelve"), "n_layer"));
+  EXPECT_TRUE(has(with("n_layer", 9999), "9999"));
+  EXPECT_TRUE(has(with("activation_function", "relu"), "'relu'"));
+  EXPECT_TRUE(has(with("add_cross_attention", true), "add_cross_attention"));
+  EXPECT_TRUE(has(with("vocab_size", 1e300), "vocab_size"));
+  EXPECT_TRUE(has(with("n_embd", -4), "n_embd"));
+  config_ = tiny_json();
+  config_.erase("n_positions");
+  EXPECT_TRUE(has(failure(), "n_positions"));
+}
+
+TEST_F(LoadTest, AFolderThatIsNotThereOrHasNoConfigSaysSo) {
+  EXPECT_THROW(load_model(folder_.path() / "nowhere"), Error);
+  EXPECT_THROW(load_model(folder_.path()), Error);
+}
+
+}  // namespace
+}  // namespace filigree

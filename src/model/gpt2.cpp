@@ -1,0 +1,198 @@
+#include "model/gpt2.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "nn/mlp.h"
+#include "nn/norm.h"
+#include "nn/self_attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/embedding/embedding.h"
+#include "ops/layout/layout.h"
+
+namespace filigree {
+namespace {
+
+constexpr std::int64_t kMost = 1 << 24;  // of any extent: far above every model, far below overflow
+
+ModelConfig read_config(const JsonObject& json) {
+  ModelConfig config;
+  config.family = "gpt2";
+  config.layers = json.integer("n_layer", 1, 10000);
+  config.heads = config.key_heads = json.integer("n_head", 1, 10000);
+  config.width = json.integer("n_embd", 1, kMost);
+  require(config.width % config.heads == 0, "{}: n_embd {} is not a multiple of n_head {}",
+          json.source(), config.width, config.heads);
+  config.head_width = config.width / config.heads;
+  config.mlp_width = json.integer_or("n_inner", 4 * config.width, 1, kMost);
+  config.context = json.integer("n_positions", 1, kMost);
+  config.vocabulary = json.integer("vocab_size", 1, kMost);
+  config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5, 0.0, 1.0);
+  config.tied_embeddings = json.boolean_or("tie_word_embeddings", true);
+  const std::string activation = json.string_or("activation_function", "gelu_new");
+  require(activation == "gelu_new" || activation == "gelu_pytorch_tanh",
+          "{}: activation_function '{}' is not supported; 'gelu_new' and 'gelu_pytorch_tanh' are",
+          json.source(), activation);
+  require(!json.boolean_or("add_cross_attention", false),
+          "{}: add_cross_attention is not supported; only decoder models are", json.source());
+  require(json.boolean_or("scale_attn_weights", true),
+          "{}: scale_attn_weights false is not supported", json.source());
+  config.source = json.raw();
+  return config;
+}
+
+std::vector<ParameterSpec> parameters(const ModelConfig& config) {
+  const std::int64_t d = config.width, hidden = config.mlp_width;
+  // Matrices that write to the residual stream start smaller, by the number of writers.
+  const float writer = 0.02f / std::sqrt(2.0f * static_cast<float>(config.layers));
+  std::vector<ParameterSpec> specs = {
+      {"transformer.wte.weight", {config.vocabulary, d}, Initial::kNormal},
+      {"transformer.wpe.weight", {config.context, d}, Initial::kNormal, 0.01f},
+  };
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    const std::string block = fmt::format("transformer.h.{}.", l);
+    const auto add = [&](const char* name, const Shape& shape, Initial initial,
+                         float deviation = 0.02f) {
+      specs.push_back({block + name, shape, initial, deviation});
+    };
+    add("ln_1.weight", {d}, Initial::kOnes);
+    add("ln_1.bias", {d}, Initial::kZeros);
+    add("attn.c_attn.weight", {d, 3 * d}, Initial::kNormal);
+    add("attn.c_attn.bias", {3 * d}, Initial::kZeros);
+    add("attn.c_proj.weight", {d, d}, Initial::kNormal, writer);
+    add("attn.c_proj.bias", {d}, Initial::kZeros);
+    add("ln_2.weight", {d}, Initial::kOnes);
+    add("ln_2.bias", {d}, Initial::kZeros);
+    add("mlp.c_fc.weight", {d, hidden}, Initial::kNormal);
+    add("mlp.c_fc.bias", {hidden}, Initial::kZeros);
+    add("mlp.c_proj.weight", {hidden, d}, Initial::kNormal, writer);
+    add("mlp.c_proj.bias", {d}, Initial::kZeros);
+  }
+  specs.push_back({"transformer.ln_f.weight", {d}, Initial::kOnes});
+  specs.push_back({"transformer.ln_f.bias", {d}, Initial::kZeros});
+  if (!config.tied_embeddings)
+    specs.push_back({"lm_head.weight", {config.vocabulary, d}, Initial::kNormal});
+  return specs;
+}
+
+std::string canonical_name(const ModelConfig& config, std::string_view name) {
+  // Buffers that old versions of transformers saved beside the weights.
+  if (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")) return "";
+  if (name == "lm_head.weight") return config.tied_embeddings ? "" : "lm_head.weight";
+  if (name.starts_with("transformer.")) return std::string(name);
+  return "transformer." + std::string(name);  // the checkpoints on the hub have no prefix
+}
+
+struct Block {
+  NormWeights ln1, ln2;
+  AttentionWeights attention;
+  MlpWeights mlp;
+};
+
+class Gpt2 final : public Model {
+ public:
+  Gpt2(const ModelConfig& config, std::vector<NamedParameter> named)
+      : Model(config, std::move(named)) {
+    std::size_t next = 0;
+    const auto take = [&] { return parameters_.at(next++).variable; };
+    const auto epsilon = static_cast<float>(config.norm_epsilon);
+    const auto norm = [&] {
+      const Variable weight = take();
+      return NormWeights{weight, take(), epsilon};
+    };
+    const auto linear_layer = [&] {
+      const Variable weight = take();
+      return LinearWeight{weight, take()};
+    };
+    const bool by_layer =
+        config.source.is_object() && config.source.value("scale_attn_by_inverse_layer_idx", false);
+    token_embedding_ = take();
+    position_embedding_ = take();
+    const std::int64_t d = config.width;
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+      Block block;
+      block.ln1 = norm();
+      const LinearWeight fused = linear_layer();  // [d, 3 d]: q, k, v side by side
+      block.attention.q = {fused.weight, fused.bias, false, 0, d};
+      block.attention.k = {fused.weight, fused.bias, false, d, d};
+      block.attention.v = {fused.weight, fused.bias, false, 2 * d, d};
+      block.attention.o = linear_layer();
+      block.attention.heads = config.heads;
+      block.attention.key_heads = config.key_heads;
+      block.attention.head_width = config.head_width;
+      block.attention.scale = 1.0f / std::sqrt(static_cast<float>(config.head_width)) /
+                              static_cast<float>(by_layer ? l + 1 : 1);
+      block.ln2 = norm();
+      block.mlp.in = linear_layer();
+      block.mlp.out = linear_layer();
+      blocks_.push_back(std::move(block));
+    }
+    final_norm_ = norm();
+    output_.weight = config.tied_embeddings ? token_embedding_ : take();
+    output_.out_in = true;
+    name_taps();
+  }
+
+ private:
+  Variable run(const Tensor& ids, const ForwardOptions& options) const override {
+    const TapScope tap(options.taps, "");
+    const std::int64_t B = ids.size(0), T = ids.size(1);
+    const std::int64_t past = options.cache != nullptr ? options.cache->length() : 0;
+
+    const Variable tokens = tap("hook_embed", embedding(token_embedding_, ids));  // [B, T, d]
+    const Variable positions =
+        tap("hook_pos_embed", embedding(position_embedding_, position_ids(B, T, past)));
+    Variable x = add(tokens, positions);
+    for (std::size_t l = 0; l < blocks_.size(); ++l) {
+      const Block& block = blocks_[l];
+      const TapScope here = tap.inside("blocks").inside(std::to_string(l));
+      x = here("hook_resid_pre", x);
+      const Variable attention_in = layer_norm(x, block.ln1, here.inside("ln1"));
+      const std::optional<GateOptions> gate = gate_of(l, options);
+      const Variable attended = self_attention(attention_in, block.attention, here.inside("attn"),
+                                               options.cache, static_cast<std::int64_t>(l),
+                                               gate ? &*gate : nullptr, report_of(l, options));
+      x = here("hook_resid_mid", add(x, here("hook_attn_out", attended)));
+      const Variable mlp_in = layer_norm(x, block.ln2, here.inside("ln2"));
+      const Variable computed = mlp(mlp_in, block.mlp, here.inside("mlp"));
+      x = here("hook_resid_post", add(x, here("hook_mlp_out", computed)));
+    }
+    if (options.last_position_only) x = slice(x, 1, T - 1, T);                   // [B, 1, d]
+    return linear(layer_norm(x, final_norm_, tap.inside("ln_final")), output_);  // [B, T, V]
+  }
+
+  static Tensor position_ids(std::int64_t B, std::int64_t T, std::int64_t past) {
+    Tensor ids = Tensor::empty({B, T}, DType::kI32);
+    for (std::int64_t i = 0; i < B * T; ++i)
+      ids.mutable_i32()[i] = static_cast<std::int32_t>(past + i % T);
+    return ids;
+  }
+
+  void name_taps() {
+    tap_names_ = {"hook_embed", "hook_pos_embed"};
+    for (std::size_t l = 0; l < blocks_.size(); ++l)
+      for (const char* name :
+           {"hook_resid_pre", "ln1.hook_scale", "ln1.hook_normalized", "attn.hook_q", "attn.hook_k",
+            "attn.hook_v", "attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z",
+            "attn.hook_result", "hook_attn_out", "hook_resid_mid", "ln2.hook_scale",
+            "ln2.hook_normalized", "mlp.hook_pre", "mlp.hook_post", "hook_mlp_out",
+            "hook_resid_post"})
+        tap_names_.push_back(fmt::format("blocks.{}.{}", l, name));
+    tap_names_.insert(tap_names_.end(), {"ln_final.hook_scale", "ln_final.hook_normalized"});
+  }
+
+  Variable token_embedding_, position_embedding_;
+  std::vector<Block> blocks_;
+  NormWeights final_norm_;
+  LinearWeight output_;
+};
+
+std::unique_ptr<Model> build(const ModelConfig& config, std::vector<NamedParameter> parameters) {
+  return std::make_unique<Gpt2>(config, std::move(parameters));
+}
+
+}  // namespace
+
+const Family kGpt2Family = {"gpt2", read_config, parameters, canonical_name, build};
+
+}  // namespace filigree

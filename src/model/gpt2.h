@@ -1,0 +1,10 @@
+// GPT-2: learned positions, layer norm before each part, one fused matrix for q, k and v, GELU.
+#pragma once
+
+#include "model/family.h"
+
+namespace filigree {
+
+extern const Family kGpt2Family;
+
+}  // namespace filigree

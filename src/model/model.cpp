@@ -1,0 +1,126 @@
+#include "model/model.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "model/family.h"
+#include "runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+constexpr std::int64_t kRandomGrain = 1 << 16;
+
+Variable initial_value(const ParameterSpec& spec, std::uint64_t seed, std::uint64_t stream) {
+  if (spec.initial == Initial::kZeros) return Tensor::zeros(spec.shape);
+  if (spec.initial == Initial::kOnes) return Tensor::full(spec.shape, 1.0f);
+  Tensor value = Tensor::empty(spec.shape);
+  float* data = value.mutable_f32();
+  parallel_for(value.elements(), kRandomGrain, [&](std::int64_t begin, std::int64_t end) {
+    const std::span<float> range(data + begin, static_cast<std::size_t>(end - begin));
+    fill_normal(range, seed, stream, static_cast<std::uint64_t>(begin));
+    for (float& x : range) x *= spec.deviation;
+  });
+  return value;
+}
+
+}  // namespace
+
+Variable Model::forward(const Tensor& ids, const ForwardOptions& options) const {
+  require(ids.defined() && ids.shape().rank() == 2 && ids.elements() > 0,
+          "forward: the token ids must be [batch, positions] and not empty, they are {}",
+          ids.defined() ? ids.shape().to_string() : "undefined");
+  const std::int64_t past = options.cache != nullptr ? options.cache->length() : 0;
+  require(past + ids.size(1) <= config_.context,
+          "forward: {} positions are more than the model's context of {}", past + ids.size(1),
+          config_.context);
+  const std::int32_t* id = ids.i32();
+  for (std::int64_t i = 0; i < ids.elements(); ++i)
+    if (id[i] < 0 || id[i] >= config_.vocabulary)
+      fail("forward: token id {} at position {} is outside the vocabulary of {}", id[i],
+           i % ids.size(1), config_.vocabulary);
+  if (options.taps != nullptr) options.taps->bind(tap_names_);
+  if (options.reports != nullptr)
+    options.reports->assign(config_.gate.on() ? static_cast<std::size_t>(config_.layers) : 0, {});
+  Variable logits = run(ids, options);
+  if (options.cache != nullptr) options.cache->advance(ids.size(1));
+  return logits;
+}
+
+std::int64_t Model::parameter_count() const {
+  std::int64_t count = 0;
+  for (const NamedParameter& parameter : parameters_)
+    count += parameter.variable.shape().elements();
+  return count;
+}
+
+void Model::set_gate(const GateConfig& gate) {
+  const std::int64_t all = config_.layers * config_.heads;
+  const auto count = static_cast<std::int64_t>(gate.bias.size());
+  require(count == 0 || count == 1 || count == all,
+          "gate: {} biases for {} layers of {} heads; give one, or one a layer and head", count,
+          config_.layers, config_.heads);
+  config_.gate = gate;
+  gate_biases_.clear();
+  std::erase_if(tap_names_, [](const std::string& name) { return name.ends_with(".hook_gate"); });
+  for (std::int64_t l = 0; gate.on() && l < config_.layers; ++l) {
+    const std::int64_t width = count == 1 ? 1 : config_.heads;
+    const std::size_t begin = count == 1 ? 0 : static_cast<std::size_t>(l * width);
+    gate_biases_.emplace_back(Tensor::from(
+        {width}, std::span(gate.bias).subspan(begin, static_cast<std::size_t>(width))));
+    tap_names_.push_back(fmt::format("blocks.{}.attn.hook_gate", l));
+  }
+}
+
+void Model::store_gate() {
+  if (!config_.gate.on()) return;
+  const bool shared = config_.gate.bias.size() == 1;
+  config_.gate.bias.clear();
+  for (const Variable& bias : gate_biases_) {
+    const std::span<const float> values = bias.value().values();
+    config_.gate.bias.insert(config_.gate.bias.end(), values.begin(), values.end());
+    if (shared) break;
+  }
+}
+
+std::optional<GateOptions> Model::gate_of(std::size_t layer, const ForwardOptions& options) const {
+  if (!config_.gate.on() || options.gates == GateMode::kIgnored) return std::nullopt;
+  GateOptions gate;
+  gate.bias = gate_biases_[layer];
+  gate.sample = options.gates == GateMode::kSampled;
+  gate.noise = options.noise;
+  gate.noise.layer = static_cast<std::uint32_t>(layer);
+  return gate;
+}
+
+GateReport* Model::report_of(std::size_t layer, const ForwardOptions& options) {
+  if (options.reports == nullptr || layer >= options.reports->size()) return nullptr;
+  return &(*options.reports)[layer];
+}
+
+void Model::set_requires_grad(bool on) {
+  for (NamedParameter& parameter : parameters_) parameter.variable.set_requires_grad(on);
+}
+
+void Model::clear_grads() {
+  for (NamedParameter& parameter : parameters_) parameter.variable.clear_grad();
+  for (Variable& bias : gate_biases_) bias.clear_grad();
+}
+
+std::unique_ptr<KeyValueCache> Model::make_cache(std::int64_t batch, std::int64_t capacity) const {
+  return std::make_unique<KeyValueCache>(config_.layers, batch, std::min(capacity, config_.context),
+                                         config_.key_heads, config_.head_width);
+}
+
+std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed) {
+  const Family& family = family_of(config.family, "make_model");
+  std::vector<NamedParameter> parameters;
+  for (const ParameterSpec& spec : family.parameters(config))
+    parameters.push_back({spec.name, initial_value(spec, seed, parameters.size())});
+  auto model = family.build(config, std::move(parameters));
+  model->set_gate(config.gate);
+  return model;
+}
+
+}  // namespace filigree

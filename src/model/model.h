@@ -1,0 +1,122 @@
+// A transformer language model of any family.
+//
+// A model is a set of named parameters and a forward pass that names its intermediates (nn/taps.h).
+// It is read from and written to folders as Hugging Face lays them out. Each family is one file
+// (gpt2.cpp, ...) that reads its configuration, lists its parameters and builds its forward pass;
+// everything else works through this class.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/variable.h"
+#include "model/config.h"
+#include "nn/kv_cache.h"
+#include "nn/self_attention.h"
+#include "nn/taps.h"
+
+namespace filigree {
+
+// How the gates of a sparse model work in a run.
+enum class GateMode {
+  kHard,     // open when the logit is positive: evaluation
+  kSampled,  // open with probability sigmoid(logit), from the counters of `noise`: training
+  kIgnored,  // all open: the dense model that shares the weights
+};
+
+struct ForwardOptions {
+  Taps* taps = nullptr;
+  KeyValueCache* cache = nullptr;   // the ids follow the positions it holds
+  bool last_position_only = false;  // logits [B, 1, V]
+  GateMode gates = GateMode::kHard;
+  GateNoise noise = {};                        // of kSampled; the layer is filled in
+  std::vector<GateReport>* reports = nullptr;  // receives one a layer, when the model is gated
+};
+
+// A parameter under the name it has in a checkpoint.
+struct NamedParameter {
+  std::string name;
+  Variable variable;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+
+  // ids i32 [B, T] -> logits [B, T, V]. Throws Error when the ids are outside the vocabulary, the
+  // positions outside the context, or a tap is unknown.
+  Variable forward(const Tensor& ids, const ForwardOptions& options = {}) const;
+
+  // In the order of the checkpoint: embeddings, blocks, final norm, output.
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
+  std::int64_t parameter_count() const;
+  const std::vector<std::string>& tap_names() const { return tap_names_; }
+
+  // Puts gates on the attention, or takes them off (an empty GateConfig). Throws Error unless there
+  // is one bias or one a layer and head.
+  void set_gate(const GateConfig& gate);
+  // The biases of each layer ([1] or [H]), to be trained; empty without a gate. config().gate
+  // follows them only at store_gate().
+  const std::vector<Variable>& gate_biases() const { return gate_biases_; }
+  void store_gate();
+
+  // Whether backward() brings gradients to the parameters. Off after loading. Gate biases keep
+  // their own setting.
+  void set_requires_grad(bool on);
+  void clear_grads();
+
+  std::unique_ptr<KeyValueCache> make_cache(std::int64_t batch, std::int64_t capacity) const;
+
+ protected:
+  Model(ModelConfig config, std::vector<NamedParameter> parameters)
+      : config_(std::move(config)), parameters_(std::move(parameters)) {}
+
+  // The family's forward pass; ids and positions are already checked.
+  virtual Variable run(const Tensor& ids, const ForwardOptions& options) const = 0;
+
+  // For run(): the gate of a layer, or nullopt; and where its report goes, or null.
+  std::optional<GateOptions> gate_of(std::size_t layer, const ForwardOptions& options) const;
+  static GateReport* report_of(std::size_t layer, const ForwardOptions& options);
+
+  ModelConfig config_;
+  std::vector<NamedParameter> parameters_;
+  std::vector<std::string> tap_names_;
+
+ private:
+  std::vector<Variable> gate_biases_;
+};
+
+struct LoadOptions {
+  bool warn_about_values = true;  // look for values that are not finite, which reads every page
+};
+
+// Reads config.json and the weights of a Hugging Face folder. f32 weights stay in the mapped file;
+// bf16 and f16 are widened. Throws Error naming the file, tensor or key at fault.
+std::unique_ptr<Model> load_model(const std::filesystem::path& folder,
+                                  const LoadOptions& options = {});
+
+// A model with random weights, drawn as the family's authors did. The same seed gives the same
+// weights whatever the thread count.
+std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed);
+
+// The configuration in a Hugging Face folder or in memory (`source` names it in messages).
+ModelConfig read_model_config(const std::filesystem::path& folder);
+ModelConfig parse_model_config(const nlohmann::json& json, const std::string& source);
+
+struct SaveOptions {
+  DType dtype = DType::kF32;
+};
+
+// Writes config.json and model.safetensors so that transformers loads the folder; creates it if
+// need be. Either file is replaced only when it has been written in full.
+void save_model(const Model& model, const std::filesystem::path& folder,
+                const SaveOptions& options = {});
+
+}  // namespace filigree

@@ -1,0 +1,356 @@
+#include "model/model.h"
+
+#include <fstream>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "io/safetensors_writer.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/reduce/reduce.h"
+#include "support/check_op.h"
+#include "support/golden.h"
+#include "support/temporary_folder.h"
+
+namespace filigree {
+namespace {
+
+nlohmann::json tiny_json() {
+  return {{"model_type", "gpt2"},
+          {"n_layer", 2},
+          {"n_head", 3},
+          {"n_embd", 24},
+          {"n_positions", 32},
+          {"vocab_size", 50},
+          {"tie_word_embeddings", true}};
+}
+
+std::unique_ptr<Model> tiny_model(const nlohmann::json& changes = nlohmann::json::object()) {
+  nlohmann::json json = tiny_json();
+  json.update(changes);
+  auto model = make_model(parse_model_config(json, "test"), 11);
+  // Random weights of 0.02 give flat maps; larger ones make every path matter.
+  for (const NamedParameter& parameter : model->parameters()) {
+    Tensor& value = parameter.variable.mutable_value();
+    for (std::int64_t i = 0; i < value.elements(); ++i)
+      if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
+  }
+  return model;
+}
+
+Tensor ids(std::int64_t B, std::int64_t T) {
+  Tensor tensor = Tensor::empty({B, T}, DType::kI32);
+  for (std::int64_t i = 0; i < B * T; ++i)
+    tensor.mutable_i32()[i] = static_cast<std::int32_t>((i * 17 + 5) % 50);
+  return tensor;
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Taps, AnUnknownNameIsAnErrorThatListsTheNearest) {
+  const auto model = tiny_model();
+  Taps taps;
+  taps.observe("blocks.1.attn.hook_patern");
+  const std::string message = error_of([&] { model->forward(ids(1, 4), {.taps = &taps}); });
+  EXPECT_NE(message.find("'blocks.1.attn.hook_patern'"), std::string::npos) << message;
+  EXPECT_NE(message.find("blocks.1.attn.hook_pattern"), std::string::npos) << message;
+  Taps pattern;
+  pattern.intervene("blocks.*.attn.hook_zz", [](const Variable& x) { return x; });
+  EXPECT_THROW(model->forward(ids(1, 4), {.taps = &pattern}), Error);
+  Taps layer;
+  layer.observe("blocks.2.hook_resid_pre");  // the model has layers 0 and 1
+  EXPECT_THROW(model->forward(ids(1, 4), {.taps = &layer}), Error);
+}
+
+TEST(Taps, EveryNameTheModelListsIsPassed) {
+  const auto model = tiny_model();
+  Taps taps;
+  for (const std::string& name : model->tap_names()) taps.observe(name);
+  model->forward(ids(2, 5), {.taps = &taps});
+  EXPECT_EQ(taps.passed().size(), model->tap_names().size());
+  const Shape residual{2, 5, 24}, heads{2, 5, 3, 8}, maps{2, 3, 5, 5};
+  EXPECT_EQ(taps.value("hook_embed").shape(), residual);
+  EXPECT_EQ(taps.value("blocks.1.attn.hook_q").shape(), heads);
+  EXPECT_EQ(taps.value("blocks.1.attn.hook_attn_scores").shape(), maps);
+  EXPECT_EQ(taps.value("blocks.1.attn.hook_result").shape(), Shape({2, 5, 3, 24}));
+  EXPECT_EQ(taps.value("blocks.0.mlp.hook_pre").shape(), Shape({2, 5, 96}));
+  EXPECT_EQ(taps.value("ln_final.hook_scale").shape(), Shape({2, 5, 1}));
+  EXPECT_THROW(taps.value("blocks.9.hook_q"), Error);
+}
+
+// Fused and spelled-out paths must agree, whichever tap is looked at.
+class LookingAtATap : public testing::TestWithParam<nlohmann::json> {};
+
+TEST_P(LookingAtATap, DoesNotChangeTheLogits) {
+  const auto model = tiny_model(GetParam());
+  const Tensor plain = model->forward(ids(2, 7)).value();
+  for (const std::string& name : model->tap_names()) {
+    Taps observed, differentiated, replaced;
+    observed.observe(name);
+    differentiated.observe_gradient(name);
+    replaced.intervene(name, [](const Variable& x) { return x; });
+    for (Taps* taps : {&observed, &differentiated, &replaced})
+      EXPECT_LT(relative_error(model->forward(ids(2, 7), {.taps = taps}).value().values(),
+                               to_doubles(plain)),
+                1e-5)
+          << name;
+  }
+}
+
+const nlohmann::json kGated = {{"gate", {{"bias", -0.2}}}};
+
+INSTANTIATE_TEST_SUITE_P(DenseAndGated, LookingAtATap,
+                         testing::Values(nlohmann::json::object(), kGated));
+
+// The gradient at every tap is the slope of the loss when the tap is moved by an intervention.
+TEST(Taps, GradientsAtEveryTapAreSlopesOfTheLoss) {
+  const auto model = tiny_model();
+  const Tensor tokens = ids(1, 6);
+  for (const std::string& name : model->tap_names()) {
+    Taps taps;
+    taps.observe_gradient(name);
+    Tape tape;
+    tape.backward(cross_entropy(model->forward(tokens, {.taps = &taps}), tokens));
+    const Tensor gradient = taps.gradient(name);
+    // Move along a random direction; scores above the diagonal are infinite and stay so.
+    const Tensor direction = random_tensor(gradient.shape(), 3);
+    const auto loss_at = [&](float step) {
+      const NoGrad no_grad;
+      Taps moved;
+      moved.intervene(name, [&](const Variable& x) { return add(x, scale(direction, step)); });
+      return static_cast<double>(
+          cross_entropy(model->forward(tokens, {.taps = &moved}), tokens).value().item());
+    };
+    double expected = 0.0, size = 0.0;
+    for (std::int64_t i = 0; i < gradient.elements(); ++i) {
+      const auto slope = static_cast<double>(gradient.f32()[i]);
+      expected += slope * static_cast<double>(direction.f32()[i]);
+      size += std::abs(slope * static_cast<double>(direction.f32()[i]));
+    }
+    ASSERT_GT(size, 0.0) << name;
+    const double step = 3e-3 / std::max(1.0, size);
+    const double slope =
+        (loss_at(static_cast<float>(step)) - loss_at(static_cast<float>(-step))) / (2 * step);
+    EXPECT_NEAR(slope, expected, 2e-2 * std::max(std::abs(expected), 0.1 * size) + 1e-4) << name;
+  }
+}
+
+TEST(Taps, InterventionsReplaceAndMustKeepTheShape) {
+  const auto model = tiny_model();
+  // Without attention and MLP the residual stream is the embedding.
+  Taps taps;
+  taps.intervene("blocks.*.hook_attn_out", [](const Variable& x) { return scale(x, 0.0f); });
+  taps.intervene("blocks.*.hook_mlp_out", [](const Variable& x) { return scale(x, 0.0f); });
+  taps.observe("blocks.0.hook_resid_pre");
+  taps.observe("blocks.1.hook_resid_post");
+  model->forward(ids(1, 5), {.taps = &taps});
+  const Tensor& first = taps.value("blocks.0.hook_resid_pre");
+  const Tensor& last = taps.value("blocks.1.hook_resid_post");
+  EXPECT_TRUE(std::equal(first.values().begin(), first.values().end(), last.values().begin()));
+
+  Taps wrong;
+  wrong.intervene("blocks.0.attn.hook_z", [](const Variable& x) { return slice(x, 1, 0, 1); });
+  const std::string message = error_of([&] { model->forward(ids(1, 5), {.taps = &wrong}); });
+  EXPECT_NE(message.find("blocks.0.attn.hook_z"), std::string::npos) << message;
+}
+
+TEST(Taps, HeadResultsAndBiasAddUpToTheAttentionOutput) {
+  const auto model = tiny_model();
+  Taps taps;
+  taps.observe("blocks.0.attn.hook_result");
+  taps.observe("blocks.0.hook_attn_out");
+  model->forward(ids(2, 5), {.taps = &taps});
+  const Tensor total = sum(taps.value("blocks.0.attn.hook_result"), 2).value();
+  Tensor with_bias;
+  for (const NamedParameter& parameter : model->parameters())
+    if (parameter.name == "transformer.h.0.attn.c_proj.bias")
+      with_bias = add(total, parameter.variable).value();
+  EXPECT_LT(relative_error(with_bias.values(), to_doubles(taps.value("blocks.0.hook_attn_out"))),
+            1e-5);
+}
+
+class Cache : public testing::TestWithParam<nlohmann::json> {};
+
+TEST_P(Cache, GivesTheLogitsOfAFullRun) {
+  const auto model = tiny_model(GetParam());
+  const Tensor tokens = ids(2, 12);
+  const Tensor full = model->forward(tokens).value();
+  for (const std::int64_t first : {1, 5, 11}) {
+    const auto cache = model->make_cache(2, 12);
+    for (std::int64_t begin = 0; begin < 12;) {
+      const std::int64_t count = begin == 0 ? first : 1;
+      Tensor part = Tensor::empty({2, count}, DType::kI32);
+      for (std::int64_t i = 0; i < 2 * count; ++i)
+        part.mutable_i32()[i] = tokens.i32()[i / count * 12 + begin + i % count];
+      const Tensor logits = model->forward(part, {.cache = cache.get()}).value();
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t i = 0; i < count; ++i)
+          for (std::int64_t v = 0; v < 50; ++v)
+            ASSERT_NEAR(logits.f32()[(b * count + i) * 50 + v],
+                        full.f32()[(b * 12 + begin + i) * 50 + v], 2e-4);
+      begin += count;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DenseAndGated, Cache, testing::Values(nlohmann::json::object(), kGated));
+
+TEST(Model, TheLastPositionAloneHasTheSameLogits) {
+  const auto model = tiny_model();
+  const Tensor full = model->forward(ids(2, 9)).value();
+  const Tensor last = model->forward(ids(2, 9), {.last_position_only = true}).value();
+  ASSERT_EQ(last.shape(), Shape({2, 1, 50}));
+  const Tensor wanted = slice(full, 1, 8, 9).value();
+  EXPECT_LT(relative_error(last.values(), to_doubles(wanted)), 1e-5);
+}
+
+TEST(Gate, TapsShowTheGatedPatternAndTheMask) {
+  const auto model = tiny_model(kGated);
+  Taps taps;
+  taps.observe("blocks.*.attn.hook_gate");
+  taps.observe("blocks.*.attn.hook_pattern");
+  std::vector<GateReport> reports;
+  model->forward(ids(2, 9), {.taps = &taps, .reports = &reports});
+  ASSERT_EQ(reports.size(), 2u);
+  const Tensor& mask = taps.value("blocks.1.attn.hook_gate");
+  const Tensor& pattern = taps.value("blocks.1.attn.hook_pattern");
+  double open = 0.0, closed_causal = 0.0;
+  for (std::int64_t i = 0; i < mask.elements(); ++i) {
+    ASSERT_TRUE(mask.f32()[i] == 0.0f || mask.f32()[i] == 1.0f);
+    EXPECT_EQ(pattern.f32()[i] > 0.0f, mask.f32()[i] == 1.0f);
+    open += static_cast<double>(mask.f32()[i]);
+    closed_causal += i % 9 <= i / 9 % 9 && mask.f32()[i] == 0.0f;
+  }
+  EXPECT_GT(open, 0.0);
+  EXPECT_GT(closed_causal, 0.0);
+  double reported = 0.0;
+  for (float active : reports[1].active.values()) reported += static_cast<double>(active) * 45.0;
+  EXPECT_NEAR(reported, open, 1e-3);
+  // An ungated model has no such tap.
+  EXPECT_THROW(tiny_model()->forward(ids(1, 4), {.taps = &taps}), Error);
+}
+
+TEST(Gate, IgnoredOrWideOpenItIsTheDenseModel) {
+  const Tensor dense = tiny_model()->forward(ids(1, 9)).value();
+  const auto gated = tiny_model(kGated);
+  const Tensor ignored = gated->forward(ids(1, 9), {.gates = GateMode::kIgnored}).value();
+  const Tensor open = tiny_model({{"gate", {{"bias", 1000}}}})->forward(ids(1, 9)).value();
+  EXPECT_TRUE(std::equal(dense.values().begin(), dense.values().end(), ignored.values().begin()));
+  EXPECT_LT(relative_error(open.values(), to_doubles(dense)), 1e-5);
+  EXPECT_GT(relative_error(gated->forward(ids(1, 9)).value().values(), to_doubles(dense)), 1e-3);
+}
+
+TEST(Gate, SamplesFollowTheNoise) {
+  const auto model = tiny_model(kGated);
+  const auto logits = [&](std::uint64_t step) {
+    return model->forward(ids(1, 9), {.gates = GateMode::kSampled, .noise = {1, step, 0, 0}})
+        .value();
+  };
+  const Tensor first = logits(1), again = logits(1), other = logits(2);
+  EXPECT_TRUE(std::equal(first.values().begin(), first.values().end(), again.values().begin()));
+  EXPECT_FALSE(std::equal(first.values().begin(), first.values().end(), other.values().begin()));
+}
+
+TEST(Gate, LivesInTheConfigAndSurvivesSaving) {
+  const TemporaryFolder folder;
+  for (const nlohmann::json& bias :
+       {nlohmann::json(-0.25), nlohmann::json({{0.1, 0.2, -0.3}, {1e-7, 5.5, -2.0}})}) {
+    const auto model = tiny_model({{"gate", {{"bias", bias}}}});
+    save_model(*model, folder.path());
+    const auto loaded = load_model(folder.path());
+    EXPECT_EQ(loaded->config().gate.bias, model->config().gate.bias);
+    const Tensor a = model->forward(ids(1, 8)).value(), b = loaded->forward(ids(1, 8)).value();
+    EXPECT_TRUE(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
+  }
+  const auto refused = [](const nlohmann::json& gate) {
+    return error_of([&] { tiny_model({{"gate", gate}}); });
+  };
+  EXPECT_NE(refused({{"bias", "two"}}).find("bias"), std::string::npos);
+  EXPECT_NE(refused({{"bias", {1, 2}}}).find("2 rows of 3"), std::string::npos);
+  EXPECT_NE(refused({{"bias", {{1, 2, 3}, {1, nullptr, 3}}}}).find("finite"), std::string::npos);
+  EXPECT_NE(refused(nlohmann::json::object()).find("bias"), std::string::npos);
+  EXPECT_NE(refused(3).find("gate"), std::string::npos);
+}
+
+TEST(Gate, TrainedBiasesAreStored) {
+  const auto model = tiny_model({{"gate", {{"bias", {{1, 2, 3}, {4, 5, 6}}}}}});
+  model->gate_biases()[1].mutable_value().mutable_f32()[2] = 7.5f;
+  model->store_gate();
+  EXPECT_EQ(model->config().gate.bias, (std::vector<float>{1, 2, 3, 4, 5, 7.5f}));
+  EXPECT_THROW(model->set_gate({{1, 2}}), Error);
+}
+
+TEST(Model, RefusesBadTokens) {
+  const auto model = tiny_model();
+  Tensor bad = ids(1, 4);
+  bad.mutable_i32()[2] = 50;
+  EXPECT_EQ(error_of([&] { model->forward(bad); }),
+            "forward: token id 50 at position 2 is outside the vocabulary of 50");
+  EXPECT_EQ(error_of([&] { model->forward(ids(1, 33)); }),
+            "forward: 33 positions are more than the model's context of 32");
+  EXPECT_THROW(model->forward(Tensor::zeros({1, 0}, DType::kI32)), Error);
+  EXPECT_THROW(model->forward(Tensor::zeros({4}, DType::kI32)), Error);
+  EXPECT_THROW(model->forward(Tensor::zeros({1, 4})), Error);
+}
+
+TEST(Model, TheSeedFixesTheWeightsWhateverTheThreadCount) {
+  const ModelConfig config = parse_model_config(tiny_json(), "test");
+  const int before = num_threads();
+  set_num_threads(1);
+  const auto one = make_model(config, 5);
+  set_num_threads(3);
+  const auto three = make_model(config, 5), other = make_model(config, 6);
+  set_num_threads(before);
+  bool differs = false;
+  for (std::size_t i = 0; i < one->parameters().size(); ++i) {
+    const auto values = [&](const Model& m) { return m.parameters()[i].variable.value().values(); };
+    EXPECT_TRUE(std::equal(values(*one).begin(), values(*one).end(), values(*three).begin()));
+    differs =
+        differs || !std::equal(values(*one).begin(), values(*one).end(), values(*other).begin());
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST(Model, SavedAndLoadedItIsTheSame) {
+  for (const bool tied : {true, false}) {
+    const TemporaryFolder folder;
+    const auto model =
+        tiny_model({{"tie_word_embeddings", tied}, {"task_specific_params", nullptr}});
+    const Tensor logits = model->forward(ids(1, 8)).value();
+    save_model(*model, folder.path() / "saved");
+    const auto loaded = load_model(folder.path() / "saved");
+    EXPECT_EQ(loaded->config().tied_embeddings, tied);
+    EXPECT_TRUE(loaded->config().source.contains("task_specific_params"));
+    const Tensor again = loaded->forward(ids(1, 8)).value();
+    EXPECT_TRUE(std::equal(logits.values().begin(), logits.values().end(), again.values().begin()));
+    // Nothing that can stay in the file was copied.
+    for (const NamedParameter& parameter : loaded->parameters())
+      EXPECT_FALSE(parameter.variable.value().writable()) << parameter.name;
+    save_model(*model, folder.path() / "bf16", {.dtype = DType::kBf16});
+    const Tensor rounded = load_model(folder.path() / "bf16")->forward(ids(1, 8)).value();
+    EXPECT_LT(relative_error(rounded.values(), to_doubles(logits)), 0.1);
+  }
+}
+
+TEST(Model, SavingOverItselfKeepsTheMappedWeightsValid) {
+  const TemporaryFolder folder;
+  save_model(*tiny_model(), folder.path());
+  const auto loaded = load_model(folder.path());
+  const Tensor before = loaded->forward(ids(1, 8)).value();
+  save_model(*loaded, folder.path());
+  const Tensor after = loaded->forward(ids(1, 8)).value();
+  const Tensor again = load_model(folder.path())->forward(ids(1, 8)).value();
+  EXPECT_TRUE(std::equal(before.values().begin(), before.values().end(), after.values().begin()));
+  EXPECT_TRUE(std::equal(before.values().begin(), before.values().end(), again.values().begin()));
+}
+
+}  // namespace
+}  // namespace filigree

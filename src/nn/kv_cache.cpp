@@ -1,0 +1,50 @@
+#include "nn/kv_cache.h"
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace filigree {
+
+KeyValueCache::KeyValueCache(std::int64_t layers, std::int64_t batch, std::int64_t capacity,
+                             std::int64_t key_heads, std::int64_t head_width)
+    : batch_(batch), capacity_(capacity), heads_(key_heads), width_(head_width) {
+  require(layers > 0 && batch > 0 && capacity > 0 && key_heads > 0 && head_width > 0,
+          "key-value cache: {} layers, batch {}, {} positions, {} heads of {} must all be positive",
+          layers, batch, capacity, key_heads, head_width);
+  for (std::int64_t l = 0; l < layers; ++l) {
+    keys_.push_back(Tensor::empty({batch, capacity, key_heads, head_width}));
+    values_.push_back(Tensor::empty({batch, capacity, key_heads, head_width}));
+  }
+}
+
+void KeyValueCache::truncate(std::int64_t length) {
+  require(length >= 0 && length <= length_, "key-value cache: cannot keep {} of {} positions",
+          length, length_);
+  length_ = length;
+}
+
+void KeyValueCache::append(std::int64_t layer, const Tensor& k, const Tensor& v) {
+  require(layer >= 0 && layer < static_cast<std::int64_t>(keys_.size()),
+          "key-value cache: there is no layer {}", layer);
+  const std::int64_t T = k.size(1);
+  require(
+      k.shape() == v.shape() && k.shape() == Shape({batch_, T, heads_, width_}),
+      "key-value cache: keys {} and values {} do not fit a cache of batch {} with {} heads of {}",
+      k.shape().to_string(), v.shape().to_string(), batch_, heads_, width_);
+  require(length_ + T <= capacity_,
+          "key-value cache: {} positions and {} more do not fit its capacity of {}", length_, T,
+          capacity_);
+  const std::int64_t row = heads_ * width_;
+  const auto copy = [&](const Tensor& from, Tensor& to) {
+    for (std::int64_t b = 0; b < batch_; ++b)
+      std::memcpy(to.mutable_f32() + (b * capacity_ + length_) * row, from.f32() + b * T * row,
+                  static_cast<std::size_t>(T * row) * sizeof(float));
+  };
+  copy(k, keys_[static_cast<std::size_t>(layer)]);
+  copy(v, values_[static_cast<std::size_t>(layer)]);
+}
+
+void KeyValueCache::advance(std::int64_t positions) { length_ += positions; }
+
+}  // namespace filigree

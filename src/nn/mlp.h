@@ -1,0 +1,16 @@
+// The two-layer perceptron of a block, with taps hook_pre and hook_post around its GELU.
+#pragma once
+
+#include "nn/taps.h"
+#include "ops/linear/linear.h"
+
+namespace filigree {
+
+struct MlpWeights {
+  LinearWeight in;   // width -> hidden
+  LinearWeight out;  // hidden -> width
+};
+
+Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap);
+
+}  // namespace filigree

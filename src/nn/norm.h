@@ -1,0 +1,18 @@
+// Normalisation layers with their taps: hook_scale (the denominator, [..., 1]) and hook_normalized
+// (the result).
+#pragma once
+
+#include "autograd/variable.h"
+#include "nn/taps.h"
+
+namespace filigree {
+
+struct NormWeights {
+  Variable weight;
+  Variable bias;
+  float epsilon = 1e-5f;
+};
+
+Variable layer_norm(const Variable& x, const NormWeights& weights, const TapScope& tap);
+
+}  // namespace filigree

@@ -1,0 +1,103 @@
+#include "nn/self_attention.h"
+
+#include "base/error.h"
+#include "ops/attention/attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/matmul/matmul.h"
+#include "ops/reduce/reduce.h"
+#include "ops/softmax/softmax.h"
+
+namespace filigree {
+namespace {
+
+// The first `count` positions of a cache's [B, capacity, G, D].
+Tensor filled(const Tensor& cached, std::int64_t count) {
+  return slice(cached, 1, 0, count).value();
+}
+
+// Heads that read, mix and write separately: z -> [B, T, H, width] without the bias.
+Variable head_results(const Variable& z, const LinearWeight& o) {
+  const std::int64_t B = z.size(0), T = z.size(1), H = z.size(2), D = z.size(3);
+  const Variable weight = o.out_in ? transpose(o.weight, 0, 1) : o.weight;  // [H D, width]
+  const std::int64_t width = weight.size(1);
+  const Variable by_head = transpose(reshape(z, {B * T, H, D}), 0, 1);       // [H, B T, D]
+  const Variable written = matmul(by_head, reshape(weight, {H, D, width}));  // [H, B T, width]
+  return reshape(transpose(written, 0, 1), {B, T, H, width});
+}
+
+// Attention by way of scores and pattern as variables, for taps that change or differentiate them.
+Variable spelled_out(const Variable& q, const Variable& k, const Variable& v, float scale,
+                     const TapScope& tap, const GateOptions* gate) {
+  const Variable scores = tap("hook_attn_scores", attention_scores(q, k, scale));
+  Variable pattern = softmax(scores);
+  if (gate != nullptr) pattern = mul(pattern, tap("hook_gate", gate_mask(scores, *gate)));
+  return attention_mix(tap("hook_pattern", pattern), v);
+}
+
+// The fused kernels; maps are filled only when a tap wants to read them.
+Variable fused(const Variable& q, const Variable& k, const Variable& v, float scale,
+               std::int64_t keys, const TapScope& tap, const GateOptions* gate,
+               GateReport* report) {
+  Tensor pattern, mask;
+  Tensor* wanted_pattern = tap.wants("hook_pattern") ? &pattern : nullptr;
+  Variable z;
+  if (gate == nullptr) {
+    z = attention(q, k, v, {.scale = scale, .keys = keys, .pattern = wanted_pattern});
+  } else {
+    GatedAttentionOptions options;
+    options.gate = *gate;
+    options.scale = scale, options.keys = keys;
+    options.pattern = wanted_pattern;
+    options.mask = tap.wants("hook_gate") ? &mask : nullptr;
+    GatedAttention gated = gated_attention(q, k, v, options);
+    z = gated.z;
+    if (report != nullptr) *report = {gated.expected, gated.active};
+    if (mask.defined()) tap("hook_gate", mask);
+  }
+  if (pattern.defined()) tap("hook_pattern", pattern);
+  return z;
+}
+
+}  // namespace
+
+Variable self_attention(const Variable& x, const AttentionWeights& w, const TapScope& tap,
+                        KeyValueCache* cache, std::int64_t layer, const GateOptions* gate,
+                        GateReport* report) {
+  const std::int64_t B = x.size(0), T = x.size(1);
+  const auto heads = [&](const Variable& y, std::int64_t count) {
+    return reshape(y, {B, T, count, w.head_width});  // [B, T, heads D] -> [B, T, heads, D]
+  };
+  const Variable q = tap("hook_q", heads(linear(x, w.q), w.heads));
+  Variable k = tap("hook_k", heads(linear(x, w.k), w.key_heads));
+  Variable v = tap("hook_v", heads(linear(x, w.v), w.key_heads));
+  std::int64_t keys = T;
+  if (cache != nullptr) {
+    require(!q.requires_grad(), "attention: a run with a cache cannot be differentiated");
+    cache->append(layer, k.value(), v.value());
+    keys = cache->length() + T;
+    k = cache->keys(layer), v = cache->values(layer);
+  }
+
+  Variable z;  // [B, T, H, D]
+  const bool by_parts = tap.wants("hook_attn_scores") || tap.needs_graph("hook_pattern") ||
+                        (gate != nullptr && tap.needs_graph("hook_gate"));
+  if (by_parts) {
+    require(
+        report == nullptr,
+        "attention: taps on scores or patterns and a report of expected edges exclude each other");
+    if (cache != nullptr) k = filled(k.value(), keys), v = filled(v.value(), keys);
+    z = spelled_out(q, k, v, w.scale, tap, gate);
+  } else {
+    z = fused(q, k, v, w.scale, keys, tap, gate, report);
+  }
+  z = tap("hook_z", z);
+
+  if (tap.wants("hook_result")) {
+    const Variable written = sum(tap("hook_result", head_results(z, w.o)), 2);  // [B, T, width]
+    return w.o.bias.defined() ? add(written, w.o.bias) : written;
+  }
+  return linear(reshape(z, {B, T, w.heads * w.head_width}), w.o);
+}
+
+}  // namespace filigree

@@ -1,0 +1,38 @@
+// The attention layer of a block: projections, heads, output, with the taps hook_q, hook_k, hook_v
+// ([B, T, heads, D]), hook_attn_scores, hook_pattern ([B, H, T, T]), hook_z ([B, T, H, D]) and
+// hook_result ([B, T, H, width], each head's own output). With a gate the pattern is the gated one
+// and hook_gate is the mask of open gates ([B, H, T, T], 0 or 1).
+#pragma once
+
+#include <cstdint>
+
+#include "nn/kv_cache.h"
+#include "nn/taps.h"
+#include "ops/attention/gated_attention.h"
+#include "ops/linear/linear.h"
+
+namespace filigree {
+
+struct AttentionWeights {
+  LinearWeight q, k, v;  // width -> heads * D
+  LinearWeight o;        // heads * D -> width
+  std::int64_t heads = 0;
+  std::int64_t key_heads = 0;
+  std::int64_t head_width = 0;
+  float scale = 0.0f;  // of the scores; 0: 1 / sqrt(D)
+};
+
+// What a gated layer reports beside its output; both are [B, H].
+struct GateReport {
+  Variable expected;  // expected share of open edges, differentiable
+  Tensor active;      // share of edges that were open
+};
+
+// x [B, T, width] -> [B, T, width]. With a cache the T positions follow those it holds; a run with
+// a cache is not differentiated, and scores and patterns are then [B, H, T, all positions]. `gate`
+// may be null (ordinary attention), and `report` too.
+Variable self_attention(const Variable& x, const AttentionWeights& weights, const TapScope& tap,
+                        KeyValueCache* cache = nullptr, std::int64_t layer = 0,
+                        const GateOptions* gate = nullptr, GateReport* report = nullptr);
+
+}  // namespace filigree

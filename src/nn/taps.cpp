@@ -1,0 +1,112 @@
+#include "nn/taps.h"
+
+#include "base/error.h"
+#include "base/strings.h"
+
+namespace filigree {
+namespace {
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+bool tap_matches(std::string_view pattern, std::string_view name) {
+  while (true) {
+    const std::size_t pattern_dot = pattern.find('.'), name_dot = name.find('.');
+    const std::string_view part = pattern.substr(0, pattern_dot);
+    if (part != "*" && part != name.substr(0, name_dot)) return false;
+    const bool pattern_ends = pattern_dot == std::string_view::npos;
+    const bool name_ends = name_dot == std::string_view::npos;
+    if (pattern_ends || name_ends) return pattern_ends == name_ends;
+    pattern.remove_prefix(pattern_dot + 1);
+    name.remove_prefix(name_dot + 1);
+  }
+}
+
+void Taps::observe(std::string pattern) {
+  requests_.push_back({std::move(pattern), true, false, {}});
+}
+
+void Taps::observe_gradient(std::string pattern) {
+  requests_.push_back({std::move(pattern), true, true, {}});
+}
+
+void Taps::intervene(std::string pattern, Intervention intervention) {
+  requests_.push_back({std::move(pattern), false, false, std::move(intervention)});
+}
+
+void Taps::bind(const std::vector<std::string>& known) {
+  bound_.clear();
+  values_.clear();
+  passed_.clear();
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    const Request& request = requests_[i];
+    bool found = false;
+    for (const std::string& name : known) {
+      if (!tap_matches(request.pattern, name)) continue;
+      found = true;
+      Bound& bound = bound_[name];
+      bound.observed = bound.observed || request.observed;
+      bound.gradient = bound.gradient || request.gradient;
+      if (request.intervention) bound.interventions.push_back(i);
+    }
+    if (!found)
+      fail("taps: the model has no tap '{}'; the nearest are {}", printable(request.pattern),
+           listed(nearest_names(request.pattern, known, 3)));
+  }
+}
+
+bool Taps::wants(std::string_view name) const { return bound_.find(name) != bound_.end(); }
+
+bool Taps::needs_graph(std::string_view name) const {
+  const auto found = bound_.find(name);
+  return found != bound_.end() && (found->second.gradient || !found->second.interventions.empty());
+}
+
+Variable Taps::pass(std::string_view name, Variable value) {
+  const auto found = bound_.find(name);
+  if (found == bound_.end()) return value;
+  for (std::size_t i : found->second.interventions) {
+    Variable changed = requests_[i].intervention(value);
+    require(changed.defined(), "taps: the intervention on '{}' returned nothing", name);
+    require(changed.shape() == value.shape(), "taps: the intervention on '{}' turned {} into {}",
+            name, value.shape().to_string(), changed.shape().to_string());
+    value = std::move(changed);
+  }
+  if (found->second.gradient) {
+    // A constant (every parameter frozen) becomes a leaf here, so that gradients exist at the tap.
+    if (!value.requires_grad()) value = Variable(value.value(), true);
+    value.retain_grad();
+  }
+  if (found->second.observed) {
+    values_.insert_or_assign(std::string(name), value);
+    passed_.emplace_back(name);
+  }
+  return value;
+}
+
+const Variable& Taps::variable(std::string_view name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) {
+    const auto bound = bound_.find(name);
+    require(bound != bound_.end() && bound->second.observed,
+            "taps: '{}' was not observed in the last run", printable(name));
+    fail("taps: the last run did not pass '{}'", name);
+  }
+  return found->second;
+}
+
+const Tensor& Taps::value(std::string_view name) const { return variable(name).value(); }
+
+const Tensor& Taps::gradient(std::string_view name) const {
+  const Variable& tapped = variable(name);
+  require(bound_.find(name)->second.gradient, "taps: no gradient was asked for at '{}'", name);
+  require(tapped.grad().defined(), "taps: no gradient has reached '{}'; was backward() run?", name);
+  return tapped.grad();
+}
+
+}  // namespace filigree

@@ -1,0 +1,92 @@
+// GPT-2 against transformers: logits, hidden states, attention maps, loss and every gradient.
+#include "model/model.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "support/check_op.h"
+#include "support/golden.h"
+
+namespace filigree {
+namespace {
+
+class Gpt2Golden : public testing::TestWithParam<const char*> {
+ protected:
+  std::filesystem::path folder() const { return golden_folder() / GetParam(); }
+  SafetensorsFile expected() const {
+    return SafetensorsFile::open(folder() / "expected.safetensors");
+  }
+};
+
+// Labels as transformers shifts them: each position predicts the next token, the last nothing.
+Tensor next_tokens(const Tensor& ids) {
+  Tensor targets = Tensor::empty(ids.shape(), DType::kI32);
+  const std::int64_t T = ids.size(1);
+  for (std::int64_t i = 0; i < ids.elements(); ++i)
+    targets.mutable_i32()[i] = i % T == T - 1 ? kIgnoredTarget : ids.i32()[i + 1];
+  return targets;
+}
+
+TEST_P(Gpt2Golden, LogitsHiddenStatesAndMaps) {
+  const auto model = load_model(folder());
+  const SafetensorsFile golden = expected();
+  const EveryLevel levels;
+  for (SimdLevel level : EveryLevel::available()) {
+    set_simd_level(level);
+    SCOPED_TRACE(name_of(level));
+    Taps taps;
+    taps.observe("blocks.*.hook_resid_pre");
+    taps.observe("blocks.*.attn.hook_pattern");
+    taps.observe("ln_final.hook_normalized");
+    const Variable logits = model->forward(golden_tensor(golden, "input_ids"), {.taps = &taps});
+    const auto check = [&](const Tensor& found, const std::string& name) {
+      const Tensor wanted = golden_tensor(golden, name);
+      ASSERT_EQ(found.shape(), wanted.shape()) << name;
+      EXPECT_LT(relative_error(found.values(), to_doubles(wanted)), 1e-5) << name;
+    };
+    check(logits.value(), "logits");
+    const std::int64_t layers = model->config().layers;
+    for (std::int64_t l = 0; l < layers; ++l) {
+      const std::string block = "blocks." + std::to_string(l);
+      check(taps.value(block + ".hook_resid_pre"), "hidden_states." + std::to_string(l));
+      check(taps.value(block + ".attn.hook_pattern"), "attentions." + std::to_string(l));
+    }
+    check(taps.value("ln_final.hook_normalized"), "hidden_states." + std::to_string(layers));
+  }
+}
+
+TEST_P(Gpt2Golden, LossAndEveryGradient) {
+  const auto model = load_model(folder());
+  const SafetensorsFile golden = expected();
+  model->set_requires_grad(true);
+  const Tensor ids = golden_tensor(golden, "input_ids");
+  const EveryLevel levels;
+  for (SimdLevel level : EveryLevel::available()) {
+    set_simd_level(level);
+    SCOPED_TRACE(name_of(level));
+    model->clear_grads();
+    Tape tape;
+    const Variable loss = cross_entropy(model->forward(ids), next_tokens(ids));
+    EXPECT_NEAR(loss.value().item(), golden_tensor(golden, "loss").reshape({}).item(), 1e-5);
+    tape.backward(loss);
+    std::size_t compared = 0;
+    for (const NamedParameter& parameter : model->parameters()) {
+      const Tensor wanted = golden_tensor(golden, "grad." + parameter.name);
+      ASSERT_EQ(parameter.variable.grad().shape(), wanted.shape()) << parameter.name;
+      EXPECT_LT(relative_error(parameter.variable.grad().values(), to_doubles(wanted)), 5e-5)
+          << parameter.name;
+      ++compared;
+    }
+    for (const TensorView& view : golden.tensors()) compared -= view.name.starts_with("grad.");
+    EXPECT_EQ(compared, 0u) << "gradients stored and compared differ in number";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, Gpt2Golden,
+                         testing::Values("gpt2-tiny", "gpt2-tiny-sharded", "gpt2-tiny-bf16",
+                                         "gpt2-tiny-f16"),
+                         [](const auto& fixture) {
+                           std::string name = fixture.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace filigree

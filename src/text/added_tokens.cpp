@@ -1,0 +1,120 @@
+#include "text/added_tokens.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "text/utf8.h"
+#include "text/word_table.h"
+
+namespace filigree {
+namespace {
+
+// Where the white space that ends text[0, end) begins, looking no further back than `lowest`.
+std::size_t whitespace_begin(std::string_view text, std::size_t lowest, std::size_t end) {
+  std::size_t begin = end;
+  while (begin > lowest) {
+    std::size_t character = begin - 1;
+    while (character > lowest && (text[character] & 0xC0) == 0x80) --character;
+    if (!is_unicode_whitespace(utf8_code_point(text.substr(character)))) break;
+    begin = character;
+  }
+  return begin;
+}
+
+// Where the white space that begins at `begin` ends.
+std::size_t whitespace_end(std::string_view text, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < text.size() && is_unicode_whitespace(utf8_code_point(text.substr(end))))
+    end += utf8_sequence(text.substr(end)).length;
+  return end;
+}
+
+}  // namespace
+
+void LiteralMatcher::add(std::string_view content, std::uint32_t value) {
+  begins_[static_cast<unsigned char>(content[0])] = true;
+  std::uint32_t node = 0;
+  for (const char byte : content) {
+    const std::uint64_t child =
+        children_.insert(node, static_cast<unsigned char>(byte), node_count_);
+    if (child == node_count_) {
+      ++node_count_;
+      values_.push_back(kNoValue);
+    }
+    node = static_cast<std::uint32_t>(child);
+  }
+  values_[node] = value;
+}
+
+bool LiteralMatcher::find(std::string_view text, std::size_t from, Match& match) const {
+  for (std::size_t begin = from; begin < text.size(); ++begin) {
+    if (!begins_[static_cast<unsigned char>(text[begin])]) continue;
+    bool found = false;
+    std::uint32_t node = 0;
+    for (std::size_t i = begin; i < text.size(); ++i) {
+      const std::uint64_t* child = children_.find(node, static_cast<unsigned char>(text[i]));
+      if (child == nullptr) break;
+      node = static_cast<std::uint32_t>(*child);
+      if (values_[node] != kNoValue) {
+        found = true;
+        match = {begin, i + 1 - begin, values_[node]};
+      }
+    }
+    if (found) return true;
+  }
+  return false;
+}
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  WordTable contents;
+  for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
+    const AddedToken& token = tokens_[i];
+    if (token.content.empty()) fail("added token with id {}: its content is empty", token.id);
+    if (token.content.size() > kMaxAddedTokenBytes)
+      fail("added token '{}': {} bytes long; at most {} are supported", printable(token.content),
+           token.content.size(), kMaxAddedTokenBytes);
+    if (first_invalid_utf8(token.content) != token.content.size())
+      fail("added token '{}': not valid UTF-8", printable(token.content));
+    if (contents.intern(token.content) != i)
+      fail("added token '{}' is listed twice", printable(token.content));
+    (token.normalized ? normalized_ : raw_).add(token.content, i);
+  }
+}
+
+std::vector<TextSegment> AddedTokens::split(std::string_view text, bool recognise_special) const {
+  std::vector<TextSegment> first_pass;
+  split_by(raw_, text, recognise_special, first_pass);
+  if (normalized_.empty()) return first_pass;
+  std::vector<TextSegment> segments;
+  for (const TextSegment& segment : first_pass) {
+    if (segment.id == TextSegment::kText)
+      split_by(normalized_, segment.text, recognise_special, segments);
+    else
+      segments.push_back(segment);
+  }
+  return segments;
+}
+
+void AddedTokens::split_by(const LiteralMatcher& matcher, std::string_view text,
+                           bool recognise_special, std::vector<TextSegment>& segments) const {
+  std::size_t done = 0;    // text up to here is in `segments`
+  std::size_t search = 0;  // matches up to here have been considered
+  LiteralMatcher::Match match;
+  while (!matcher.empty() && matcher.find(text, search, match)) {
+    search = match.begin + match.length;
+    const AddedToken& token = tokens_[match.value];
+    if (token.special && !recognise_special) continue;
+    std::size_t begin = match.begin;
+    std::size_t end = search;
+    if (token.strip_left && begin > done) begin = whitespace_begin(text, done, begin);
+    if (token.strip_right) end = whitespace_end(text, end);
+    if (begin > done) segments.push_back({text.substr(done, begin - done)});
+    segments.push_back({text.substr(match.begin, match.length), token.id});
+    done = std::max(done, end);
+  }
+  if (done < text.size()) segments.push_back({text.substr(done)});
+}
+
+}  // namespace filigree

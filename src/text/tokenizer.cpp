@@ -1,0 +1,319 @@
+#include "text/tokenizer.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "text/added_tokens.h"
+#include "text/bpe_model.h"
+#include "text/byte_level.h"
+#include "text/json_document.h"
+#include "text/pre_tokenizer.h"
+#include "text/tokenizer_files.h"
+#include "text/utf8.h"
+#include "text/word_table.h"
+
+namespace filigree {
+namespace {
+
+// A text of this many bytes repeats enough words for remembering them to pay.
+constexpr std::size_t kCacheFromBytes = 4096;
+constexpr std::size_t kMaxCachedWordBytes = 64;
+constexpr std::size_t kMaxCachedWords = std::size_t{1} << 17;
+
+std::string_view as_text(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool is_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+// Encodes the words of one text and remembers those it has seen. Belongs to a single call, so that
+// threads share nothing.
+class WordEncoder {
+ public:
+  WordEncoder(const BpeModel& model, bool remember) : model_(model), remember_(remember) {}
+
+  void encode(std::string_view word, std::vector<TokenId>& ids) {
+    if (!remember_ || word.size() > kMaxCachedWordBytes) {
+      model_.encode_word(word, ids);
+      return;
+    }
+    const std::size_t known = words_.size();
+    const std::uint32_t index = known < kMaxCachedWords ? words_.intern(word) : words_.find(word);
+    if (index == WordTable::kAbsent) {
+      model_.encode_word(word, ids);
+      return;
+    }
+    if (index == known) {
+      model_.encode_word(word, word_ids_);
+      ends_.push_back(word_ids_.size());
+    }
+    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
+    ids.insert(ids.end(), word_ids_.begin() + static_cast<std::ptrdiff_t>(begin),
+               word_ids_.begin() + static_cast<std::ptrdiff_t>(ends_[index]));
+  }
+
+ private:
+  const BpeModel& model_;
+  bool remember_;
+  WordTable words_;
+  std::vector<TokenId> word_ids_;  // of all known words, one after the other
+  std::vector<std::size_t> ends_;
+};
+
+}  // namespace
+
+struct Tokenizer::State {
+  struct Token {
+    std::string bytes;
+    std::string name;  // empty: the id is unused
+    bool special = false;
+  };
+
+  explicit State(const TokenizerSpec& spec)
+      : model(Vocabulary(spec.vocabulary, spec.vocabulary_name), spec.rules, spec.rules_name,
+              spec.bpe),
+        added(spec.added_tokens),
+        add_prefix_space(spec.add_prefix_space),
+        use_pattern(spec.use_pattern),
+        post_processor(spec.post_processor) {
+    const Vocabulary& vocabulary = model.vocabulary();
+    const std::size_t limit =
+        Vocabulary::largest_id_limit(vocabulary.entry_count() + added.tokens().size());
+    std::size_t size = vocabulary.id_limit();
+    for (const AddedToken& token : added.tokens()) {
+      if (token.id < 0 || static_cast<std::size_t>(token.id) >= limit)
+        fail("{}: added token '{}' has id {}; an id must be between 0 and {} here",
+             spec.vocabulary_name, printable(token.content), token.id, limit - 1);
+      size = std::max(size, static_cast<std::size_t>(token.id) + 1);
+    }
+    tokens.resize(size);
+    for (std::size_t i = 0; i < vocabulary.id_limit(); ++i) {
+      const auto name = vocabulary.token(static_cast<TokenId>(i));
+      if (!name) continue;
+      // A token outside the byte-level alphabet stands for itself.
+      tokens[i].bytes = from_byte_level(*name).value_or(std::string(*name));
+      tokens[i].name = *name;
+    }
+    for (const AddedToken& token : added.tokens()) {
+      Token& slot = tokens[static_cast<std::size_t>(token.id)];
+      const std::optional<TokenId> in_vocabulary = vocabulary.find(token.content);
+      if (in_vocabulary && *in_vocabulary != token.id)
+        fail("{}: added token '{}' has id {}, but {} in the vocabulary", spec.vocabulary_name,
+             printable(token.content), token.id, *in_vocabulary);
+      if (!in_vocabulary && !slot.name.empty())
+        fail("{}: added token '{}' has id {}, which is that of token '{}'", spec.vocabulary_name,
+             printable(token.content), token.id, printable(slot.name));
+      slot = {token.content, token.content, token.special};
+    }
+    if (spec.end_token) {
+      eos = find(*spec.end_token);
+      if (!eos)
+        warn("{}: the end-of-text token '{}' is not in the vocabulary and is ignored",
+             spec.vocabulary_name, printable(*spec.end_token));
+    }
+    for (const std::string_view usual : {kEndOfText, std::string_view("</s>")})
+      if (!eos) eos = find(usual);
+  }
+
+  std::optional<TokenId> find(std::string_view name) const {
+    for (const AddedToken& token : added.tokens())
+      if (token.content == name) return token.id;
+    return model.vocabulary().find(name);
+  }
+
+  const Token& token(TokenId id) const {
+    if (id < 0 || static_cast<std::size_t>(id) >= tokens.size())
+      fail("decode: token id {} is outside the vocabulary of {} tokens", id, tokens.size());
+    const Token& found = tokens[static_cast<std::size_t>(id)];
+    if (found.name.empty())
+      fail("decode: token id {} is unused in the vocabulary of {} tokens", id, tokens.size());
+    return found;
+  }
+
+  void encode_segment(std::string_view text, WordEncoder& encoder,
+                      std::vector<TokenId>& ids) const {
+    std::string prefixed;
+    if (add_prefix_space && !text.starts_with(' ')) {
+      prefixed.reserve(text.size() + 1);
+      prefixed.append(" ").append(text);
+      text = prefixed;
+    }
+    if (!use_pattern) {
+      encoder.encode(text, ids);
+      return;
+    }
+    PreTokenScanner scanner(text);
+    for (std::string_view word; scanner.next(word);) encoder.encode(word, ids);
+  }
+
+  BpeModel model;
+  AddedTokens added;
+  bool add_prefix_space;
+  bool use_pattern;
+  std::string post_processor;
+  std::vector<Token> tokens;  // by id
+  std::optional<TokenId> eos;
+};
+
+Tokenizer::Tokenizer(const TokenizerSpec& spec) : state_(std::make_shared<const State>(spec)) {}
+
+Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
+  const auto json_file = folder / "tokenizer.json";
+  const auto vocab_file = folder / "vocab.json";
+  const auto merges_file = folder / "merges.txt";
+  const auto config_file = folder / "tokenizer_config.json";
+  const bool has_json = is_file(json_file);
+  TokenizerSpec spec;
+  if (has_json) {
+    const auto mapped = MappedFile::open(json_file);
+    spec = parse_tokenizer_json(as_text(*mapped), json_file.string());
+  } else if (is_file(vocab_file) && is_file(merges_file)) {
+    const auto vocab = MappedFile::open(vocab_file);
+    const auto merges = MappedFile::open(merges_file);
+    spec = parse_vocab_and_merges(as_text(*vocab), vocab_file.string(), as_text(*merges),
+                                  merges_file.string());
+  } else {
+    fail("no tokenizer in '{}': neither tokenizer.json nor vocab.json with merges.txt is there",
+         folder.string());
+  }
+  if (is_file(config_file)) {
+    const auto config = MappedFile::open(config_file);
+    apply_tokenizer_config(as_text(*config), config_file.string(), has_json, spec);
+  }
+  return Tokenizer(spec);
+}
+
+Tokenizer Tokenizer::from_tokenizer_json(const std::filesystem::path& file) {
+  const auto mapped = MappedFile::open(file);
+  return Tokenizer(parse_tokenizer_json(as_text(*mapped), file.string()));
+}
+
+Tokenizer Tokenizer::from_vocab_and_merges(const std::filesystem::path& vocab_file,
+                                           const std::filesystem::path& merges_file) {
+  const auto vocab = MappedFile::open(vocab_file);
+  const auto merges = MappedFile::open(merges_file);
+  return Tokenizer(parse_vocab_and_merges(as_text(*vocab), vocab_file.string(), as_text(*merges),
+                                          merges_file.string()));
+}
+
+Tokenizer Tokenizer::from_tokenizer_json_text(std::string_view text) {
+  return Tokenizer(parse_tokenizer_json(text, "tokenizer.json"));
+}
+
+Tokenizer Tokenizer::from_vocab_and_merges_text(std::string_view vocab_json,
+                                                std::string_view merges_txt) {
+  return Tokenizer(parse_vocab_and_merges(vocab_json, "vocab.json", merges_txt, "merges.txt"));
+}
+
+void Tokenizer::save(const std::filesystem::path& folder) const {
+  const TokenizerFiles files =
+      write_tokenizer_files(state_->model, state_->added.tokens(), state_->add_prefix_space,
+                            state_->use_pattern, state_->post_processor);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail("cannot create folder '{}': {}", folder.string(), error.message());
+  write_file_atomically(folder / "vocab.json", files.vocab_json);
+  write_file_atomically(folder / "merges.txt", files.merges_txt);
+  // Last, because loading prefers it: until it is there, the old one still goes with itself.
+  write_file_atomically(folder / "tokenizer.json", files.tokenizer_json);
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  std::string repaired;
+  if (const std::size_t bad = first_invalid_utf8(text); bad != text.size()) {
+    if (!options.replace_invalid_utf8)
+      fail("encode: invalid UTF-8 at byte {} of {} (0x{:02X})", bad, text.size(),
+           static_cast<unsigned char>(text[bad]));
+    repaired = replace_invalid_utf8(text);
+    text = repaired;
+  }
+  std::vector<TokenId> ids;
+  WordEncoder encoder(state_->model, text.size() >= kCacheFromBytes);
+  for (const TextSegment& segment : state_->added.split(text, options.special_tokens)) {
+    if (segment.id == TextSegment::kText)
+      state_->encode_segment(segment.text, encoder, ids);
+    else
+      ids.push_back(segment.id);
+  }
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids, const DecodeOptions& options) const {
+  std::string bytes;
+  for (const TokenId id : ids) {
+    const State::Token& token = state_->token(id);
+    if (!token.special || !options.skip_special_tokens) bytes += token.bytes;
+  }
+  return bytes;
+}
+
+std::size_t Tokenizer::vocab_size() const { return state_->tokens.size(); }
+
+bool Tokenizer::has_token(TokenId id) const {
+  return id >= 0 && static_cast<std::size_t>(id) < vocab_size() &&
+         !state_->tokens[static_cast<std::size_t>(id)].name.empty();
+}
+
+std::string_view Tokenizer::token_bytes(TokenId id) const { return state_->token(id).bytes; }
+
+std::string_view Tokenizer::token_name(TokenId id) const { return state_->token(id).name; }
+
+std::string Tokenizer::token_text(TokenId id) const {
+  const std::string& bytes = state_->token(id).bytes;
+  return printable(bytes, bytes.size());
+}
+
+std::optional<TokenId> Tokenizer::id_of(std::string_view name) const { return state_->find(name); }
+
+TokenId Tokenizer::require_id(std::string_view token) const {
+  if (const auto id = id_of(token)) return *id;
+  if (const auto id = id_of(to_byte_level(token))) return *id;
+  std::vector<std::string> names;
+  for (const State::Token& candidate : state_->tokens)
+    if (!candidate.name.empty()) names.push_back(candidate.name);
+  // A name far longer than any token would only make the search slow.
+  const auto nearest = nearest_names(to_byte_level(token.substr(0, 64)), names, 3);
+  fail("the vocabulary has no token '{}'; the nearest are '{}'", printable(token),
+       fmt::join(nearest, "', '"));
+}
+
+const std::vector<AddedToken>& Tokenizer::added_tokens() const { return state_->added.tokens(); }
+
+bool Tokenizer::is_special(TokenId id) const { return state_->token(id).special; }
+
+std::optional<TokenId> Tokenizer::eos_id() const { return state_->eos; }
+
+StreamingDecoder::StreamingDecoder(Tokenizer tokenizer, DecodeOptions options)
+    : tokenizer_(std::move(tokenizer)), options_(options) {}
+
+std::string StreamingDecoder::push(TokenId id) {
+  pending_ += tokenizer_.decode(std::span(&id, 1), options_);
+  // Hold back the start of a character that the next token may complete.
+  std::size_t complete = 0;
+  while (complete < pending_.size()) {
+    const Utf8Sequence sequence = utf8_sequence(std::string_view(pending_).substr(complete));
+    if (sequence.kind == Utf8Sequence::Kind::kIncomplete) break;
+    complete += sequence.length;
+  }
+  std::string text = replace_invalid_utf8(std::string_view(pending_).substr(0, complete));
+  pending_.erase(0, complete);
+  return text;
+}
+
+std::string StreamingDecoder::finish() {
+  std::string text = replace_invalid_utf8(pending_);
+  pending_.clear();
+  return text;
+}
+
+}  // namespace filigree

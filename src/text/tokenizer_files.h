@@ -1,0 +1,63 @@
+// The two file forms of a byte-level BPE tokenizer, to and from plain data: Hugging Face's
+// tokenizer.json, and GPT-2's pair vocab.json + merges.txt. All input is untrusted.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/added_tokens.h"
+#include "text/bpe_model.h"
+#include "text/vocabulary.h"
+
+namespace filigree {
+
+inline constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+// Everything that makes a tokenizer.
+struct TokenizerSpec {
+  std::vector<VocabularyEntry> vocabulary;
+  std::vector<MergeRule> rules;
+  std::vector<AddedToken> added_tokens;
+  BpeSettings bpe;
+  // A space is put before every text that does not begin with one.
+  bool add_prefix_space = false;
+  // Words are cut by GPT-2's pattern; otherwise the text between added tokens is one word.
+  bool use_pattern = true;
+  std::optional<std::string> end_token;
+  // JSON text, kept for saving; empty: the byte-level default, which adds no tokens.
+  std::string post_processor;
+
+  std::string vocabulary_name = "vocabulary";  // begins messages about the vocabulary
+  std::string rules_name = "merge rule";       // begins messages about a rule
+};
+
+// Accepts a BPE model with the ByteLevel pre-tokenizer and decoder and no normalizer; anything else
+// is an Error that names what was found. Merges may be "a b" strings or ["a", "b"] pairs.
+// Truncation and padding are ignored: they concern batches. A post-processor that would add tokens
+// is not applied; that gives a warning. `name` is what messages call the file.
+TokenizerSpec parse_tokenizer_json(std::string_view text, std::string_view name);
+
+// Makes <|endoftext|> special when the vocabulary has it.
+TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, std::string_view vocab_name,
+                                     std::string_view merges_txt, std::string_view merges_name);
+
+// What a folder's tokenizer_config.json adds: "eos_token"; and where there is no tokenizer.json,
+// which has both, that token as a special one and "add_prefix_space".
+void apply_tokenizer_config(std::string_view text, std::string_view name, bool has_tokenizer_json,
+                            TokenizerSpec& spec);
+
+// The three files' contents, as Hugging Face's tokenizers writes them.
+struct TokenizerFiles {
+  std::string tokenizer_json;
+  std::string vocab_json;
+  std::string merges_txt;
+};
+
+// Throws Error when merges.txt cannot hold a rule because a token contains white space.
+TokenizerFiles write_tokenizer_files(const BpeModel& model, const std::vector<AddedToken>& added,
+                                     bool add_prefix_space, bool use_pattern,
+                                     std::string_view post_processor);
+
+}  // namespace filigree

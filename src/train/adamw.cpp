@@ -1,0 +1,72 @@
+#include "train/adamw.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+
+namespace filigree {
+
+AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options) : options_(options) {
+  for (ParameterGroup& group : groups)
+    for (NamedParameter& parameter : group.parameters) {
+      Tensor& value = parameter.variable.mutable_value();
+      if (!value.writable()) value = value.clone();
+      entries_.push_back({parameter, Tensor::zeros(value.shape()), Tensor::zeros(value.shape()),
+                          group.weight_decay, group.learning_rate_factor});
+    }
+}
+
+double AdamW::step(float learning_rate, double clip, float gradient_scale) {
+  std::vector<Tensor> gradients;
+  for (const Entry& entry : entries_)
+    if (entry.parameter.variable.grad().defined())
+      gradients.push_back(entry.parameter.variable.grad());
+  const double norm = global_norm(gradients) * static_cast<double>(gradient_scale);
+  double factor = static_cast<double>(gradient_scale);
+  if (clip > 0.0 && norm > clip) factor *= clip / norm;
+  ++steps_;
+  for (Entry& entry : entries_) {
+    const Variable& variable = entry.parameter.variable;
+    if (!variable.grad().defined()) continue;
+    adamw_step({learning_rate * entry.learning_rate_factor, options_.beta1, options_.beta2,
+                options_.epsilon, entry.weight_decay, static_cast<float>(factor), steps_},
+               variable.grad(), variable.mutable_value(), entry.first, entry.second);
+  }
+  return norm;
+}
+
+std::vector<std::pair<std::string, Tensor>> AdamW::state() const {
+  std::vector<std::pair<std::string, Tensor>> state;
+  for (const Entry& entry : entries_) {
+    state.emplace_back("m." + entry.parameter.name, entry.first);
+    state.emplace_back("v." + entry.parameter.name, entry.second);
+  }
+  return state;
+}
+
+void AdamW::restore(std::int64_t steps, const std::vector<std::pair<std::string, Tensor>>& state) {
+  const std::map<std::string, Tensor> by_name(state.begin(), state.end());
+  const auto take = [&](const std::string& name, Tensor& into) {
+    const auto found = by_name.find(name);
+    require(found != by_name.end(), "optimiser state: '{}' is missing", name);
+    require(found->second.shape() == into.shape(), "optimiser state: '{}' is {}, not {}", name,
+            found->second.shape().to_string(), into.shape().to_string());
+    into = found->second.clone();
+  };
+  for (Entry& entry : entries_) {
+    take("m." + entry.parameter.name, entry.first);
+    take("v." + entry.parameter.name, entry.second);
+  }
+  steps_ = steps;
+}
+
+std::vector<ParameterGroup> decay_groups(const std::vector<NamedParameter>& parameters,
+                                         float weight_decay) {
+  ParameterGroup matrices{{}, weight_decay}, vectors{{}, 0.0f};
+  for (const NamedParameter& parameter : parameters)
+    (parameter.variable.shape().rank() >= 2 ? matrices : vectors).parameters.push_back(parameter);
+  return {matrices, vectors};
+}
+
+}  // namespace filigree

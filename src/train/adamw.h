@@ -1,0 +1,57 @@
+// AdamW over groups of parameters, with its state as named tensors that a checkpoint can hold.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "ops/optimizer/optimizer.h"
+
+namespace filigree {
+
+struct ParameterGroup {
+  std::vector<NamedParameter> parameters;
+  float weight_decay = 0.0f;
+  float learning_rate_factor = 1.0f;
+};
+
+struct AdamWOptions {
+  float beta1 = 0.9f;
+  float beta2 = 0.95f;
+  float epsilon = 1e-8f;
+};
+
+class AdamW {
+ public:
+  // Parameters whose memory is read-only (mapped from a file) are copied first.
+  AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options);
+
+  // One step with the gradients that backward() left, scaled so that their global norm is at most
+  // `clip` (0: not clipped) after multiplying them by `gradient_scale`. Parameters without a
+  // gradient are left alone. Returns the norm before clipping.
+  double step(float learning_rate, double clip, float gradient_scale = 1.0f);
+
+  std::int64_t steps() const { return steps_; }
+
+  // The moments under "m.NAME" and "v.NAME"; restore() throws Error when one is missing or has
+  // another shape.
+  std::vector<std::pair<std::string, Tensor>> state() const;
+  void restore(std::int64_t steps, const std::vector<std::pair<std::string, Tensor>>& state);
+
+ private:
+  struct Entry {
+    NamedParameter parameter;
+    Tensor first, second;
+    float weight_decay, learning_rate_factor;
+  };
+  std::vector<Entry> entries_;
+  AdamWOptions options_;
+  std::int64_t steps_ = 0;
+};
+
+// The usual two groups: matrices decay, vectors (biases, norms, gate biases) do not.
+std::vector<ParameterGroup> decay_groups(const std::vector<NamedParameter>& parameters,
+                                         float weight_decay);
+
+}  // namespace filigree

@@ -1,0 +1,148 @@
+#include "train/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "io/json.h"
+#include "io/safetensors.h"
+#include "io/safetensors_writer.h"
+
+namespace filigree {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "step-";
+
+fs::path checkpoint_name(std::int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
+
+void flush_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // some file systems do not allow it
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+TensorToWrite entry(const std::string& name, const Tensor& tensor) {
+  const auto extents = tensor.shape().extents();
+  return tensor_to_write(name, TensorKind::kF32, {extents.begin(), extents.end()},
+                         {tensor.raw(), tensor.bytes()});
+}
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
+  std::error_code failure;
+  fs::create_directories(path_ / "checkpoints", failure);
+  require(!failure, "cannot create the run folder '{}': {}", path_.string(), failure.message());
+}
+
+void RunFolder::save(const Model& model, const AdamW& optimizer, const TrainingState& state,
+                     int keep) {
+  const fs::path final_path = path_ / "checkpoints" / checkpoint_name(state.step);
+  fs::path partial = final_path;
+  partial += ".partial";
+  std::error_code ignored;
+  fs::remove_all(partial, ignored);
+  try {
+    save_model(model, partial);
+    std::vector<TensorToWrite> tensors;
+    const auto moments = optimizer.state();  // keeps the tensors while they are written
+    for (const auto& [name, tensor] : moments) tensors.push_back(entry(name, tensor));
+    write_safetensors(partial / "optimizer.safetensors", std::move(tensors), {});
+    nlohmann::json json = {{"step", state.step},           {"optimizer_steps", optimizer.steps()},
+                           {"settings", state.settings},   {"source", state.source},
+                           {"objective", state.objective}, {"best_step", state.best_step}};
+    if (state.best) json["best"] = *state.best;
+    write_json(partial / "state.json", json);
+    flush_folder(partial);
+    fs::remove_all(final_path, ignored);  // of an earlier attempt at the same step
+    fs::rename(partial, final_path);
+    flush_folder(path_ / "checkpoints");
+  } catch (const fs::filesystem_error& error) {
+    fs::remove_all(partial, ignored);
+    fail("cannot write the checkpoint '{}': {}", final_path.string(), error.code().message());
+  } catch (...) {
+    fs::remove_all(partial, ignored);
+    throw;
+  }
+  prune(state, keep);
+}
+
+std::vector<fs::path> RunFolder::checkpoints() const {
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& item : fs::directory_iterator(path_ / "checkpoints")) {
+    const std::string name = item.path().filename().string();
+    if (item.is_directory() && name.starts_with(kPrefix) && !name.ends_with(".partial"))
+      found.push_back(item.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void RunFolder::prune(const TrainingState& state, int keep) {
+  std::vector<fs::path> all = checkpoints();
+  const fs::path best = path_ / "checkpoints" / checkpoint_name(state.best_step);
+  const auto kept = static_cast<std::size_t>(std::max(keep, 1));
+  std::error_code ignored;
+  for (std::size_t i = 0; i + kept < all.size(); ++i)
+    if (all[i] != best) fs::remove_all(all[i], ignored);
+}
+
+TrainingState read_training_state(const fs::path& checkpoint) {
+  const JsonObject json = JsonObject::open(checkpoint / "state.json");
+  TrainingState state;
+  state.step = json.integer("step", 0);
+  state.settings = json.object("settings").raw();
+  state.source = json.raw().value("source", nlohmann::json());
+  state.objective = json.raw().value("objective", nlohmann::json());
+  state.best_step = json.integer_or("best_step", -1);
+  if (json.has("best")) state.best = json.number("best");
+  return state;
+}
+
+void restore_training(const fs::path& checkpoint, Model& model, AdamW& optimizer) {
+  const auto stored = load_model(checkpoint);
+  require(stored->parameters().size() == model.parameters().size(),
+          "'{}': the checkpoint is of another model", checkpoint.string());
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+    const NamedParameter& from = stored->parameters()[i];
+    const NamedParameter& to = model.parameters()[i];
+    require(from.name == to.name && from.variable.shape() == to.variable.shape(),
+            "'{}': parameter '{}' {} is not the model's '{}' {}", checkpoint.string(), from.name,
+            from.variable.shape().to_string(), to.name, to.variable.shape().to_string());
+    to.variable.mutable_value() = from.variable.value().clone();
+  }
+  for (std::size_t i = 0; i < model.gate_biases().size(); ++i) {
+    require(i < stored->gate_biases().size() &&
+                stored->gate_biases()[i].shape() == model.gate_biases()[i].shape(),
+            "'{}': the checkpoint's gate is another", checkpoint.string());
+    model.gate_biases()[i].mutable_value() = stored->gate_biases()[i].value().clone();
+  }
+  const SafetensorsFile file = SafetensorsFile::open(checkpoint / "optimizer.safetensors");
+  std::vector<std::pair<std::string, Tensor>> moments;
+  for (const TensorView& view : file.tensors()) {
+    Tensor tensor = Tensor::empty(Shape(view.shape));
+    read_f32(view, {tensor.mutable_f32(), static_cast<std::size_t>(tensor.elements())});
+    moments.emplace_back(view.name, tensor);
+  }
+  const JsonObject json = JsonObject::open(checkpoint / "state.json");
+  optimizer.restore(json.integer("optimizer_steps", 0), moments);
+}
+
+void require_same_settings(const nlohmann::json& stored, const nlohmann::json& wanted) {
+  for (const auto& [key, value] : wanted.items()) {
+    require(stored.contains(key), "resume: the run was started without the setting '{}'", key);
+    require(
+        stored[key] == value,
+        "resume: '{}' was {} when the run was started and is {} now; start a new run or give the "
+        "old value",
+        key, printable(stored[key].dump()), printable(value.dump()));
+  }
+}
+
+}  // namespace filigree

@@ -1,0 +1,18 @@
+// Next-token prediction: pretraining, and the dense fine-tuned control of a sparse run.
+#pragma once
+
+#include "model/model.h"
+#include "train/objective.h"
+
+namespace filigree {
+
+class LanguageModelling : public Objective {
+ public:
+  explicit LanguageModelling(Model& model) : model_(model) {}
+  Variable loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) override;
+
+ private:
+  Model& model_;
+};
+
+}  // namespace filigree

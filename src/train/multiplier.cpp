@@ -1,0 +1,41 @@
+#include "train/multiplier.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace filigree {
+
+Multiplier::Multiplier(const MultiplierOptions& options) : options_(options) {
+  require(options.least > 0 && options.least <= options.initial && options.initial <= options.most,
+          "multiplier: the initial value {} must lie between {} and {}, all positive",
+          options.initial, options.least, options.most);
+  require(options.rate > 0 && options.gain > 0 && options.limit > 0 && options.every >= 1,
+          "multiplier: rate {}, gain {}, limit {} and interval {} must be positive", options.rate,
+          options.gain, options.limit, options.every);
+  require(options.averaging >= 0 && options.averaging < 1,
+          "multiplier: averaging {} is not in [0, 1)", options.averaging);
+  state_.log_lambda = std::log(options.initial);
+}
+
+double Multiplier::lambda() const { return std::exp(state_.log_lambda); }
+
+void Multiplier::observe(double gap) {
+  require(std::isfinite(gap), "multiplier: the gap {} is not finite", gap);
+  // The first gap starts the average, so that it is not drawn towards an arbitrary zero.
+  state_.average_gap = state_.observed == 0 ? gap
+                                            : options_.averaging * state_.average_gap +
+                                                  (1 - options_.averaging) * gap;
+  ++state_.observed;
+  const double most = std::log(options_.most);
+  state_.steps_at_most =
+      state_.log_lambda >= most && state_.average_gap > 0 ? state_.steps_at_most + 1 : 0;
+  if (state_.observed % options_.every != 0) return;
+  const double change =
+      std::clamp(options_.gain * state_.average_gap, -options_.limit, options_.limit);
+  state_.log_lambda =
+      std::clamp(state_.log_lambda + options_.rate * change, std::log(options_.least), most);
+}
+
+}  // namespace filigree

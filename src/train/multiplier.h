@@ -1,0 +1,54 @@
+// The multiplier of a constrained minimisation: min E subject to gap <= 0, as min E + lambda *
+// task.
+//
+// Damped dual ascent on log lambda (after GECO, Rezende & Viola 2018): the gap is averaged over
+// steps, and every few steps
+//
+//   log lambda += rate * clip(gain * average, -limit, +limit)
+//
+// kept within [log least, log most]. The upper bound is the anti-windup: without it lambda grows by
+// orders of magnitude while the loss recovers from the first strong pressure, and the sparsity that
+// was won is given back. While lambda rests on a bound the average does not accumulate further than
+// the bound's own side, so that it leaves the bound as soon as the gap turns.
+#pragma once
+
+#include <cstdint>
+
+namespace filigree {
+
+struct MultiplierOptions {
+  double initial = 1.0;
+  double least = 1e-3;
+  double most = 60.0;
+  double rate = 0.2;
+  double gain = 10.0;
+  double limit = 0.5;
+  double averaging = 0.9;   // weight of the old average
+  std::int64_t every = 10;  // steps between updates
+};
+
+struct MultiplierState {
+  double log_lambda = 0.0;
+  double average_gap = 0.0;
+  std::int64_t observed = 0;       // steps
+  std::int64_t steps_at_most = 0;  // in a row, with a positive average gap
+};
+
+class Multiplier {
+ public:
+  // Throws Error for options that make no sense.
+  explicit Multiplier(const MultiplierOptions& options);
+
+  double lambda() const;
+  const MultiplierState& state() const { return state_; }
+  void restore(const MultiplierState& state) { state_ = state; }
+
+  // Takes one step's gap.
+  void observe(double gap);
+
+ private:
+  MultiplierOptions options_;
+  MultiplierState state_;
+};
+
+}  // namespace filigree

@@ -1,0 +1,13 @@
+#include "train/objective.h"
+
+#include "base/error.h"
+
+namespace filigree {
+
+double metric(const Metrics& metrics, std::string_view name) {
+  for (const auto& [key, value] : metrics)
+    if (key == name) return value;
+  fail("metrics: there is no '{}'", name);
+}
+
+}  // namespace filigree

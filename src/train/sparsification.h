@@ -1,0 +1,55 @@
+// Sparse post-training: as few open edges as possible at the teacher's loss.
+//
+//   loss = (objective(E) + lambda * task) / (1 + lambda)      objective = log E or E
+//   task = (1 - kd) CE(student) + kd KL(teacher || student)
+//   gap  = CE(student) - CE(teacher) - margin                 (or CE(student) - target)
+//
+// E is the expected share of open edges, averaged over layers, heads and the batch; lambda follows
+// the gap (multiplier.h); the teacher is the dense model on the same batch, its gates ignored.
+#pragma once
+
+#include <memory>
+
+#include "model/model.h"
+#include "train/multiplier.h"
+#include "train/objective.h"
+
+namespace filigree {
+
+enum class EdgeObjective { kLog, kLinear };
+
+struct SparsificationOptions {
+  EdgeObjective objective = EdgeObjective::kLog;
+  double margin = 0.01;          // nats that the student may lose
+  std::optional<double> target;  // a fixed cross entropy instead of the teacher's
+  double distillation = 0.5;     // kd
+  MultiplierOptions multiplier;
+  std::uint64_t seed = 0;  // of the gate noise
+  // Give up when lambda has rested on its upper bound this many steps and the gap is still above
+  // the tolerance: the constraint cannot be met.
+  std::int64_t patience = 2000;
+  double tolerance = 0.05;
+};
+
+class Sparsification : public Objective {
+ public:
+  // `student` must have a gate. `teacher` is not changed; it may be null only with a fixed target
+  // and no distillation.
+  Sparsification(Model& student, const Model* teacher, const SparsificationOptions& options);
+
+  Variable loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) override;
+  void after_step(const Metrics& metrics) override;
+  std::optional<std::string> stop_reason() const override;
+  nlohmann::json state() const override;
+  void restore(const nlohmann::json& state) override;
+
+  double lambda() const { return multiplier_.lambda(); }
+
+ private:
+  Model& student_;
+  const Model* teacher_;
+  SparsificationOptions options_;
+  Multiplier multiplier_;
+};
+
+}  // namespace filigree

@@ -1,0 +1,18 @@
+// What this machine can do at most, measured: the yardstick for everything `bench` times.
+#pragma once
+
+#include <cstdint>
+
+namespace filigree::cli {
+
+struct Ceiling {
+  double multiply_add_gflops = 0.0;  // fused multiply-adds on registers, on all threads
+  double matrix_gflops = 0.0;        // a large square matrix product
+  std::int64_t matrix_size = 0;
+  double read_gbs = 0.0;  // memory read by all threads, in 1e9 bytes a second
+};
+
+// `matrix_size` is the side of the square matrices.
+Ceiling measure_ceiling(std::int64_t matrix_size);
+
+}  // namespace filigree::cli

@@ -1,0 +1,17 @@
+#include "apps/cli/commands.h"
+
+#include "apps/cli/program.h"
+
+namespace filigree::cli {
+
+void add_all_commands(Program& program) {
+  add_info(program);
+  add_tokenize(program);
+  add_generate(program);
+  add_eval(program);
+  add_bench(program);
+  add_demo(program);
+  add_completion(program);
+}
+
+}  // namespace filigree::cli

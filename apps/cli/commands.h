@@ -1,0 +1,16 @@
+// The commands, one file each.
+#pragma once
+
+namespace filigree::cli {
+
+class Program;
+
+void add_info(Program& program);
+void add_tokenize(Program& program);
+void add_generate(Program& program);
+void add_eval(Program& program);
+void add_bench(Program& program);
+void add_demo(Program& program);
+void add_completion(Program& program);
+
+}  // namespace filigree::cli

@@ -1,0 +1,23 @@
+// The program `filigree`.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "apps/cli/program.h"
+
+int main(int argc, char** argv) {
+  // A closed standard stream would give its number to the next file that is opened, and output
+  // meant for the terminal would end up in that file.
+  for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)
+    if (::fcntl(descriptor, F_GETFD) == -1 && ::open("/dev/null", O_RDWR) == -1) return 1;
+  // A closed pipe is then an error of write(), so that temporary files are removed on the way out.
+  std::signal(SIGPIPE, SIG_IGN);
+  filigree::cli::catch_interrupts();
+
+  filigree::cli::Program program;
+  filigree::cli::add_all_commands(program);
+  return program.run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+}

@@ -1,0 +1,236 @@
+#include "apps/cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "apps/cli/help.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "runtime/threads.h"
+
+namespace filigree::cli {
+namespace {
+
+constexpr int kFailed = 1, kWrongUsage = 2, kInterrupted = 130, kClosedPipe = 141;
+constexpr int kMostThreads = 1024;
+
+// "; did you mean 'eval'?" when something is near enough to be a slip of the fingers.
+std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
+  const std::vector<std::string> nearest = nearest_names(name, known, 1);
+  if (nearest.empty()) return "";
+  const std::size_t distance = edit_distance(name, nearest[0]);
+  const bool begins = nearest[0].starts_with(name);
+  if (!begins && distance > std::max<std::size_t>(2, name.size() / 3)) return "";
+  return fmt::format("; did you mean '{}'?", nearest[0]);
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// What is wrong with arguments that CLI11 could not place, or "".
+std::string unplaced_arguments(const CLI::App& app) {
+  const std::vector<std::string> unplaced = app.remaining();
+  // An option first: a mistyped one leaves its value unplaced as well.
+  for (const std::string& argument : unplaced) {
+    if (!argument.starts_with("-") || argument.size() < 2) continue;
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.find(' ') != std::string::npos)
+      return fmt::format("'{}' looks like an option; write -- before text that begins with '-'",
+                         printable(argument));
+    return fmt::format("unknown option '{}'{}", printable(name),
+                       suggestion(name, option_names(app)));
+  }
+  if (unplaced.empty()) return "";
+  return fmt::format(
+      "unexpected argument '{}'{}", printable(unplaced[0]),
+      unplaced[0].find(' ') == std::string::npos ? "; put quotes around text that has spaces" : "");
+}
+
+std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
+  if (std::string text = unplaced_arguments(app); !text.empty()) return text;
+  std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    text = text.substr(0, text.find(':')) + " needs a value";
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+int report(const std::string& message, int code) {
+  std::cerr << "filigree: " << message << '\n' << std::flush;
+  return code;
+}
+
+int report_usage(const std::string& command, const std::string& message) {
+  const std::string name = command.empty() ? "filigree" : "filigree " + command;
+  std::cerr << name << ": " << message << " (see " << name << " --help)\n" << std::flush;
+  return kWrongUsage;
+}
+
+void check_device(const std::string& device) {
+  require(device != "cuda", "--device cuda: this build has no CUDA side yet; use --device cpu");
+}
+
+template <typename Number>
+bool parse_number(const std::string& text, Number& value) {
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failure == std::errc() && end == text.data() + text.size();
+}
+
+std::string join_examples(const std::vector<std::string>& examples) {
+  std::string text = "Examples";
+  for (const std::string& example : examples) text += "\n  " + example;
+  return text;
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        std::int64_t value = 0;
+        if (parse_number(text, value) && value >= least && value <= most) return std::string();
+        if (most == INT64_MAX)
+          return fmt::format("'{}' is not a whole number of at least {}", printable(text), least);
+        return fmt::format("'{}' is not a whole number from {} to {}", printable(text), least,
+                           most);
+      },
+      "");
+}
+
+CLI::Validator number(double least, double most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        double value = 0.0;
+        if (parse_number(text, value) && value >= least && value <= most) return std::string();
+        return fmt::format("'{}' is not a number from {} to {}", printable(text), least, most);
+      },
+      "");
+}
+
+CLI::Validator number_above(double bound, double most) {
+  return CLI::Validator(
+      [bound, most](std::string& text) {
+        double value = 0.0;
+        if (parse_number(text, value) && value > bound && value <= most) return std::string();
+        return fmt::format("'{}' is not a number above {} and up to {}", printable(text), bound,
+                           most);
+      },
+      "");
+}
+
+Program::Program()
+    : app_("Makes a transformer's attention sparse and shows what that reveals.", "filigree") {
+  app_.formatter(std::make_shared<HelpFormatter>());
+  app_.set_help_flag("-h,--help", "show this help");
+  app_.set_version_flag("--version", build_description(), "show what this build is");
+  app_.require_subcommand(1);
+  app_.option_defaults()->take_last();  // of an option that is given twice the last one counts
+  app_.footer("'filigree COMMAND --help' explains a command and gives examples.");
+}
+
+CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> run) {
+  CLI::App* command = app_.add_subcommand(text.name, text.summary);
+  command->set_help_flag("-h,--help", "show this help")->group("Common options");
+  command->footer(join_examples(text.examples));
+  const auto common = [&](CLI::Option* option) { option->group("Common options"); };
+  common(command->add_flag("--json", common_.json, "print the result as one JSON document"));
+  common(command->add_flag("--quiet", common_.quiet, "no progress, notes or warnings on stderr"));
+  common(
+      command->add_option("--threads", common_.threads, "threads that compute (default all cores)")
+          ->check(whole_number(1, kMostThreads))
+          ->type_name("N"));
+  common(command->add_option("--seed", common_.seed, "seed of everything random")
+             ->check(whole_number(0, INT64_MAX))
+             ->type_name("N")
+             ->default_str("0"));
+  common(command->add_option("--device", common_.device, "cpu or cuda")
+             ->check(CLI::Validator(
+                 [](std::string& device) {
+                   if (device == "cpu" || device == "cuda") return std::string();
+                   return fmt::format("'{}' is neither cpu nor cuda", printable(device));
+                 },
+                 ""))
+             ->type_name("NAME")
+             ->default_str("cpu"));
+  commands_[command] = std::move(run);
+  return *command;
+}
+
+int Program::parse_and_run(std::vector<std::string> arguments) {
+  if (arguments.size() > 1 && arguments[0] == "help") arguments = {arguments[1], "--help"};
+  if (arguments.size() == 1 && arguments[0] == "help") arguments = {"--help"};
+  if (arguments.empty()) {
+    std::cerr << app_.help() << std::flush;
+    return kWrongUsage;
+  }
+  const std::vector<std::string> names = command_names(app_);
+  const std::string command = arguments[0].starts_with("-") ? "" : arguments[0];
+  if (!command.empty() && std::find(names.begin(), names.end(), command) == names.end())
+    return report_usage(
+        "", fmt::format("unknown command '{}'{}", printable(command), suggestion(command, names)));
+  const CLI::App& target = command.empty() ? app_ : *app_.get_subcommand(command);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app_.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    write_stdout(target.help());
+    return 0;
+  } catch (const CLI::CallForVersion&) {
+    write_stdout(build_description() + "\n");
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return report_usage(command, wrong_usage(target, error));
+  }
+
+  set_warning_handler([quiet = common_.quiet](const std::string& message) {
+    if (!quiet) std::cerr << "filigree: warning: " << message << '\n' << std::flush;
+  });
+  try {
+    check_device(common_.device);
+    if (common_.threads > 0) set_num_threads(common_.threads);
+    Session session(command, common_);
+    commands_.at (&target)(session);
+  } catch (const UsageError& error) {
+    return report_usage(command, error.what());
+  }
+  return interrupted() ? kInterrupted : 0;
+}
+
+int Program::run(std::vector<std::string> arguments) {
+  try {
+    return parse_and_run(std::move(arguments));
+  } catch (const ClosedPipe&) {
+    return kClosedPipe;
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  } catch (const Error& error) {
+    return report(error.what(), kFailed);
+  } catch (const std::bad_alloc&) {
+    return report("not enough memory", kFailed);
+  } catch (const std::exception& error) {
+    return report(fmt::format("unexpected failure: {}", error.what()), kFailed);
+  }
+}
+
+}  // namespace filigree::cli

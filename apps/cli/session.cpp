@@ -1,0 +1,78 @@
+#include "apps/cli/session.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/version.h"
+#include "runtime/threads.h"
+
+namespace filigree::cli {
+namespace {
+
+volatile std::sig_atomic_t interrupt_seen = 0;
+
+}  // namespace
+
+void write_stdout(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EPIPE) {
+      throw ClosedPipe();
+    } else if (errno == EINTR) {
+      throw_if_interrupted();
+    } else {
+      fail("cannot write to standard output: {}", std::strerror(errno));
+    }
+  }
+}
+
+void Session::print(std::string_view text) const { write_stdout(text); }
+
+void Session::print_json(const Json& result) const {
+  Json document = {{"filigree", version_string()},
+                   {"command", command_},
+                   {"seed", options_.seed},
+                   {"threads", num_threads()}};
+  for (const auto& [key, value] : result.items()) document[key] = value;
+  // File names and the like may be any bytes; JSON must be UTF-8.
+  write_stdout(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void Session::note(std::string_view line) const {
+  if (!options_.quiet) std::cerr << line << '\n' << std::flush;
+}
+
+ProgressOptions Session::progress(std::string label, std::string unit, std::int64_t total) const {
+  ProgressOptions options;
+  options.label = std::move(label);
+  options.unit = std::move(unit);
+  options.total = total;
+  options.style = progress_style(STDERR_FILENO, options_.quiet);
+  options.columns = terminal_columns(STDERR_FILENO);
+  return options;
+}
+
+void catch_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupt_seen = 1; };
+  // Reset: the second Ctrl-C has its usual effect. Not restarted: a read that waits for the
+  // keyboard must return.
+  action.sa_flags = SA_RESETHAND;
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+bool interrupted() { return interrupt_seen != 0; }
+
+void throw_if_interrupted() {
+  if (interrupted()) throw Interrupted();
+}
+
+}  // namespace filigree::cli

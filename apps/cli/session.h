@@ -1,0 +1,76 @@
+// What every command has while it runs: the options that all commands share, and the two ways out.
+//
+// The result goes to stdout, as text or, with --json, as exactly one JSON document. Everything else
+// (progress, notes, warnings) goes to stderr and is silent with --quiet.
+#pragma once
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/progress.h"
+
+namespace filigree::cli {
+
+using Json = nlohmann::ordered_json;  // keys stay in the order they were written
+
+// Arguments that do not go together; exit code 2. An Error of the library is exit code 1.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Whoever read stdout has gone (`| head`): there is nothing left to do and nobody to tell.
+struct ClosedPipe {};
+
+// Ctrl-C was pressed.
+struct Interrupted {};
+
+struct CommonOptions {
+  bool json = false;
+  bool quiet = false;
+  int threads = 0;  // 0: all cores
+  std::uint64_t seed = 0;
+  std::string device = "cpu";
+};
+
+class Session {
+ public:
+  Session(std::string command, CommonOptions options)
+      : command_(std::move(command)), options_(std::move(options)) {}
+
+  const CommonOptions& options() const { return options_; }
+  bool json() const { return options_.json; }
+
+  // Throws ClosedPipe when nobody reads any more, Error when the disk is full.
+  void print(std::string_view text) const;
+
+  // Puts the version, the command, seed and threads in front, so that a result can be traced.
+  void print_json(const Json& result) const;
+
+  // A line on stderr, unless --quiet.
+  void note(std::string_view line) const;
+
+  // For a Progress on stderr.
+  ProgressOptions progress(std::string label, std::string unit, std::int64_t total) const;
+
+ private:
+  std::string command_;
+  CommonOptions options_;
+};
+
+// Writes all of `text` to stdout, past any buffer, so that streamed text shows at once.
+void write_stdout(std::string_view text);
+
+// From the call on, the first Ctrl-C only sets a flag, which long work looks at between its steps;
+// the second one ends the process.
+void catch_interrupts();
+bool interrupted();
+void throw_if_interrupted();
+
+}  // namespace filigree::cli

@@ -1,0 +1,28 @@
+// filigree tokenize --train: a byte-level BPE tokenizer from text files.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/cli/session.h"
+
+namespace filigree::cli {
+
+struct TokenizerTraining {
+  std::vector<std::string> files;
+  std::int64_t vocabulary = 8192;
+  std::int64_t min_frequency = 2;
+  std::string out;
+  bool force = false;
+};
+
+void add_training_options(CLI::App& app, TokenizerTraining& training);
+
+// Trains, writes the folder and prints what came out. Throws UsageError without --out and Error
+// when the folder already has a tokenizer, unless forced.
+void train_tokenizer(const TokenizerTraining& training, const Session& session);
+
+}  // namespace filigree::cli

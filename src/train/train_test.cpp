@@ -1,0 +1,147 @@
+// The parts of training: schedule, multiplier, optimiser state, sparsification.
+#include <cmath>
+
+#include "base/error.h"
+#include "support/check_op.h"
+#include "train/adamw.h"
+#include "train/multiplier.h"
+#include "train/schedule.h"
+#include "train/sparsification.h"
+
+namespace filigree {
+namespace {
+
+TEST(Schedule, WarmsUpThenFallsToItsFraction) {
+  const Schedule schedule{1.0f, 10, 110, 0.1f};
+  EXPECT_FLOAT_EQ(schedule.at(0), 0.1f);
+  EXPECT_FLOAT_EQ(schedule.at(9), 1.0f);
+  EXPECT_FLOAT_EQ(schedule.at(10), 1.0f);
+  EXPECT_FLOAT_EQ(schedule.at(109), 0.1f);
+  for (std::int64_t step = 10; step < 109; ++step)
+    EXPECT_GE(schedule.at(step), schedule.at(step + 1));
+  EXPECT_FLOAT_EQ((Schedule{1.0f, 0, 1, 0.1f}.at(0)), 0.1f);
+}
+
+TEST(Multiplier, RisesWhileTheGapIsPositiveAndFallsAfter) {
+  Multiplier multiplier({.initial = 1.0, .least = 0.01, .most = 50.0});
+  for (int i = 0; i < 10; ++i) multiplier.observe(1.0);
+  EXPECT_NEAR(multiplier.lambda(), std::exp(0.1), 1e-12);  // one update, clipped to 0.5 * 0.2
+  for (int i = 0; i < 2000; ++i) multiplier.observe(1.0);
+  EXPECT_NEAR(multiplier.lambda(), 50.0, 1e-9);
+  EXPECT_GT(multiplier.state().steps_at_most, 1000);
+  // No windup: it leaves the bound as soon as the averaged gap turns.
+  for (int i = 0; i < 40; ++i) multiplier.observe(-1.0);
+  EXPECT_LT(multiplier.lambda(), 45.0);
+  EXPECT_EQ(multiplier.state().steps_at_most, 0);
+  for (int i = 0; i < 5000; ++i) multiplier.observe(-1.0);
+  EXPECT_NEAR(multiplier.lambda(), 0.01, 1e-9);
+}
+
+TEST(Multiplier, RestoredItGoesOnAsBefore) {
+  Multiplier a({}), b({});
+  for (int i = 0; i < 17; ++i) a.observe(0.03 * i);
+  b.restore(a.state());
+  for (int i = 0; i < 17; ++i) a.observe(-0.01 * i), b.observe(-0.01 * i);
+  EXPECT_EQ(a.lambda(), b.lambda());
+}
+
+TEST(Multiplier, RefusesNonsense) {
+  EXPECT_THROW(Multiplier({.initial = 0.0}), Error);
+  EXPECT_THROW(Multiplier({.initial = 100.0, .most = 60.0}), Error);
+  EXPECT_THROW(Multiplier({.averaging = 1.0}), Error);
+  Multiplier multiplier({});
+  EXPECT_THROW(multiplier.observe(NAN), Error);
+}
+
+TEST(AdamW, ClipsTheGlobalNormAndDecaysOnlyMatrices) {
+  const Variable matrix(Tensor::full({2, 2}, 1.0f), true), vector(Tensor::full({2}, 1.0f), true);
+  const std::vector<ParameterGroup> groups =
+      decay_groups({{"matrix", matrix}, {"vector", vector}}, 0.5f);
+  EXPECT_EQ(groups[0].weight_decay, 0.5f);
+  EXPECT_EQ(groups[1].weight_decay, 0.0f);
+  AdamW optimizer(groups, {});
+  matrix.accumulate_grad(Tensor::full({2, 2}, 3.0f));
+  vector.accumulate_grad(Tensor::full({2}, 4.0f));
+  EXPECT_NEAR(optimizer.step(0.1f, 1.0), std::sqrt(4 * 9.0 + 2 * 16.0), 1e-5);
+  // The first step moves by the learning rate, whatever the gradient; decay comes on top.
+  EXPECT_NEAR(vector.value().f32()[0], 1.0f - 0.1f, 1e-5);
+  EXPECT_NEAR(matrix.value().f32()[0], 1.0f - 0.05f - 0.1f, 1e-5);
+}
+
+TEST(AdamW, RefusesAStateThatDoesNotFit) {
+  const Variable x(Tensor::full({2}, 1.0f), true);
+  AdamW optimizer(decay_groups({{"x", x}}, 0.0f), {});
+  EXPECT_THROW(optimizer.restore(1, {{"m.x", Tensor::zeros({2})}}), Error);
+  EXPECT_THROW(optimizer.restore(1, {{"m.x", Tensor::zeros({3})}, {"v.x", Tensor::zeros({3})}}),
+               Error);
+}
+
+nlohmann::json gated_json() {
+  return {{"model_type", "gpt2"},   {"n_layer", 2},      {"n_head", 2},
+          {"n_embd", 16},           {"n_positions", 12}, {"vocab_size", 20},
+          {"gate", {{"bias", 1.0}}}};
+}
+
+Batch some_batch() {
+  Batch batch{Tensor::empty({2, 10}, DType::kI32), Tensor::empty({2, 10}, DType::kI32)};
+  for (int i = 0; i < 20; ++i) {
+    batch.ids.mutable_i32()[i] = (i * 7) % 20;
+    batch.targets.mutable_i32()[i] = (i * 7 + 7) % 20;
+  }
+  return batch;
+}
+
+TEST(Sparsification, TheLossIsTheWeightedSumOfItsParts) {
+  const auto student = make_model(parse_model_config(gated_json(), "test"), 1);
+  const auto teacher = make_model(parse_model_config(gated_json(), "test"), 1);
+  student->set_requires_grad(true);
+  for (const EdgeObjective objective : {EdgeObjective::kLog, EdgeObjective::kLinear}) {
+    SparsificationOptions options;
+    options.objective = objective;
+    options.multiplier.initial = 3.0;
+    options.distillation = 0.25;
+    Sparsification sparsification(*student, teacher.get(), options);
+    Metrics metrics;
+    Tape tape;
+    const Variable loss = sparsification.loss(some_batch(), 5, metrics);
+    const double E = metric(metrics, "expected_edges");
+    const double task = 0.75 * metric(metrics, "loss") + 0.25 * metric(metrics, "divergence");
+    const double edges = objective == EdgeObjective::kLog ? std::log(E) : E;
+    EXPECT_NEAR(loss.value().item(), (edges + 3.0 * task) / 4.0, 1e-5);
+    EXPECT_NEAR(metric(metrics, "gap"),
+                metric(metrics, "loss") - metric(metrics, "teacher_loss") - options.margin, 1e-9);
+    EXPECT_GT(E, 0.5);
+    EXPECT_LT(E, 1.0);
+    tape.backward(loss);
+    EXPECT_TRUE(student->parameters()[0].variable.grad().defined());
+    EXPECT_FALSE(teacher->parameters()[0].variable.grad().defined());
+    student->clear_grads();
+  }
+}
+
+TEST(Sparsification, GivesUpWithAnExplanationWhenTheConstraintCannotBeMet) {
+  const auto student = make_model(parse_model_config(gated_json(), "test"), 1);
+  SparsificationOptions options;
+  options.target = 0.0;  // no model reaches a loss of zero here
+  options.distillation = 0.0;
+  options.patience = 50;
+  options.multiplier.initial = options.multiplier.most = 2.0;
+  Sparsification sparsification(*student, nullptr, options);
+  for (int i = 0; i < 49; ++i) sparsification.after_step({{"gap", 1.0}});
+  EXPECT_FALSE(sparsification.stop_reason());
+  sparsification.after_step({{"gap", 1.0}});
+  ASSERT_TRUE(sparsification.stop_reason());
+  EXPECT_NE(sparsification.stop_reason()->find("1.000 nats"), std::string::npos);
+}
+
+TEST(Sparsification, RefusesModelsWithoutAGateAndMissingTeachers) {
+  nlohmann::json dense = gated_json();
+  dense.erase("gate");
+  const auto model = make_model(parse_model_config(dense, "test"), 1);
+  const auto gated = make_model(parse_model_config(gated_json(), "test"), 1);
+  EXPECT_THROW(Sparsification(*model, gated.get(), {}), Error);
+  EXPECT_THROW(Sparsification(*gated, nullptr, {}), Error);
+}
+
+}  // namespace
+}  // namespace filigree

@@ -1,0 +1,294 @@
+// Whole small runs: learning, interruption, resumption, and what is refused.
+#include "train/trainer.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "support/check_op.h"
+#include "support/temporary_folder.h"
+#include "train/language_modelling.h"
+#include "train/sparsification.h"
+
+namespace filigree {
+namespace {
+
+nlohmann::json tiny_json(bool gated) {
+  nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", 2},      {"n_head", 2},
+                         {"n_embd", 16},         {"n_positions", 12}, {"vocab_size", 20}};
+  if (gated) json["gate"] = {{"bias", {{2.0, 2.0}, {2.0, 2.0}}}};
+  return json;
+}
+
+// Each token is followed by itself plus a step that the first token gives: learnable, not trivial.
+class Arithmetic : public BatchSource {
+ public:
+  Batch next() override {
+    Random random(3, static_cast<std::uint64_t>(served_++));
+    Batch batch{Tensor::empty({4, 8}, DType::kI32), Tensor::empty({4, 8}, DType::kI32)};
+    for (std::int64_t b = 0; b < 4; ++b) {
+      const auto first = static_cast<std::int32_t>(random.below(20));
+      for (std::int32_t t = 0; t < 8; ++t) {
+        batch.ids.mutable_i32()[b * 8 + t] = (first + t * (1 + first % 3)) % 20;
+        batch.targets.mutable_i32()[b * 8 + t] = (first + (t + 1) * (1 + first % 3)) % 20;
+      }
+    }
+    return batch;
+  }
+  nlohmann::json state() const override { return {{"served", served_}}; }
+  void restore(const nlohmann::json& state) override { served_ = state.at("served"); }
+
+ private:
+  std::int64_t served_ = 0;
+};
+
+struct SmallRun {
+  std::unique_ptr<Model> model, teacher;
+  std::unique_ptr<Objective> objective;
+  std::unique_ptr<AdamW> optimizer;
+  Arithmetic source;
+  TrainerOptions options;
+
+  explicit SmallRun(bool gated, std::int64_t steps = 40) {
+    model = make_model(parse_model_config(tiny_json(gated), "test"), 1);
+    model->set_requires_grad(true);
+    std::vector<NamedParameter> parameters = model->parameters();
+    if (gated) {
+      teacher = make_model(parse_model_config(tiny_json(false), "test"), 1);
+      objective = std::make_unique<Sparsification>(*model, teacher.get(), SparsificationOptions{});
+      for (std::size_t l = 0; l < model->gate_biases().size(); ++l) {
+        model->gate_biases()[l].set_requires_grad(true);
+        parameters.push_back({fmt::format("gate.{}", l), model->gate_biases()[l]});
+      }
+    } else {
+      objective = std::make_unique<LanguageModelling>(*model);
+    }
+    optimizer = std::make_unique<AdamW>(decay_groups(parameters, 0.1f), AdamWOptions{});
+    options.schedule = {3e-3f, 5, steps, 0.1f};
+    options.checkpoint_every = 7;
+    options.accumulate = 2;
+    options.settings = {{"steps", steps}, {"gated", gated}};
+    options.header = {{"run", "test"}};
+  }
+
+  TrainerResult train(RunFolder& folder, const TrainerCallbacks& callbacks = {}) {
+    return filigree::train(*model, *objective, source, *optimizer, folder, options, callbacks);
+  }
+
+  std::vector<float> weights() const {
+    std::vector<float> all;
+    for (const NamedParameter& p : model->parameters())
+      all.insert(all.end(), p.variable.value().values().begin(), p.variable.value().values().end());
+    for (const Variable& bias : model->gate_biases())
+      all.insert(all.end(), bias.value().values().begin(), bias.value().values().end());
+    return all;
+  }
+};
+
+TEST(Trainer, Learns) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(false, 300);
+  run.options.checkpoint_every = 300;
+  double first = 0.0;
+  const TrainerResult result = run.train(folder, {.progress =
+                                                      [&](std::int64_t step, const Metrics& m) {
+                                                        if (step == 1) first = metric(m, "loss");
+                                                      },
+                                                  .evaluate = {},
+                                                  .stop_requested = {}});
+  EXPECT_EQ(result.steps, 300);
+  EXPECT_GT(first, 2.5);
+  EXPECT_LT(metric(result.last, "loss"), 0.5 * first);
+}
+
+class Resume : public testing::TestWithParam<bool> {};
+
+TEST_P(Resume, InterruptedAnywhereItEndsInTheSameBits) {
+  const TemporaryFolder straight_folder;
+  RunFolder straight(straight_folder.path());
+  SmallRun uninterrupted(GetParam());
+  uninterrupted.train(straight);
+  for (const std::int64_t stop : {1, 7, 23, 39}) {
+    const TemporaryFolder temporary;
+    RunFolder folder(temporary.path());
+    {
+      SmallRun first(GetParam());
+      std::int64_t seen = 0;
+      TrainerCallbacks callbacks;
+      callbacks.progress = [&](std::int64_t step, const Metrics&) { seen = step; };
+      callbacks.stop_requested = [&] { return seen == stop; };
+      EXPECT_EQ(first.train(folder, callbacks).end, TrainerResult::End::kInterrupted);
+    }
+    SmallRun second(GetParam());
+    second.options.resume = true;
+    const TrainerResult result = second.train(folder);
+    EXPECT_EQ(result.resumed_from, stop);
+    EXPECT_EQ(second.weights(), uninterrupted.weights()) << "stopped at " << stop;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DenseAndSparse, Resume, testing::Values(false, true));
+
+// A run in a child process, killed without warning after random times, resumed until it is done.
+TEST(Trainer, KilledTwentyTimesItEndsInTheSameBits) {
+  const std::int64_t steps = 120;
+  const TemporaryFolder straight_folder, temporary;
+  RunFolder straight(straight_folder.path());
+  SmallRun uninterrupted(true, steps);
+  set_num_threads(1);  // threads do not survive fork
+  uninterrupted.train(straight);
+  int kills = 0;
+  Random random(17);
+  for (int attempt = 0; attempt < 400; ++attempt) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      try {
+        RunFolder folder(temporary.path());
+        SmallRun run(true, steps);
+        run.options.resume = true;
+        run.train(folder);
+        ::_exit(0);
+      } catch (...) {
+        ::_exit(1);
+      }
+    }
+    // The first twenty are killed within a few checkpoints' time; then it may finish.
+    if (kills < 20) {
+      ::usleep(static_cast<useconds_t>(4000 + random.below(30000)));
+      ::kill(child, SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    if (WIFEXITED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0) << "a resumed run failed";
+      if (kills >= 20) break;
+      // It finished before the kill; start over until there have been twenty.
+      std::filesystem::remove_all(temporary.path());
+      std::filesystem::create_directories(temporary.path());
+    } else {
+      ++kills;
+    }
+  }
+  EXPECT_EQ(kills, 20);
+  RunFolder folder(temporary.path());
+  SmallRun finished(true, steps);
+  restore_training(folder.checkpoints().back(), *finished.model, *finished.optimizer);
+  EXPECT_EQ(read_training_state(folder.checkpoints().back()).step, steps);
+  EXPECT_EQ(finished.weights(), uninterrupted.weights());
+}
+
+std::string failure(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Trainer, AChangedSettingIsNamedOnResume) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun(false).train(folder);
+  SmallRun other(false);
+  other.options.resume = true;
+  other.options.settings["steps"] = 99;
+  const std::string message = failure([&] { other.train(folder); });
+  EXPECT_NE(message.find("'steps' was 40"), std::string::npos) << message;
+  SmallRun again(false);
+  EXPECT_NE(failure([&] { again.train(folder); }).find("holds a run already"), std::string::npos);
+}
+
+TEST(Trainer, ALossThatIsNotFiniteStopsWithTheLastCheckpointIntact) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(false);
+  TrainerCallbacks callbacks;
+  callbacks.progress = [&](std::int64_t step, const Metrics&) {
+    if (step == 10) run.model->parameters()[0].variable.mutable_value().mutable_f32()[0] = NAN;
+  };
+  const std::string message = failure([&] { run.train(folder, callbacks); });
+  EXPECT_NE(message.find("not finite at step"), std::string::npos) << message;
+  ASSERT_EQ(folder.checkpoints().size(), 1u);
+  SmallRun resumed(false);
+  resumed.options.resume = true;
+  EXPECT_EQ(resumed.train(folder).resumed_from, 7);
+}
+
+TEST(Trainer, AFullDiskLeavesTheLastCheckpointIntact) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(false);
+  TrainerCallbacks callbacks;
+  rlimit unlimited = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  callbacks.progress = [&](std::int64_t step, const Metrics&) {
+    const rlimit small = {4096, unlimited.rlim_max};
+    if (step == 10) ::setrlimit(RLIMIT_FSIZE, &small);
+  };
+  const std::string message = failure([&] { run.train(folder, callbacks); });
+  ::setrlimit(RLIMIT_FSIZE, &unlimited);
+  std::signal(SIGXFSZ, before);
+  EXPECT_NE(message.find("cannot"), std::string::npos) << message;
+  ASSERT_EQ(folder.checkpoints().size(), 1u);
+  EXPECT_EQ(read_training_state(folder.checkpoints()[0]).step, 7);
+}
+
+TEST(Trainer, KeepsTheLastAndTheBestCheckpoint) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(false);
+  run.options.evaluate_every = 5;
+  int evaluations = 0;
+  TrainerCallbacks callbacks;
+  // The second evaluation, at step 10, is the best.
+  callbacks.evaluate = [&] {
+    return Metrics{{"loss", ++evaluations == 2 ? 0.5 : 1.0 + evaluations}};
+  };
+  run.train(folder, callbacks);
+  std::vector<std::string> names;
+  for (const auto& path : folder.checkpoints()) names.push_back(path.filename().string());
+  EXPECT_EQ(names, (std::vector<std::string>{"step-00000010", "step-00000035", "step-00000040"}));
+}
+
+TEST(Trainer, TheLogHoldsEveryStepOnceAlsoAfterResuming) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  for (const std::int64_t stop : {13, 26, 1000}) {
+    SmallRun run(false);
+    run.options.resume = true;
+    run.options.log_every = 1;
+    std::int64_t seen = 0;
+    TrainerCallbacks callbacks;
+    callbacks.progress = [&](std::int64_t step, const Metrics&) { seen = step; };
+    callbacks.stop_requested = [&] { return seen == stop; };
+    run.train(folder, callbacks);
+    // What a kill in the middle of a line leaves behind.
+    std::ofstream(folder.log_path(), std::ios::app) << "{\"step\": 39, \"lo";
+    if (stop < 1000) std::ofstream(folder.log_path(), std::ios::app) << "\n";
+  }
+  std::ifstream in(folder.log_path());
+  std::string line;
+  std::int64_t expected = 0;
+  std::getline(in, line);
+  EXPECT_EQ(nlohmann::json::parse(line)["run"], "test");
+  while (std::getline(in, line)) {
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object()) {
+      EXPECT_EQ(json["step"].get<std::int64_t>(), ++expected);
+    }
+  }
+  EXPECT_EQ(expected, 40);
+}
+
+}  // namespace
+}  // namespace filigree

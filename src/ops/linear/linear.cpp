@@ -67,14 +67,18 @@ void backward(const Variable& x, const LinearWeight& w, const Tensor& dy) {
     if (first) w.weight.accumulate_grad(std::move(fresh));
   }
   if (x.requires_grad()) {
-    Tensor dx = Tensor::empty(x.shape());
+    // Several layers often read one input (q, k and v): their gradients are summed in the product.
+    const bool first = !x.grad().defined();
+    Tensor fresh = first ? Tensor::empty(x.shape()) : Tensor();
     GemmArgs args;
     args.M = M, args.N = in, args.K = out;
+    args.accumulate = !first;
     args.A = dy.f32(), args.a_row = out, args.a_col = 1;
     args.B = w.weight.value().f32() + s.offset, args.b_row = s.out_stride, args.b_col = s.in_stride;
-    args.C = dx.mutable_f32(), args.c_row = in;
+    args.C = first ? fresh.mutable_f32() : x.grad_to_add_into().mutable_f32();
+    args.c_row = in;
     cpu::gemm(args);
-    x.accumulate_grad(std::move(dx));
+    if (first) x.accumulate_grad(std::move(fresh));
   }
 }
 

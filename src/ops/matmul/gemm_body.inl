@@ -2,54 +2,72 @@
 
 #include "runtime/cpu/simd_tile.inl"
 
+// Transposes four rows of `depth` contiguous floats into packed[k * width + 0..3].
+inline void pack_four_rows(const float* const row[4], std::int64_t depth, std::int64_t width,
+                           float* packed) {
+  typedef float Quad __attribute__((vector_size(16)));
+  std::int64_t k = 0;
+  for (; k + 4 <= depth; k += 4) {
+    Quad q[4];
+    for (int i = 0; i < 4; ++i) __builtin_memcpy(&q[i], row[i] + k, sizeof(Quad));
+    const Quad low01 = __builtin_shufflevector(q[0], q[1], 0, 4, 1, 5);
+    const Quad high01 = __builtin_shufflevector(q[0], q[1], 2, 6, 3, 7);
+    const Quad low23 = __builtin_shufflevector(q[2], q[3], 0, 4, 1, 5);
+    const Quad high23 = __builtin_shufflevector(q[2], q[3], 2, 6, 3, 7);
+    const Quad column[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                            __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                            __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                            __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+    for (int i = 0; i < 4; ++i)
+      __builtin_memcpy(packed + (k + i) * width, &column[i], sizeof(Quad));
+  }
+  for (; k < depth; ++k)
+    for (int i = 0; i < 4; ++i) packed[k * width + i] = row[i][k];
+}
+
 // Copies rows x depth of a matrix with strides (row_stride, depth_stride) to packed[k * width + r],
 // zero for r in [rows, width).
 inline void pack_panel(const float* from, std::int64_t row_stride, std::int64_t depth_stride,
                        std::int64_t rows, std::int64_t depth, std::int64_t width, float* packed) {
-  if (row_stride == 1) {
-    if (rows == width) {
-      for (std::int64_t k = 0; k < depth; ++k)
-        __builtin_memcpy(packed + k * width, from + k * depth_stride,
-                         static_cast<std::size_t>(width) * sizeof(float));
-      return;
-    }
-    for (std::int64_t k = 0; k < depth; ++k) {
-      for (std::int64_t r = 0; r < rows; ++r) packed[k * width + r] = from[k * depth_stride + r];
-      for (std::int64_t r = rows; r < width; ++r) packed[k * width + r] = 0.0f;
-    }
-    return;
-  }
-  typedef float Quad __attribute__((vector_size(16)));
-  std::int64_t r = 0;
-  if (depth_stride == 1) {
-    // Four rows at a time, transposed in registers.
-    for (; r + 4 <= rows; r += 4) {
-      const float* row[4];
-      for (int i = 0; i < 4; ++i) row[i] = from + (r + i) * row_stride;
-      std::int64_t k = 0;
-      for (; k + 4 <= depth; k += 4) {
-        Quad q[4];
-        for (int i = 0; i < 4; ++i) __builtin_memcpy(&q[i], row[i] + k, sizeof(Quad));
-        const Quad low01 = __builtin_shufflevector(q[0], q[1], 0, 4, 1, 5);
-        const Quad high01 = __builtin_shufflevector(q[0], q[1], 2, 6, 3, 7);
-        const Quad low23 = __builtin_shufflevector(q[2], q[3], 0, 4, 1, 5);
-        const Quad high23 = __builtin_shufflevector(q[2], q[3], 2, 6, 3, 7);
-        const Quad column[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
-                                __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
-                                __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
-                                __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
-        for (int i = 0; i < 4; ++i)
-          __builtin_memcpy(packed + (k + i) * width + r, &column[i], sizeof(Quad));
+  // In pieces of K that keep the destination in the first-level cache while it is filled row by
+  // row.
+  constexpr std::int64_t kPiece = 64;
+  for (std::int64_t k0 = 0; k0 < depth; k0 += kPiece) {
+    const std::int64_t piece = depth - k0 < kPiece ? depth - k0 : kPiece;
+    const float* source = from + k0 * depth_stride;
+    float* to = packed + k0 * width;
+    std::int64_t r = 0;
+    if (depth_stride == 1)
+      for (; r + 4 <= rows; r += 4) {
+        const float* row[4];
+        for (int i = 0; i < 4; ++i) row[i] = source + (r + i) * row_stride;
+        pack_four_rows(row, piece, width, to + r);
       }
-      for (; k < depth; ++k)
-        for (int i = 0; i < 4; ++i) packed[k * width + r + i] = row[i][k];
-    }
+    for (; r < rows; ++r)
+      for (std::int64_t k = 0; k < piece; ++k)
+        to[k * width + r] = source[r * row_stride + k * depth_stride];
+    for (; r < width; ++r)
+      for (std::int64_t k = 0; k < piece; ++k) to[k * width + r] = 0.0f;
   }
-  for (; r < rows; ++r)
+}
+
+// Row panels [begin, end) of A, `depth` deep, one after the other at packed.
+inline void pack_row_panels(const float* A, std::int64_t a_row, std::int64_t a_col,
+                            std::int64_t rows, std::int64_t depth, float* packed) {
+  std::int64_t r = 0;
+  if (a_row == 1) {
+    // A transposed operand: its rows are contiguous, so whole panels are copied k by k, which reads
+    // memory in long runs.
+    const std::int64_t whole = rows / kTileRows * kTileRows;
     for (std::int64_t k = 0; k < depth; ++k)
-      packed[k * width + r] = from[r * row_stride + k * depth_stride];
-  for (; r < width; ++r)
-    for (std::int64_t k = 0; k < depth; ++k) packed[k * width + r] = 0.0f;
+      for (r = 0; r < whole; r += kTileRows)
+        __builtin_memcpy(packed + r * depth + k * kTileRows, A + k * a_col + r,
+                         kTileRows * sizeof(float));
+    r = whole;
+  }
+  for (; r < rows; r += kTileRows)
+    pack_panel(A + r * a_row, a_row, a_col, rows - r < kTileRows ? rows - r : kTileRows, depth,
+               kTileRows, packed + r * depth);
 }
 
 // Packs depth x cols of B into panels of kTileCols columns, panel after panel.
@@ -129,16 +147,27 @@ void compute_tile(const GemmArgs& args, std::int64_t depth, const TileOperands& 
     for (std::int64_t i = 0; i < rows; ++i) finish_row(args, c + i * args.c_row, m + i, n, cols);
 }
 
-// The general case. For a slice of K: A is packed once into row panels shared by all threads; each
-// job packs its block of columns of B (small enough for the second-level cache) and multiplies it
-// with every row panel of its rows.
+// One slice of K as a job sees it.
+struct Slice {
+  std::int64_t k0, depth;
+  float* packed_a;  // row panels of this slice
+};
+
+// The general case. A is packed into row panels shared by all threads, as many slices of K at a
+// time as stay in the last-level cache. Each job owns a block of C: for every slice it packs its
+// columns of B (small enough for the second-level cache) and multiplies them with its row panels,
+// so that C goes to memory once.
 inline void gemm_packed(const GemmArgs& args) {
   const std::int64_t slices = (args.K + kMaxDepth - 1) / kMaxDepth;
   const std::int64_t depth_step = (args.K + slices - 1) / slices;
   const std::int64_t block_rows = args.M < kMaxBlockRows ? args.M : kMaxBlockRows;
   const std::int64_t panels_most = (block_rows + kTileRows - 1) / kTileRows;
-  float* packed_a = scratch_floats(ScratchSlot::kCaller,
-                                   static_cast<std::size_t>(panels_most * kTileRows * depth_step));
+  const std::int64_t slice_floats = panels_most * kTileRows * depth_step;
+  const std::int64_t slices_at_once =
+      slice_floats * slices <= kMaxPackedFloats ? slices : kMaxPackedFloats / slice_floats;
+  const std::int64_t pass_step = (slices_at_once > 1 ? slices_at_once : 1) * depth_step;
+  float* packed_a = scratch_floats(
+      ScratchSlot::kCaller, static_cast<std::size_t>(slice_floats * (pass_step / depth_step)));
   const std::int64_t job_cols = job_columns(args.N, kTileCols);
   const std::int64_t col_jobs = (args.N + job_cols - 1) / job_cols;
 
@@ -147,33 +176,48 @@ inline void gemm_packed(const GemmArgs& args) {
     const std::int64_t panels = (rows + kTileRows - 1) / kTileRows;
     const std::int64_t row_jobs = row_job_count(panels, col_jobs);
     const std::int64_t job_panels = (panels + row_jobs - 1) / row_jobs;
-    for (std::int64_t k0 = 0; k0 < args.K; k0 += depth_step) {
-      const std::int64_t depth = args.K - k0 < depth_step ? args.K - k0 : depth_step;
-      const bool last = k0 + depth == args.K;
-      const bool accumulate = args.accumulate || k0 > 0;
-      parallel_for(panels, 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t p = begin; p < end; ++p) {
-          const std::int64_t r = p * kTileRows;
-          pack_panel(args.A + (m0 + r) * args.a_row + k0 * args.a_col, args.a_row, args.a_col,
-                     rows - r < kTileRows ? rows - r : kTileRows, depth, kTileRows,
-                     packed_a + r * depth);
-        }
+    const auto rows_of = [&](std::int64_t r) {
+      return rows - r < kTileRows ? rows - r : kTileRows;
+    };
+    for (std::int64_t pass = 0; pass < args.K; pass += pass_step) {
+      const std::int64_t pass_end = args.K - pass < pass_step ? args.K : pass + pass_step;
+      const std::int64_t pass_slices = (pass_end - pass + depth_step - 1) / depth_step;
+      const auto slice_of = [&](std::int64_t i) {
+        const std::int64_t k0 = pass + i * depth_step;
+        return Slice{k0, pass_end - k0 < depth_step ? pass_end - k0 : depth_step,
+                     packed_a + i * slice_floats};
+      };
+      const std::int64_t pack_jobs = (panels + kPanelsPerPackJob - 1) / kPanelsPerPackJob;
+      parallel_for(pass_slices * pack_jobs, 1, [&](std::int64_t job, std::int64_t) {
+        const Slice slice = slice_of(job / pack_jobs);
+        const std::int64_t r = job % pack_jobs * kPanelsPerPackJob * kTileRows;
+        const std::int64_t most = kPanelsPerPackJob * kTileRows;
+        pack_row_panels(args.A + (m0 + r) * args.a_row + slice.k0 * args.a_col, args.a_row,
+                        args.a_col, rows - r < most ? rows - r : most, slice.depth,
+                        slice.packed_a + r * slice.depth);
       });
       parallel_for(col_jobs * row_jobs, 1, [&](std::int64_t job, std::int64_t) {
         const std::int64_t n0 = (job / row_jobs) * job_cols;
         const std::int64_t cols = args.N - n0 < job_cols ? args.N - n0 : job_cols;
         const std::int64_t first = (job % row_jobs) * job_panels;
         const std::int64_t end = first + job_panels < panels ? first + job_panels : panels;
-        float* packed_b =
-            scratch_floats(ScratchSlot::kJob, static_cast<std::size_t>((cols + kTileCols) * depth));
-        pack_columns(args.B + k0 * args.b_row + n0 * args.b_col, args.b_row, args.b_col, depth,
-                     cols, packed_b);
-        for (std::int64_t p = first; p < end; ++p) {
-          const std::int64_t r = p * kTileRows;
-          for (std::int64_t n = 0; n < cols; n += kTileCols)
-            compute_tile<true>(args, depth, {packed_a + r * depth, packed_b + n * depth, 0, 0, 0},
-                               m0 + r, rows - r < kTileRows ? rows - r : kTileRows, n0 + n,
-                               cols - n < kTileCols ? cols - n : kTileCols, accumulate, last);
+        float* packed_b = scratch_floats(ScratchSlot::kJob,
+                                         static_cast<std::size_t>((cols + kTileCols) * depth_step));
+        for (std::int64_t i = 0; i < pass_slices; ++i) {
+          const Slice slice = slice_of(i);
+          const bool accumulate = args.accumulate || slice.k0 > 0;
+          const bool last = slice.k0 + slice.depth == args.K;
+          pack_columns(args.B + slice.k0 * args.b_row + n0 * args.b_col, args.b_row, args.b_col,
+                       slice.depth, cols, packed_b);
+          for (std::int64_t p = first; p < end; ++p) {
+            const std::int64_t r = p * kTileRows;
+            for (std::int64_t n = 0; n < cols; n += kTileCols)
+              compute_tile<true>(
+                  args, slice.depth,
+                  {slice.packed_a + r * slice.depth, packed_b + n * slice.depth, 0, 0, 0}, m0 + r,
+                  rows_of(r), n0 + n, cols - n < kTileCols ? cols - n : kTileCols, accumulate,
+                  last);
+          }
         }
       });
     }

@@ -15,9 +15,13 @@ namespace {
 constexpr std::int64_t kMaxDepth = 512;
 // Rows of A packed at a time; bounds the shared scratch to a few megabytes.
 constexpr std::int64_t kMaxBlockRows = 2048;
+// Packed A of all slices that are worked on together: 3 MiB of the last-level cache.
+constexpr std::int64_t kMaxPackedFloats = 3 << 18;
 // Columns of B one job packs: 192 x 512 floats are 384 KiB of the second-level cache.
 constexpr std::int64_t kMaxJobColumns = 192;
 
+// Row panels of A one job packs.
+constexpr std::int64_t kPanelsPerPackJob = 16;
 // Depth of a slice when B is used in place.
 constexpr std::int64_t kFewRowsDepth = 32;
 

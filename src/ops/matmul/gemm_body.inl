@@ -40,7 +40,13 @@ inline void pack_panel(const float* from, std::int64_t row_stride, std::int64_t 
     if (depth_stride == 1)
       for (; r + 4 <= rows; r += 4) {
         const float* row[4];
-        for (int i = 0; i < 4; ++i) row[i] = source + (r + i) * row_stride;
+        for (int i = 0; i < 4; ++i) {
+          row[i] = source + (r + i) * row_stride;
+          // The same rows' next piece.
+          if (k0 + 2 * kPiece <= depth)
+            for (std::int64_t line = 0; line < kPiece; line += 16)
+              __builtin_prefetch(row[i] + kPiece + line);
+        }
         pack_four_rows(row, piece, width, to + r);
       }
     for (; r < rows; ++r)
@@ -76,12 +82,17 @@ inline void pack_columns(const float* from, std::int64_t b_row, std::int64_t b_c
   std::int64_t n = 0;
   if (b_col == 1) {
     // Whole panels row by row, so that B is read in the order it lies in memory.
+    // B comes from memory here for the first time, at strides the hardware does not foresee.
     const std::int64_t whole = cols / kTileCols * kTileCols;
-    for (std::int64_t k = 0; k < depth; ++k)
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const float* row = from + k * b_row;
+      const float* ahead = from + (k + kPrefetchRows < depth ? k + kPrefetchRows : k) * b_row;
       for (n = 0; n < whole; n += kTileCols)
-        for (int v = 0; v < kTileVectors; ++v)
-          store(packed + n * depth + k * kTileCols + v * kLanes,
-                load(from + k * b_row + n + v * kLanes));
+        for (int v = 0; v < kTileVectors; ++v) {
+          __builtin_prefetch(ahead + n + v * kLanes);
+          store(packed + n * depth + k * kTileCols + v * kLanes, load(row + n + v * kLanes));
+        }
+    }
     n = whole;
   }
   for (; n < cols; n += kTileCols)
@@ -224,9 +235,9 @@ inline void gemm_packed(const GemmArgs& args) {
   }
 }
 
-// Up to kTileRows rows, B with contiguous rows: every element of B is used once, so packing it
-// would only add traffic. K is walked in short slices across a job's columns to read B in long
-// runs.
+// A few tiles' worth of rows, B with contiguous rows: every element of B is used so little that
+// packing it would only add traffic. K is walked in short slices across a job's columns to read B
+// in long runs; the tiles after the first find B in the cache.
 inline void gemm_few_rows(const GemmArgs& args) {
   const std::int64_t job_cols = few_rows_job_columns(args.N, kTileCols);
   parallel_for((args.N + job_cols - 1) / job_cols, 1, [&](std::int64_t job, std::int64_t) {
@@ -245,9 +256,12 @@ inline void gemm_few_rows(const GemmArgs& args) {
           B = edge;
           b_row = kTileCols;
         }
-        compute_tile<false>(args, depth,
-                            {args.A + k0 * args.a_col, B, args.a_row, args.a_col, b_row}, 0, args.M,
-                            n, cols, args.accumulate || k0 > 0, k0 + depth == args.K);
+        for (std::int64_t m = 0; m < args.M; m += kTileRows)
+          compute_tile<false>(
+              args, depth,
+              {args.A + m * args.a_row + k0 * args.a_col, B, args.a_row, args.a_col, b_row}, m,
+              args.M - m < kTileRows ? args.M - m : kTileRows, n, cols, args.accumulate || k0 > 0,
+              k0 + depth == args.K);
       }
     }
   });
@@ -300,7 +314,7 @@ inline void gemm_one_row_transposed(const GemmArgs& args) {
 }
 
 inline void gemm_dispatch(const GemmArgs& args) {
-  if (args.M <= kTileRows && args.b_col == 1) return gemm_few_rows(args);
+  if (args.M <= kFewRowTiles * kTileRows && args.b_col == 1) return gemm_few_rows(args);
   if (args.M == 1 && args.b_row == 1 && args.a_col == 1) return gemm_one_row_transposed(args);
   if (args.M <= kTileCols && args.b_row == 1 && args.N >= 4 * args.M)
     return gemm_few_rows_transposed(args);

@@ -20,10 +20,14 @@ constexpr std::int64_t kMaxPackedFloats = 3 << 18;
 // Columns of B one job packs: 192 x 512 floats are 384 KiB of the second-level cache.
 constexpr std::int64_t kMaxJobColumns = 192;
 
+// Rows of B that packing asks for ahead of time.
+constexpr std::int64_t kPrefetchRows = 16;
 // Row panels of A one job packs.
 constexpr std::int64_t kPanelsPerPackJob = 16;
+// Up to this many row tiles B is used in place.
+constexpr std::int64_t kFewRowTiles = 2;
 // Depth of a slice when B is used in place.
-constexpr std::int64_t kFewRowsDepth = 32;
+constexpr std::int64_t kFewRowsDepth = 64;
 
 std::int64_t job_columns(std::int64_t N, std::int64_t tile_cols) {
   const std::int64_t most = kMaxJobColumns / tile_cols * tile_cols;

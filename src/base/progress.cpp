@@ -38,12 +38,11 @@ std::string format_rate(double rate) {
   return fmt::format("{:.3f}", rate);
 }
 
-std::string format_bar(double share) {
-  constexpr int kWidth = 24;
-  const int filled = static_cast<int>(share * kWidth);
+std::string format_bar(double share, int width) {
+  const int filled = static_cast<int>(share * width);
   std::string bar(static_cast<std::size_t>(filled), '=');
-  if (filled < kWidth) bar += '>';
-  bar.resize(kWidth, ' ');
+  if (filled < width) bar += '>';
+  bar.resize(static_cast<std::size_t>(width), ' ');
   return "[" + bar + "]";
 }
 
@@ -105,15 +104,14 @@ std::string Progress::text(double now) const {
   const double elapsed = now - start_;
   const auto worked = static_cast<double>(done_ - options_.already_done);
   const double rate = elapsed > 0.0 ? worked / elapsed : 0.0;
-  std::string line = options_.label;
+  std::string line;
   const auto add = [&line](std::string_view part) {
     if (!line.empty()) line += "  ";
     line += part;
   };
+  double share = -1.0;  // unknown
   if (options_.total > 0) {
-    const double share =
-        std::clamp(static_cast<double>(done_) / static_cast<double>(options_.total), 0.0, 1.0);
-    if (options_.style == ProgressStyle::kBar) add(format_bar(share));
+    share = std::clamp(static_cast<double>(done_) / static_cast<double>(options_.total), 0.0, 1.0);
     add(fmt::format("{:3}%", static_cast<int>(share * 100.0)));
     add(fmt::format("{}/{} {}", done_, options_.total, options_.unit));
   } else {
@@ -125,7 +123,14 @@ std::string Progress::text(double now) const {
   else if (options_.total > done_ && rate > 0.0)
     add(format_duration(static_cast<double>(options_.total - done_) / rate) + " left");
   if (!metric_.empty()) add(metric_);
-  return line;
+  // The numbers matter more than the bar, which takes what room they leave.
+  std::string front = options_.label;
+  if (share >= 0.0 && options_.style == ProgressStyle::kBar) {
+    const auto others = static_cast<int>(front.size() + line.size()) + 7;  // brackets and gaps
+    const int width = std::min(24, options_.columns - others);
+    if (width >= 4) front += (front.empty() ? "" : "  ") + format_bar(share, width);
+  }
+  return front.empty() ? line : front + "  " + line;
 }
 
 void Progress::draw_bar(const std::string& text) {

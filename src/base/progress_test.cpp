@@ -94,7 +94,18 @@ TEST_F(ProgressTest, TheBarIsCutToTheTerminal) {
   narrow.columns = 10;
   Progress progress(out_, narrow);
   progress.update(1);
-  EXPECT_EQ(written(), "\rtrain  [=\x1b[K");
+  EXPECT_EQ(written(), "\rtrain   1\x1b[K");
+}
+
+TEST_F(ProgressTest, TheBarShrinksBeforeANumberIsCut) {
+  ProgressOptions narrow = options(ProgressStyle::kBar, 1000000);
+  narrow.columns = 72;
+  Progress progress(out_, narrow);
+  now_ += 60.0;
+  progress.update(250000, "loss 3.214");
+  EXPECT_NE(written().find(" left  loss 3.214\x1b[K"), std::string::npos) << written();
+  EXPECT_NE(written().find("[=>"), std::string::npos) << written();
+  EXPECT_LE(written().size(), 72 + std::string("\r\x1b[K").size());
 }
 
 TEST_F(ProgressTest, SilentWritesNothing) {

@@ -17,11 +17,10 @@
 #include "runtime/cpu/simd.h"
 
 #if defined(__clang__)
-#define FILIGREE_TARGET_AVX512                                                               \
-  _Pragma(                                                                                   \
-      "clang attribute "                                                                     \
-      "push(__attribute__((target(\"avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c\"))), " \
-      "apply_to = function)")
+// _Pragma takes one literal, however long.
+// clang-format off
+#define FILIGREE_TARGET_AVX512 _Pragma("clang attribute push(__attribute__((target(\"avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c\"))), apply_to = function)")
+// clang-format on
 #define FILIGREE_TARGET_AVX2 \
   _Pragma("clang attribute push(__attribute__((target(\"avx2,fma,f16c\"))), apply_to = function)")
 #define FILIGREE_TARGET_END _Pragma("clang attribute pop")

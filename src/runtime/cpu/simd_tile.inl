@@ -37,8 +37,6 @@ void multiply_tile(std::int64_t depth, const TileOperands& operands, float* tile
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) acc[i][v] += a * b[v];
     }
-    if constexpr (kPacked)
-      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(B + 8 * kTileCols + v * kLanes);
     A += a_col;
     B += b_row;
   }

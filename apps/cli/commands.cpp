@@ -7,6 +7,8 @@ namespace filigree::cli {
 void add_all_commands(Program& program) {
   add_info(program);
   add_tokenize(program);
+  add_prepare(program);
+  add_corpus(program);
   add_generate(program);
   add_eval(program);
   add_bench(program);

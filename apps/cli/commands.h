@@ -7,6 +7,8 @@ class Program;
 
 void add_info(Program& program);
 void add_tokenize(Program& program);
+void add_prepare(Program& program);
+void add_corpus(Program& program);
 void add_generate(Program& program);
 void add_eval(Program& program);
 void add_bench(Program& program);

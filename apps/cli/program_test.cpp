@@ -19,8 +19,8 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::vector<std::string> kCommands = {"info",  "tokenize", "generate",  "eval",
-                                            "bench", "demo",     "completion"};
+const std::vector<std::string> kCommands = {
+    "info", "tokenize", "generate", "eval", "prepare", "corpus", "bench", "demo", "completion"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {

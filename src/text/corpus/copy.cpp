@@ -1,0 +1,104 @@
+// Copying: random words, some of them invented, and then the same words again.
+//
+//   Read aloud: stone kivo velvet pamdor. Again: stone kivo velvet pamdor.
+//
+// The answer is one of the repeated words, not the first; what is wrong are the others. Held out:
+// sequences.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "text/corpus/compose.h"
+#include "text/corpus/tasks.h"
+#include "text/corpus/words.h"
+
+namespace filigree::corpus {
+namespace {
+
+// The words twice: as a whole in {words}, then up to the answer in {again}, and {rest} behind it.
+struct Form {
+  std::string_view separator;
+  std::string_view pattern;
+};
+
+constexpr Form kForms[] = {
+    {" ", "{words} {again}[{answer}]{rest}"},
+    {" ", "{words}. {again}[{answer}]{rest}."},
+    {" ", "Read aloud: {words}. Again: {again}[{answer}]{rest}."},
+    {" ", "{name} said \"{words}\" and {other} repeated \"{again}[{answer}]{rest}\"."},
+    {" ", "Copy this line.\n{words}\n{again}[{answer}]{rest}"},
+    {", ", "First list: {words}. Second list: {again}[{answer}]{rest}."},
+    {", ", "{name} bought {words}. {other} bought the same: {again}[{answer}]{rest}."},
+    {"-", "The password is {words}. Please enter the password: {again}[{answer}]{rest}"},
+    {" ", "The spell was \"{words}\". So {name} called out \"{again}[{answer}]{rest}\"."},
+    {" ", "The parrot heard \"{words}\" and cried \"{again}[{answer}]{rest}\"."},
+    {", ", "The order of the cards was {words}; it was again {again}[{answer}]{rest}."},
+    {" ", "Echo: {words} ... {again}[{answer}]{rest} ..."},
+    {" ", "> {words}\n< {again}[{answer}]{rest}"},
+    {", ", "Remember these words: {words}. They were {again}[{answer}]{rest}."},
+    {" / ", "{words} // {again}[{answer}]{rest}"},
+    {" ",
+     "The message \"{words}\" was sent. The message \"{again}[{answer}]{rest}\" was received."},
+};
+
+// Two or three open or closed syllables.
+std::string invented_word(Random& random) {
+  constexpr std::string_view kOnsets[] = {"b", "d", "f", "g", "k",  "l",  "m",  "n",  "p",  "r",
+                                          "s", "t", "v", "z", "bl", "dr", "gr", "pl", "st", "tr"};
+  constexpr std::string_view kVowels[] = {"a", "e", "i", "o", "u"};
+  constexpr std::string_view kCodas[] = {"", "", "", "l", "m", "n", "r", "s", "x"};
+  std::string word;
+  for (int i = pick_number(random, 2, 3); i > 0; --i) {
+    word += pick(random, kOnsets);
+    word += pick(random, kVowels);
+    word += pick(random, kCodas);
+  }
+  return word;
+}
+
+std::vector<std::string> random_words(Random& random) {
+  const auto count = static_cast<std::size_t>(pick_number(random, 3, 9));
+  // All plain, all invented, or a mixture.
+  const std::uint64_t invented_of_two = random.below(3);
+  std::vector<std::string> words;
+  while (words.size() < count) {
+    const std::string word = random.below(2) < invented_of_two
+                                 ? invented_word(random)
+                                 : std::string(pick(random, plain_words()));
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+  }
+  return words;
+}
+
+}  // namespace
+
+TaskExample draw_copy(Random& random) {
+  const std::vector<std::string> words = random_words(random);
+  const Form& form = pick(random, kForms);
+  const auto place =
+      static_cast<std::size_t>(pick_number(random, 1, static_cast<int>(words.size()) - 1));
+  // A space before the answer belongs to it, as in running text; other separators do not.
+  const std::string separator(form.separator);
+  const bool space = separator.ends_with(' ');
+  const std::string before = space ? separator.substr(0, separator.size() - 1) : separator;
+  const std::string lead = space ? " " : "";
+  std::string again = fmt::format(
+      "{}",
+      fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(place), separator));
+  std::string rest;
+  for (std::size_t i = place + 1; i < words.size(); ++i) rest += separator + words[i];
+  const std::vector<std::string> people = pick_several(random, names(), 2);
+  TaskExample example =
+      compose(form.pattern, {{"words", fmt::format("{}", fmt::join(words, separator))},
+                             {"again", again + before},
+                             {"answer", lead + words[place]},
+                             {"rest", rest},
+                             {"name", people[0]},
+                             {"other", people[1]}});
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (i != place) example.wrong.push_back(lead + words[i]);
+  example.combination = fmt::format("{}", fmt::join(words, " "));
+  return example;
+}
+
+}  // namespace filigree::corpus

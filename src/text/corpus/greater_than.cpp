@@ -1,0 +1,73 @@
+// Greater-than: something begins in one year and ends in a later one of the same century.
+//
+//   The war lasted from the year 1732 to the year 1748.
+//
+// Held out: first years.
+#include <fmt/format.h>
+
+#include "text/corpus/compose.h"
+#include "text/corpus/tasks.h"
+
+namespace filigree::corpus {
+namespace {
+
+constexpr std::string_view kEvents[] = {
+    "war",         "siege",     "drought",    "famine",        "plague",       "voyage",
+    "expedition",  "dispute",   "reign",      "project",       "exhibition",   "festival",
+    "trial",       "campaign",  "rebellion",  "occupation",    "construction", "reconstruction",
+    "restoration", "migration", "strike",     "negotiation",   "alliance",     "partnership",
+    "empire",      "dynasty",   "revolution", "truce",         "epidemic",     "survey",
+    "pilgrimage",  "conflict",  "feud",       "debate",        "tour",         "experiment",
+    "program",     "boom",      "crisis",     "investigation", "blockade",     "crusade",
+    "journey",     "exile",     "marriage",   "contract",      "regime",       "colony",
+    "mission",     "uprising",  "recession",  "ceasefire",     "excavation",   "renovation"};
+
+constexpr std::string_view kPatterns[] = {
+    "The {event} lasted from the year {c}{y} to the year {c}[{z}].",
+    "The {event} began in {c}{y} and ended in {c}[{z}].",
+    "The {event} started in the year {c}{y} and went on until {c}[{z}].",
+    "From {c}{y} to {c}[{z}] the {event} went on without a pause.",
+    "The {event} ran from {c}{y} to {c}[{z}].",
+    "Historians date the {event} from {c}{y} to {c}[{z}].",
+    "According to the records, the {event} took place between {c}{y} and {c}[{z}].",
+    "The {event}, which began in {c}{y}, was over by {c}[{z}].",
+    "Between {c}{y} and {c}[{z}] people spoke of nothing but the {event}.",
+    "The {event} is said to have lasted from {c}{y} until {c}[{z}].",
+    "It took from {c}{y} to {c}[{z}] for the {event} to come to an end.",
+    "The {event} of {c}{y} did not end until the year {c}[{z}].",
+    "Having begun in {c}{y}, the {event} was finished in {c}[{z}].",
+    "In {c}{y} the {event} began; in {c}[{z}] it ended.",
+    "The {event} broke out in {c}{y} and was forgotten by {c}[{z}].",
+    "A book about the {event} covers the years from {c}{y} to {c}[{z}].",
+    "Letters from the {event} were written between the years {c}{y} and {c}[{z}].",
+    "The museum shows pictures of the {event}, {c}{y} to {c}[{z}].",
+    "Everyone remembered the {event} that lasted from {c}{y} to {c}[{z}].",
+    "The {event} reached the town in {c}{y} and left it in {c}[{z}].",
+};
+
+constexpr int kFirstCentury = 11;
+constexpr int kLastCentury = 19;
+
+}  // namespace
+
+TaskExample draw_greater_than(Random& random) {
+  const std::string century = std::to_string(pick_number(random, kFirstCentury, kLastCentury));
+  const int begin = pick_number(random, 2, 98);
+  const int end = pick_number(random, begin + 1, 99);
+  const auto two_digits = [](int year) { return fmt::format("{:02}", year); };
+  TaskExample example =
+      compose(pick(random, kPatterns), {{"event", std::string(pick(random, kEvents))},
+                                        {"c", century},
+                                        {"y", two_digits(begin)},
+                                        {"z", two_digits(end)}});
+  for (int year = 0; year < 100; ++year) {
+    if (year <= begin)
+      example.wrong.push_back(two_digits(year));
+    else if (year != end)
+      example.also_right.push_back(two_digits(year));
+  }
+  example.combination = century + two_digits(begin);
+  return example;
+}
+
+}  // namespace filigree::corpus

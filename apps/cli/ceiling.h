@@ -15,4 +15,7 @@ struct Ceiling {
 // `matrix_size` is the side of the square matrices.
 Ceiling measure_ceiling(std::int64_t matrix_size);
 
+// The higher of two measurements in each respect: what a machine has done once it can do.
+Ceiling highest(const Ceiling& a, const Ceiling& b);
+
 }  // namespace filigree::cli

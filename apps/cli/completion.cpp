@@ -81,7 +81,8 @@ std::string filled(std::string script, const std::string& commands, const std::s
 std::string bash_script(const CLI::App& app) {
   std::string commands, cases;
   for (const CLI::App* command : commands_of(app)) {
-    commands += command->get_name() + " ";
+    commands += command->get_name();
+    commands += ' ';
     cases += fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(), names_of(*command));
   }
   return filled(kBashScript, commands + names_of(app), cases);
@@ -90,17 +91,18 @@ std::string bash_script(const CLI::App& app) {
 // 'name:description', quoted for the shell.
 std::string zsh_entry(const std::string& name, const std::string& description) {
   std::string text;
-  for (const char c : name + ":" + description) text += c == '\'' ? "'\\''" : std::string(1, c);
+  for (const char c : fmt::format("{}:{}", name, description))
+    text += c == '\'' ? "'\\''" : std::string(1, c);
   return "'" + text + "'";
 }
 
 std::string zsh_script(const CLI::App& app) {
   std::string commands, cases;
   for (const CLI::App* command : commands_of(app)) {
-    commands += "    " + zsh_entry(command->get_name(), command->get_description()) + "\n";
+    commands += fmt::format("    {}\n", zsh_entry(command->get_name(), command->get_description()));
     cases += fmt::format("    {})\n      options=(\n", command->get_name());
     for (const OptionEntry& entry : options_of(*command))
-      cases += "        " + zsh_entry(entry.name, entry.description) + "\n";
+      cases += fmt::format("        {}\n", zsh_entry(entry.name, entry.description));
     cases += "      ) ;;\n";
   }
   return filled(kZshScript, commands, cases);

@@ -67,7 +67,7 @@ std::string section(const std::string& title, const std::vector<Entry>& entries)
 std::string usage(const CLI::App& app) {
   std::string line = app.get_name();
   for (const CLI::App* parent = app.get_parent(); parent != nullptr; parent = parent->get_parent())
-    line = parent->get_name() + " " + line;
+    line = fmt::format("{} {}", parent->get_name(), line);
   if (app.get_parent() == nullptr) return line + " COMMAND [OPTIONS]";
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) {

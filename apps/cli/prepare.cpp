@@ -189,7 +189,7 @@ void add_prepare(Program& program) {
        "Turn text files into token shards for training.",
        {"filigree prepare books.txt.xz wiki.txt --vocab 8192 --out shards",
         "filigree prepare train.txt --val val.txt --tokenizer gpt2 --out shards",
-        "zcat big.gz | filigree prepare - --tokenizer gpt2 --out shards"}},
+        "zstdcat big.zst | filigree prepare - --tokenizer gpt2 --out shards"}},
       [=](Session& session) { run_prepare(*options, (*fraction)->count() > 0, session); });
   app.add_option("TEXT", options->texts,
                  "UTF-8 texts, plain, .xz or .zst, documents separated by <|endoftext|>; - is "

@@ -103,9 +103,10 @@ TEST_F(ProgressTest, TheBarShrinksBeforeANumberIsCut) {
   Progress progress(out_, narrow);
   now_ += 60.0;
   progress.update(250000, "loss 3.214");
-  EXPECT_NE(written().find(" left  loss 3.214\x1b[K"), std::string::npos) << written();
-  EXPECT_NE(written().find("[=>"), std::string::npos) << written();
-  EXPECT_LE(written().size(), 72 + std::string("\r\x1b[K").size());
+  const std::string line = written();
+  EXPECT_NE(line.find(" left  loss 3.214\x1b[K"), std::string::npos) << line;
+  EXPECT_NE(line.find("[=>"), std::string::npos) << line;
+  EXPECT_LE(line.size(), 72 + std::string("\r\x1b[K").size());
 }
 
 TEST_F(ProgressTest, SilentWritesNothing) {

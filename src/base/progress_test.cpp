@@ -99,14 +99,14 @@ TEST_F(ProgressTest, TheBarIsCutToTheTerminal) {
 
 TEST_F(ProgressTest, TheBarShrinksBeforeANumberIsCut) {
   ProgressOptions narrow = options(ProgressStyle::kBar, 1000000);
-  narrow.columns = 72;
+  narrow.columns = 88;
   Progress progress(out_, narrow);
   now_ += 60.0;
   progress.update(250000, "loss 3.214");
   const std::string line = written();
   EXPECT_NE(line.find(" left  loss 3.214\x1b[K"), std::string::npos) << line;
-  EXPECT_NE(line.find("[=>"), std::string::npos) << line;
-  EXPECT_LE(line.size(), 72 + std::string("\r\x1b[K").size());
+  EXPECT_NE(line.find("[===>         ]"), std::string::npos) << line;
+  EXPECT_LE(line.size(), 88 + std::string("\r\x1b[K").size());
 }
 
 TEST_F(ProgressTest, SilentWritesNothing) {

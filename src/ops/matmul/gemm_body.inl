@@ -158,6 +158,37 @@ void compute_tile(const GemmArgs& args, std::int64_t depth, const TileOperands& 
     for (std::int64_t i = 0; i < rows; ++i) finish_row(args, c + i * args.c_row, m + i, n, cols);
 }
 
+// Asks for a block of B a few cache lines at a time, while something else is being computed, so
+// that packing it finds it in the second-level cache instead of waiting for memory.
+struct BlockPrefetch {
+  const float* row = nullptr;
+  std::int64_t rows_left = 0, stride = 0, floats = 0;  // of a row
+  std::int64_t at = 0;
+
+  // depth x cols of B from `start`; strides as in GemmArgs.
+  BlockPrefetch(const float* start, std::int64_t b_row, std::int64_t b_col, std::int64_t depth,
+                std::int64_t cols) {
+    if (b_col == 1)
+      row = start, rows_left = depth, stride = b_row, floats = cols;
+    else if (b_row == 1)
+      row = start, rows_left = cols, stride = b_col, floats = depth;
+  }
+
+  std::int64_t lines() const { return rows_left * ((floats + kLineFloats - 1) / kLineFloats); }
+
+  void advance(std::int64_t lines) {
+    for (; lines > 0 && rows_left > 0; --lines) {
+      __builtin_prefetch(row + at, 0, 2);
+      at += kLineFloats;
+      if (at >= floats) {
+        at = 0;
+        row += stride;
+        --rows_left;
+      }
+    }
+  }
+};
+
 // One slice of K as a job sees it.
 struct Slice {
   std::int64_t k0, depth;
@@ -220,14 +251,27 @@ inline void gemm_packed(const GemmArgs& args) {
           const bool last = slice.k0 + slice.depth == args.K;
           pack_columns(args.B + slice.k0 * args.b_row + n0 * args.b_col, args.b_row, args.b_col,
                        slice.depth, cols, packed_b);
+          // What this thread will probably pack next: the job's next slice, or the first slice of
+          // the job that is its turn when all threads are equally fast.
+          const bool more = i + 1 < pass_slices;
+          const Slice next = slice_of(more ? i + 1 : 0);
+          const std::int64_t next_n = more ? n0 : (job + num_threads()) / row_jobs * job_cols;
+          const std::int64_t next_cols =
+              next_n >= args.N ? 0 : (args.N - next_n < job_cols ? args.N - next_n : job_cols);
+          BlockPrefetch prefetch(args.B + next.k0 * args.b_row + next_n * args.b_col, args.b_row,
+                                 args.b_col, next.depth, next_cols);
+          const std::int64_t tiles = (end - first) * ((cols + kTileCols - 1) / kTileCols);
+          const std::int64_t lines_per_tile = prefetch.lines() / (tiles > 0 ? tiles : 1) + 1;
           for (std::int64_t p = first; p < end; ++p) {
             const std::int64_t r = p * kTileRows;
-            for (std::int64_t n = 0; n < cols; n += kTileCols)
+            for (std::int64_t n = 0; n < cols; n += kTileCols) {
+              prefetch.advance(lines_per_tile);
               compute_tile<true>(
                   args, slice.depth,
                   {slice.packed_a + r * slice.depth, packed_b + n * slice.depth, 0, 0, 0}, m0 + r,
                   rows_of(r), n0 + n, cols - n < kTileCols ? cols - n : kTileCols, accumulate,
                   last);
+            }
           }
         }
       });

@@ -20,6 +20,7 @@ constexpr std::int64_t kMaxPackedFloats = 3 << 18;
 // Columns of B one job packs: 192 x 512 floats are 384 KiB of the second-level cache.
 constexpr std::int64_t kMaxJobColumns = 192;
 
+constexpr std::int64_t kLineFloats = 16;  // of a cache line
 // Rows of B that packing asks for ahead of time.
 constexpr std::int64_t kPrefetchRows = 16;
 // Row panels of A one job packs.
@@ -29,9 +30,14 @@ constexpr std::int64_t kFewRowTiles = 2;
 // Depth of a slice when B is used in place.
 constexpr std::int64_t kFewRowsDepth = 64;
 
+// Every thread should have a few jobs. Fewer columns a job come first, because jobs that share
+// columns each pack them.
+constexpr std::int64_t kJobsPerThread = 4;
+
 std::int64_t job_columns(std::int64_t N, std::int64_t tile_cols) {
-  const std::int64_t most = kMaxJobColumns / tile_cols * tile_cols;
-  return std::min(most, (N + tile_cols - 1) / tile_cols * tile_cols);
+  const std::int64_t wanted = kJobsPerThread * num_threads();
+  const std::int64_t even = ((N + wanted - 1) / wanted + tile_cols - 1) / tile_cols * tile_cols;
+  return std::min(kMaxJobColumns / tile_cols * tile_cols, even);
 }
 
 std::int64_t few_rows_job_columns(std::int64_t N, std::int64_t tile_cols) {
@@ -42,7 +48,7 @@ std::int64_t few_rows_job_columns(std::int64_t N, std::int64_t tile_cols) {
 
 // Jobs to cut the rows into, so that every thread has a few.
 std::int64_t row_job_count(std::int64_t panels, std::int64_t col_jobs) {
-  const std::int64_t wanted = 4L * num_threads();
+  const std::int64_t wanted = kJobsPerThread * num_threads();
   return std::clamp<std::int64_t>((wanted + col_jobs - 1) / col_jobs, 1,
                                   std::max<std::int64_t>(1, panels / 4));
 }

@@ -8,8 +8,8 @@
 //
 // kept within [log least, log most]. The upper bound is the anti-windup: without it lambda grows by
 // orders of magnitude while the loss recovers from the first strong pressure, and the sparsity that
-// was won is given back. While lambda rests on a bound the average does not accumulate further than
-// the bound's own side, so that it leaves the bound as soon as the gap turns.
+// was won is given back. The gap's average forgets within a few tens of steps, so lambda leaves a
+// bound soon after the gap turns.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ inline void pack_panel(const float* from, std::int64_t row_stride, std::int64_t 
   }
 }
 
-// Row panels [begin, end) of A, `depth` deep, one after the other at packed.
+// `rows` rows of A, `depth` deep, as row panels one after the other at packed.
 inline void pack_row_panels(const float* A, std::int64_t a_row, std::int64_t a_col,
                             std::int64_t rows, std::int64_t depth, float* packed) {
   std::int64_t r = 0;

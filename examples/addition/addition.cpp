@@ -20,6 +20,7 @@
 #include "base/version.h"
 #include "ops/cross_entropy/cross_entropy.h"
 #include "ops/reduce/reduce.h"
+#include "runtime/threads.h"
 #include "train/language_modelling.h"
 #include "train/sparsification.h"
 #include "train/trainer.h"
@@ -128,21 +129,22 @@ Quality evaluate(const Model& model) {
 
 struct Settings {
   std::string out;
-  std::int64_t dense_steps = 1500, sparse_steps = 2500, batch = 256;
+  std::int64_t dense_steps = 1500, sparse_steps = 2000, batch = 128;
   std::uint64_t seed = 1;
   std::string objective = "log";
-  double gate_bias = 2.0;
+  double gate_bias = 2.0, margin = 0.01, dense_rate = 2e-3, sparse_rate = 1e-3, lambda_most = 60, gain = 10;
+  int threads = 0;
   bool control = false, quiet = false;
 };
 
-void run(const char* name, Model& model, Objective& objective, std::int64_t steps, float peak,
+void run(const char* name, Model& model, Objective& objective, std::int64_t steps, double peak,
          const Settings& settings) {
   SumSource source(settings.batch, settings.seed + (steps == settings.dense_steps ? 0 : 1));
   model.set_requires_grad(true);
   AdamW optimizer(decay_groups(model.parameters(), 0.05f), {});
   RunFolder folder(std::filesystem::path(settings.out) / name);
   TrainerOptions options;
-  options.schedule = {peak, steps / 20, steps, 0.1f};
+  options.schedule = {static_cast<float>(peak), steps / 20, steps, 0.1f};
   options.checkpoint_every = steps;
   options.keep = 1;
   options.settings = {{"seed", settings.seed}, {"steps", steps}, {"batch", settings.batch}};
@@ -180,15 +182,18 @@ int work(const Settings& settings) {
                                {"n_positions", 16},    {"vocab_size", kVocabulary}};
   const auto dense = make_model(parse_model_config(json, "addition"), settings.seed);
   LanguageModelling language(*dense);
-  run("dense", *dense, language, settings.dense_steps, 2e-3f, settings);
+  run("dense", *dense, language, settings.dense_steps, settings.dense_rate, settings);
 
   const auto sparse = load_model(std::filesystem::path(settings.out) / "dense");
   sparse->set_gate({{static_cast<float>(settings.gate_bias)}});
   SparsificationOptions options;
   options.objective = settings.objective == "linear" ? EdgeObjective::kLinear : EdgeObjective::kLog;
+  options.margin = settings.margin;
+  options.multiplier.most = settings.lambda_most;
+  options.multiplier.gain = settings.gain;
   options.seed = settings.seed;
   Sparsification sparsification(*sparse, dense.get(), options);
-  run("sparse", *sparse, sparsification, settings.sparse_steps, 1e-3f, settings);
+  run("sparse", *sparse, sparsification, settings.sparse_steps, settings.sparse_rate, settings);
 
   fmt::print("\n{:<8} {:>10} {:>10} {:>13} {:>14}\n", "model", "exact", "loss", "active edges",
              "keys per query");
@@ -197,7 +202,7 @@ int work(const Settings& settings) {
   if (settings.control) {
     const auto control = load_model(std::filesystem::path(settings.out) / "dense");
     LanguageModelling again(*control);
-    run("control", *control, again, settings.sparse_steps, 1e-3f, settings);
+    run("control", *control, again, settings.sparse_steps, settings.sparse_rate, settings);
     print_row("control", evaluate(*control));
   }
   const double seconds =
@@ -220,10 +225,17 @@ int main(int argc, char** argv) {
   app.add_option("--objective", settings.objective, "log or linear")
       ->check(CLI::IsMember({"log", "linear"}));
   app.add_option("--gate-bias", settings.gate_bias, "gate bias");
+  app.add_option("--margin", settings.margin, "nats that the sparse model may lose");
+  app.add_option("--dense-rate", settings.dense_rate, "learning rate of dense training");
+  app.add_option("--sparse-rate", settings.sparse_rate, "learning rate of sparse post-training");
+  app.add_option("--lambda-most", settings.lambda_most, "upper bound of the multiplier");
+  app.add_option("--gain", settings.gain, "how fast the multiplier follows the gap");
+  app.add_option("--threads", settings.threads, "0: all cores");
   app.add_flag("--control", settings.control, "also fine-tune the dense model as long");
   app.add_flag("--quiet", settings.quiet, "no progress");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (settings.threads > 0) set_num_threads(settings.threads);
     return work(settings);
   } catch (const std::exception& error) {
     fmt::print(stderr, "addition: {}\n", error.what());

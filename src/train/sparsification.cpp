@@ -51,7 +51,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   Variable task = cross;
   double divergence = 0.0;
   if (kd > 0.0f) {
-    const Variable kl = kl_divergence(teacher_logits, logits);
+    const Variable kl = kl_divergence(teacher_logits, logits, batch.targets);
     divergence = static_cast<double>(kl.value().item());
     task = kd < 1.0f ? add(scale(cross, 1.0f - kd), scale(kl, kd)) : kl;
   }

@@ -9,6 +9,10 @@ inline float log_sum_exp(const float* x, std::int64_t count) {
 
 inline void kl_rows(const KlArgs& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
+    if (args.targets != nullptr && args.targets[r] == kIgnoredTarget) {
+      args.divergence[r] = 0.0f;
+      continue;
+    }
     const float* t = args.teacher + r * args.width;
     const float* s = args.student + r * args.width;
     const float lt = log_sum_exp(t, args.width), ls = log_sum_exp(s, args.width);
@@ -31,6 +35,10 @@ inline void kl_grad_rows(const KlGradArgs& args, std::int64_t begin, std::int64_
     const float* t = args.teacher + r * args.width;
     const float* s = args.student + r * args.width;
     float* d = args.dstudent + r * args.width;
+    if (args.targets != nullptr && args.targets[r] == kIgnoredTarget) {
+      __builtin_memset(d, 0, static_cast<std::size_t>(args.width) * sizeof(float));
+      continue;
+    }
     const float lt = args.teacher_log_sum_exp[r], ls = args.student_log_sum_exp[r];
     for (std::int64_t c = 0; c < args.width; c += kLanes) {
       const std::int64_t left = args.width - c;

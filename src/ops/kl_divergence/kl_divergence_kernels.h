@@ -8,15 +8,17 @@ struct KlArgs {
   std::int64_t rows = 0, width = 0;
   const float* teacher = nullptr;
   const float* student = nullptr;
-  float* divergence = nullptr;           // [rows]
-  float* teacher_log_sum_exp = nullptr;  // [rows]
-  float* student_log_sum_exp = nullptr;  // [rows]
+  const std::int32_t* targets = nullptr;  // rows with kIgnoredTarget give 0; null: all count
+  float* divergence = nullptr;            // [rows]
+  float* teacher_log_sum_exp = nullptr;   // [rows]
+  float* student_log_sum_exp = nullptr;   // [rows]
 };
 
 struct KlGradArgs {
   std::int64_t rows = 0, width = 0;
   const float* teacher = nullptr;
   const float* student = nullptr;
+  const std::int32_t* targets = nullptr;
   const float* teacher_log_sum_exp = nullptr;
   const float* student_log_sum_exp = nullptr;
   float factor = 1.0f;

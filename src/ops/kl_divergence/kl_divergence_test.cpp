@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/cross_entropy/cross_entropy.h"
 #include "support/check_op.h"
 
 namespace filigree {
@@ -37,6 +38,34 @@ TEST(KlDivergence, ValuesAndGradients) {
                   },
               .gradient_tolerance = 5e-5});
   }
+}
+
+// Ignored rows change neither value nor gradient: the same as the counted rows alone.
+TEST(KlDivergence, LeavesOutIgnoredPositions) {
+  const std::int64_t width = 19;
+  const Tensor teacher = random_tensor({3, width}, 8, -4, 4);
+  Tensor targets = Tensor::zeros({3}, DType::kI32);
+  targets.mutable_i32()[1] = kIgnoredTarget;
+  check_op(
+      {.name = "kl_divergence with targets",
+       .inputs = {random_tensor({3, width}, 1, -4, 4)},
+       .op = [=](const std::vector<Variable>& x) { return kl_divergence(teacher, x[0], targets); },
+       .reference =
+           [=](const std::vector<Doubles>& x) {
+             const auto w = static_cast<std::size_t>(width);
+             const Doubles exact = to_doubles(teacher);
+             double total = 0.0;
+             for (std::size_t r : {0, 2}) {
+               const Doubles t = log_softmax(exact.data() + r * w, w);
+               const Doubles s = log_softmax(x[0].data() + r * w, w);
+               for (std::size_t c = 0; c < w; ++c) total += std::exp(t[c]) * (t[c] - s[c]) / 2;
+             }
+             return Doubles{total};
+           },
+       .gradient_tolerance = 5e-5});
+  targets.mutable_i32()[0] = targets.mutable_i32()[2] = kIgnoredTarget;
+  EXPECT_THROW(kl_divergence(teacher, teacher, targets), Error);
+  EXPECT_THROW(kl_divergence(teacher, teacher, Tensor::zeros({2}, DType::kI32)), Error);
 }
 
 TEST(KlDivergence, OfEqualPredictionsIsZero) {

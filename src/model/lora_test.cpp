@@ -1,12 +1,8 @@
 // Adapters on whole models.
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
-#include "base/error.h"
-#include "io/json.h"
-#include "io/safetensors_writer.h"
-#include "model/model.h"
+#include "model/lora_test_support.h"
 #include "ops/cross_entropy/cross_entropy.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
@@ -15,58 +11,6 @@
 
 namespace filigree {
 namespace {
-
-const nlohmann::json kGated = {{"gate", {{"bias", {{0.1, 0.2, -0.3}, {0.4, -0.2, -0.1}}}}}};
-const LoraOptions kOptions = {.rank = 3, .alpha = 6.0};
-
-std::unique_ptr<Model> tiny_model(const nlohmann::json& changes = nlohmann::json::object()) {
-  nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", 2},      {"n_head", 3},
-                         {"n_embd", 24},         {"n_positions", 16}, {"vocab_size", 50}};
-  json.update(changes);
-  auto model = make_model(parse_model_config(json, "test"), 11);
-  // Random weights of 0.02 give flat maps; larger ones make every path matter.
-  for (const NamedParameter& parameter : model->parameters()) {
-    Tensor& value = parameter.variable.mutable_value();
-    for (std::int64_t i = 0; i < value.elements(); ++i)
-      if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
-  }
-  return model;
-}
-
-// With adapters that matter: B is not zero.
-std::unique_ptr<Model> adapted_model(const nlohmann::json& changes = nlohmann::json::object()) {
-  auto model = tiny_model(changes);
-  model->add_lora(kOptions, 5);
-  for (std::size_t i = 1; i < model->lora_parameters().size(); i += 2) {
-    Tensor& up = model->lora_parameters()[i].variable.mutable_value();
-    up = random_tensor(up.shape(), i, -0.4f, 0.4f);
-  }
-  return model;
-}
-
-Tensor ids(std::int64_t B, std::int64_t T) {
-  Tensor tensor = Tensor::empty({B, T}, DType::kI32);
-  for (std::int64_t i = 0; i < B * T; ++i)
-    tensor.mutable_i32()[i] = static_cast<std::int32_t>((i * 17 + 5) % 50);
-  return tensor;
-}
-
-Doubles logits_of(const Model& model) { return to_doubles(model.forward(ids(2, 9)).value()); }
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-#define EXPECT_ERROR_WITH(action, part)                                                     \
-  do {                                                                                      \
-    const std::string message = error_of([&] { action; });                                  \
-    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message; \
-  } while (false)
 
 const Variable& parameter(const std::vector<NamedParameter>& parameters, const std::string& name) {
   for (const NamedParameter& p : parameters)
@@ -81,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(DenseAndGated, LoraModel,
 TEST_P(LoraModel, AddingAdaptersDoesNotChangeASingleLogit) {
   const auto model = tiny_model(GetParam());
   const Doubles before = logits_of(*model);
-  model->add_lora(kOptions, 5);
+  model->add_lora(kLora, 5);
   EXPECT_EQ(logits_of(*model), before);
 }
 
@@ -90,7 +34,7 @@ TEST_P(LoraModel, MergedItComputesTheSameAlsoSavedAndLoaded) {
   save_model(*tiny_model(GetParam()), folder.path() / "base");
   const auto model = load_model(folder.path() / "base");
   const auto adapted = adapted_model(GetParam());
-  model->add_lora(kOptions, 5);
+  model->add_lora(kLora, 5);
   for (std::size_t i = 0; i < model->lora_parameters().size(); ++i)
     model->lora_parameters()[i].variable.mutable_value() =
         adapted->lora_parameters()[i].variable.value();
@@ -280,8 +224,8 @@ TEST(Adapters, FreezesTheParametersUntilTheyAreMerged) {
     Tape tape;
     tape.backward(cross_entropy(model->forward(ids(1, 4)), ids(1, 4)));
   }
-  model->add_lora(kOptions, 5);
-  EXPECT_EQ(model->lora(), kOptions);
+  model->add_lora(kLora, 5);
+  EXPECT_EQ(model->lora(), kLora);
   // Four pairs of 24 x 3 a layer.
   EXPECT_EQ(model->lora_parameters().size(), 16u);
   EXPECT_EQ(model->parameter_count(), base + 2 * 4 * 2 * 24 * 3);
@@ -308,12 +252,12 @@ TEST(Adapters, FreezesTheParametersUntilTheyAreMerged) {
 
 TEST(Adapters, EveryAdapterIsDrawnOnItsOwn) {
   const auto one = tiny_model(), same = tiny_model(), other = tiny_model();
-  one->add_lora(kOptions, 5);
+  one->add_lora(kLora, 5);
   const int before = num_threads();
   set_num_threads(3);
-  same->add_lora(kOptions, 5);
+  same->add_lora(kLora, 5);
   set_num_threads(before);
-  other->add_lora(kOptions, 6);
+  other->add_lora(kLora, 6);
   for (std::size_t i = 0; i < 16; i += 2) {
     const auto down = [&](const Model& model, std::size_t at) {
       return to_doubles(model.lora_parameters()[at].variable.value());
@@ -338,79 +282,6 @@ TEST(Adapters, RefusesWhatMakesNoSenseAndStaysAsItWas) {
   model->add_lora({.rank = 24}, 1);
   EXPECT_ERROR_WITH(model->add_lora({.rank = 2}, 1), "adapters of rank 24 already");
   EXPECT_EQ(model->lora()->rank, 24);
-}
-
-class LoraFiles : public testing::Test {
- protected:
-  LoraFiles() { save_model(*model_, folder_.path(), {.keep_adapters = true}); }
-
-  void change_config(const nlohmann::json& lora) {
-    nlohmann::json config = read_json(folder_.path() / "config.json");
-    config["lora"] = lora;
-    write_json(folder_.path() / "config.json", config);
-  }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<Model> model_ = adapted_model(kGated);
-};
-
-TEST_F(LoraFiles, UnmergedAdaptersAreRefusedUnlessTheyAreToBeKept) {
-  const TemporaryFolder elsewhere;
-  EXPECT_ERROR_WITH(save_model(*model_, elsewhere.path() / "model"), "merge them first");
-  EXPECT_FALSE(std::filesystem::exists(elsewhere.path() / "model"));
-}
-
-TEST_F(LoraFiles, KeptTheyAreThereAgain) {
-  const auto loaded = load_model(folder_.path());
-  EXPECT_EQ(loaded->lora(), model_->lora());
-  EXPECT_EQ(logits_of(*loaded), logits_of(*model_));
-  for (std::size_t i = 0; i < 16; ++i) {
-    const NamedParameter &a = loaded->lora_parameters()[i], &b = model_->lora_parameters()[i];
-    EXPECT_EQ(a.name, b.name);
-    EXPECT_EQ(to_doubles(a.variable.value()), to_doubles(b.variable.value())) << a.name;
-    EXPECT_FALSE(a.variable.requires_grad());
-  }
-  // Merged and saved over them they are gone.
-  loaded->merge_lora();
-  save_model(*loaded, folder_.path());
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "adapters.safetensors"));
-  const auto merged = load_model(folder_.path());
-  EXPECT_FALSE(merged->lora().has_value());
-  EXPECT_FALSE(merged->config().source.contains("lora"));
-  EXPECT_EQ(logits_of(*merged), logits_of(*loaded));
-}
-
-TEST_F(LoraFiles, DamagedOnesAreNamed) {
-  change_config({{"rank", 4}, {"alpha", 6.0}});
-  EXPECT_ERROR_WITH(load_model(folder_.path()), "'h.0.attn.lora_q.down' is [24, 3]");
-  change_config({{"rank", 1000000000}, {"alpha", 6.0}});
-  EXPECT_ERROR_WITH(load_model(folder_.path()), "rank 1000000000 is above 24");
-  change_config({{"rank", 3}, {"alpha", -6.0}});
-  EXPECT_ERROR_WITH(load_model(folder_.path()), "alpha -6");
-  change_config({{"alpha", 6.0}});
-  EXPECT_ERROR_WITH(load_model(folder_.path()), "lora.rank");
-  change_config({{"rank", 3}, {"alpha", 6.0}});
-  load_model(folder_.path());
-
-  std::vector<TensorToWrite> tensors;
-  const auto bytes = [](const Variable& variable) {
-    return std::span(variable.value().raw(), variable.value().bytes());
-  };
-  for (const NamedParameter& p : model_->lora_parameters()) {
-    const auto extents = p.variable.shape().extents();
-    tensors.push_back(tensor_to_write(p.name, TensorKind::kF32, {extents.begin(), extents.end()},
-                                      bytes(p.variable)));
-  }
-  auto more = tensors, fewer = tensors;
-  more.push_back(more.back());
-  more.back().name = "h.2.attn.lora_q.down";
-  fewer.pop_back();
-  write_safetensors(folder_.path() / "adapters.safetensors", more);
-  EXPECT_ERROR_WITH(load_model(folder_.path()), "17 tensors");
-  write_safetensors(folder_.path() / "adapters.safetensors", fewer);
-  EXPECT_ERROR_WITH(load_model(folder_.path()), "h.1.attn.lora_o.up");
-  std::filesystem::remove(folder_.path() / "adapters.safetensors");
-  EXPECT_ERROR_WITH(load_model(folder_.path()), "adapters.safetensors");
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "base/strings.h"
 #include "io/checkpoint.h"
 #include "io/json.h"
+#include "io/safetensors.h"
+#include "model/adapters_file.h"
 #include "model/family.h"
 #include "runtime/threads.h"
 
@@ -132,6 +134,28 @@ ModelConfig config_from(const JsonObject& json) {
   return config;
 }
 
+// The adapters that save_model kept: a "lora" section and a file of tensors.
+void read_adapters(const std::filesystem::path& folder, Model& model, const LoadOptions& options) {
+  const JsonObject json(model.config().source, (folder / "config.json").string());
+  if (!json.has("lora")) return;
+  const JsonObject section = json.object("lora");
+  LoraOptions lora;
+  lora.rank = section.integer("rank", 1);
+  lora.alpha = section.number("alpha");
+  const SafetensorsFile file = SafetensorsFile::open(folder / kAdaptersFile);
+  model.add_lora(lora, 0);
+  model.set_requires_grad(false);
+  for (const NamedParameter& parameter : model.lora_parameters()) {
+    const Variable& variable = parameter.variable;
+    variable.mutable_value() =
+        read_parameter(file.at(parameter.name), {parameter.name, variable.shape()}, folder).value();
+  }
+  require(file.tensors().size() == model.lora_parameters().size(),
+          "'{}': {} tensors, but adapters on {} layers are {}", file.source(),
+          file.tensors().size(), model.config().layers, model.lora_parameters().size());
+  if (options.warn_about_values) warn_if_not_finite(model.lora_parameters());
+}
+
 [[noreturn]] void missing(const Checkpoint& checkpoint, const ParameterSpec& spec) {
   std::vector<std::string> names;
   for (const TensorView& view : checkpoint.tensors()) names.push_back(view.name);
@@ -172,6 +196,7 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Loa
   if (options.warn_about_values) warn_if_not_finite(parameters);
   auto model = family.build(config, std::move(parameters));
   model->set_gate(config.gate);
+  read_adapters(folder, *model, options);
   return model;
 }
 

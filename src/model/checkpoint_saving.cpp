@@ -2,29 +2,47 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "io/safetensors_writer.h"
+#include "model/adapters_file.h"
 #include "model/model.h"
 
 namespace filigree {
+namespace {
+
+void write_parameters(const std::filesystem::path& path,
+                      const std::vector<NamedParameter>& parameters, DType dtype) {
+  Tensor converted;  // the one tensor that is being written, when it needs converting
+  std::vector<TensorToWrite> tensors;
+  for (const NamedParameter& parameter : parameters) {
+    const Shape& shape = parameter.variable.shape();
+    tensors.push_back({parameter.name, kind_of(dtype),
+                       std::vector<std::int64_t>(shape.extents().begin(), shape.extents().end()),
+                       [&converted, dtype, variable = parameter.variable] {
+                         converted = variable.value().to(dtype);
+                         return std::span(converted.raw(), converted.bytes());
+                       }});
+  }
+  write_safetensors(path, std::move(tensors));
+}
+
+}  // namespace
 
 void save_model(const Model& model, const std::filesystem::path& folder,
                 const SaveOptions& options) {
+  require(!model.lora() || options.keep_adapters,
+          "cannot save to '{}': the model has LoRA adapters that other programs would not see; "
+          "merge them first (merge_lora)",
+          folder.string());
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   require(!failure && std::filesystem::is_directory(folder), "cannot create '{}': {}",
           folder.string(), failure ? failure.message() : "a file of that name exists");
-  const TensorKind kind = kind_of(options.dtype);
-  Tensor converted;  // the one tensor that is being written, when it needs converting
-  std::vector<TensorToWrite> tensors;
-  for (const NamedParameter& parameter : model.parameters()) {
-    const Shape& shape = parameter.variable.shape();
-    tensors.push_back({parameter.name, kind,
-                       std::vector<std::int64_t>(shape.extents().begin(), shape.extents().end()),
-                       [&converted, &options, variable = parameter.variable] {
-                         converted = variable.value().to(options.dtype);
-                         return std::span(converted.raw(), converted.bytes());
-                       }});
-  }
-  write_safetensors(folder / "model.safetensors", std::move(tensors));
+  // Adapters of an earlier model in this folder go first: an interrupted save must not leave them
+  // beside other weights.
+  const std::filesystem::path adapters = folder / kAdaptersFile;
+  std::filesystem::remove(adapters, failure);
+  require(!failure, "cannot replace '{}': {}", adapters.string(), failure.message());
+  write_parameters(folder / "model.safetensors", model.parameters(), options.dtype);
+  if (model.lora()) write_parameters(adapters, model.lora_parameters(), DType::kF32);
 
   nlohmann::json config = model.config().source;
   constexpr const char* kNames[] = {"float32", "bfloat16", "float16"};
@@ -41,6 +59,8 @@ void save_model(const Model& model, const std::filesystem::path& folder,
                                         bias.begin() + static_cast<std::ptrdiff_t>(begin + heads)));
     config["gate"] = {{"bias", rows}};
   }
+  config.erase("lora");
+  if (model.lora()) config["lora"] = {{"rank", model.lora()->rank}, {"alpha", model.lora()->alpha}};
   write_json(folder / "config.json", config);
 }
 

@@ -161,6 +161,12 @@ class Gpt2 final : public Model {
     return linear(layer_norm(x, final_norm_, tap.inside("ln_final")), output_);  // [B, T, V]
   }
 
+  std::vector<AttentionWeights*> attention_layers() override {
+    std::vector<AttentionWeights*> layers;
+    for (Block& block : blocks_) layers.push_back(&block.attention);
+    return layers;
+  }
+
   static Tensor position_ids(std::int64_t B, std::int64_t T, std::int64_t past) {
     Tensor ids = Tensor::empty({B, T}, DType::kI32);
     for (std::int64_t i = 0; i < B * T; ++i)

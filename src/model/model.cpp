@@ -52,6 +52,8 @@ std::int64_t Model::parameter_count() const {
   std::int64_t count = 0;
   for (const NamedParameter& parameter : parameters_)
     count += parameter.variable.shape().elements();
+  for (const NamedParameter& parameter : lora_parameters_)
+    count += parameter.variable.shape().elements();
   return count;
 }
 
@@ -100,11 +102,13 @@ GateReport* Model::report_of(std::size_t layer, const ForwardOptions& options) {
 }
 
 void Model::set_requires_grad(bool on) {
-  for (NamedParameter& parameter : parameters_) parameter.variable.set_requires_grad(on);
+  for (NamedParameter& parameter : lora_ ? lora_parameters_ : parameters_)
+    parameter.variable.set_requires_grad(on);
 }
 
 void Model::clear_grads() {
   for (NamedParameter& parameter : parameters_) parameter.variable.clear_grad();
+  for (NamedParameter& parameter : lora_parameters_) parameter.variable.clear_grad();
   for (Variable& bias : gate_biases_) bias.clear_grad();
 }
 

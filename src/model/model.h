@@ -15,6 +15,7 @@
 #include "autograd/variable.h"
 #include "model/config.h"
 #include "nn/kv_cache.h"
+#include "nn/lora.h"
 #include "nn/self_attention.h"
 #include "nn/taps.h"
 
@@ -56,7 +57,7 @@ class Model {
 
   // In the order of the checkpoint: embeddings, blocks, final norm, output.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
-  std::int64_t parameter_count() const;
+  std::int64_t parameter_count() const;  // adapters included
   const std::vector<std::string>& tap_names() const { return tap_names_; }
 
   // Puts gates on the attention, or takes them off (an empty GateConfig). Throws Error unless there
@@ -67,8 +68,22 @@ class Model {
   const std::vector<Variable>& gate_biases() const { return gate_biases_; }
   void store_gate();
 
-  // Whether backward() brings gradients to the parameters. Off after loading. Gate biases keep
-  // their own setting.
+  // Puts a low-rank adapter (nn/lora.h) on the projections q, k, v and o of every layer. The
+  // model's function does not change, the parameters are frozen and the adapters require gradients.
+  // The same seed gives the same adapters whatever the thread count. Throws Error for options that
+  // make no sense, a rank above the smaller side of a projection, or a model that has adapters
+  // already.
+  void add_lora(const LoraOptions& options, std::uint64_t seed);
+  const std::optional<LoraOptions>& lora() const { return lora_; }
+  // To be trained, as "h.0.attn.lora_q.down" and ".up"; empty without adapters.
+  const std::vector<NamedParameter>& lora_parameters() const { return lora_parameters_; }
+  // Adds the adapters to the parameters, which stay frozen, and removes them. Parameters in a
+  // mapped file are copied first. Does nothing without adapters.
+  void merge_lora();
+
+  // Whether backward() brings gradients to the parameters or, when there are adapters, to those
+  // alone: the parameters under them stay frozen. Off after loading. Gate biases keep their own
+  // setting.
   void set_requires_grad(bool on);
   void clear_grads();
 
@@ -81,6 +96,9 @@ class Model {
   // The family's forward pass; ids and positions are already checked.
   virtual Variable run(const Tensor& ids, const ForwardOptions& options) const = 0;
 
+  // The attention layers from first to last, in the form that run() reads, for adapters.
+  virtual std::vector<AttentionWeights*> attention_layers() = 0;
+
   // For run(): the gate of a layer, or nullopt; and where its report goes, or null.
   std::optional<GateOptions> gate_of(std::size_t layer, const ForwardOptions& options) const;
   static GateReport* report_of(std::size_t layer, const ForwardOptions& options);
@@ -91,6 +109,8 @@ class Model {
 
  private:
   std::vector<Variable> gate_biases_;
+  std::optional<LoraOptions> lora_;
+  std::vector<NamedParameter> lora_parameters_;
 };
 
 struct LoadOptions {
@@ -98,7 +118,8 @@ struct LoadOptions {
 };
 
 // Reads config.json and the weights of a Hugging Face folder. f32 weights stay in the mapped file;
-// bf16 and f16 are widened. Throws Error naming the file, tensor or key at fault.
+// bf16 and f16 are widened. Adapters that save_model kept are there again. Throws Error naming the
+// file, tensor or key at fault.
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder,
                                   const LoadOptions& options = {});
 
@@ -112,10 +133,14 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& so
 
 struct SaveOptions {
   DType dtype = DType::kF32;
+  // Writes adapters beside the weights they adapt: adapters.safetensors, always f32, and a section
+  // "lora" of config.json. Only load_model knows them; other programs would see the weights alone.
+  bool keep_adapters = false;
 };
 
 // Writes config.json and model.safetensors so that transformers loads the folder; creates it if
-// need be. Either file is replaced only when it has been written in full.
+// need be. Each file is replaced only when it has been written in full. Throws Error for a model
+// with adapters, which must be merged first, unless they are to be kept.
 void save_model(const Model& model, const std::filesystem::path& folder,
                 const SaveOptions& options = {});
 

@@ -17,12 +17,17 @@ Tensor filled(const Tensor& cached, std::int64_t count) {
 }
 
 // Heads that read, mix and write separately: z -> [B, T, H, width] without the bias.
-Variable head_results(const Variable& z, const LinearWeight& o) {
+Variable head_results(const Variable& z, const LinearWeight& o, const LoraAdapter& lora) {
   const std::int64_t B = z.size(0), T = z.size(1), H = z.size(2), D = z.size(3);
   const Variable weight = o.out_in ? transpose(o.weight, 0, 1) : o.weight;  // [H D, width]
   const std::int64_t width = weight.size(1);
-  const Variable by_head = transpose(reshape(z, {B * T, H, D}), 0, 1);       // [H, B T, D]
-  const Variable written = matmul(by_head, reshape(weight, {H, D, width}));  // [H, B T, width]
+  const Variable by_head = transpose(reshape(z, {B * T, H, D}), 0, 1);  // [H, B T, D]
+  Variable written = matmul(by_head, reshape(weight, {H, D, width}));   // [H, B T, width]
+  if (lora.on()) {
+    const std::int64_t rank = lora.down.size(1);
+    const Variable h = matmul(by_head, reshape(lora.down, {H, D, rank}));  // [H, B T, rank]
+    written = add(written, matmul(scale(h, lora.scale), lora.up));
+  }
   return reshape(transpose(written, 0, 1), {B, T, H, width});
 }
 
@@ -68,9 +73,9 @@ Variable self_attention(const Variable& x, const AttentionWeights& w, const TapS
   const auto heads = [&](const Variable& y, std::int64_t count) {
     return reshape(y, {B, T, count, w.head_width});  // [B, T, heads D] -> [B, T, heads, D]
   };
-  const Variable q = tap("hook_q", heads(linear(x, w.q), w.heads));
-  Variable k = tap("hook_k", heads(linear(x, w.k), w.key_heads));
-  Variable v = tap("hook_v", heads(linear(x, w.v), w.key_heads));
+  const Variable q = tap("hook_q", heads(linear(x, w.q, w.lora.q), w.heads));
+  Variable k = tap("hook_k", heads(linear(x, w.k, w.lora.k), w.key_heads));
+  Variable v = tap("hook_v", heads(linear(x, w.v, w.lora.v), w.key_heads));
   std::int64_t keys = T;
   if (cache != nullptr) {
     require(!q.requires_grad(), "attention: a run with a cache cannot be differentiated");
@@ -94,10 +99,11 @@ Variable self_attention(const Variable& x, const AttentionWeights& w, const TapS
   z = tap("hook_z", z);
 
   if (tap.wants("hook_result")) {
-    const Variable written = sum(tap("hook_result", head_results(z, w.o)), 2);  // [B, T, width]
+    const Variable written =
+        sum(tap("hook_result", head_results(z, w.o, w.lora.o)), 2);  // [B, T, width]
     return w.o.bias.defined() ? add(written, w.o.bias) : written;
   }
-  return linear(reshape(z, {B, T, w.heads * w.head_width}), w.o);
+  return linear(reshape(z, {B, T, w.heads * w.head_width}), w.o, w.lora.o);
 }
 
 }  // namespace filigree

@@ -7,11 +7,17 @@
 #include <cstdint>
 
 #include "nn/kv_cache.h"
+#include "nn/lora.h"
 #include "nn/taps.h"
 #include "ops/attention/gated_attention.h"
 #include "ops/linear/linear.h"
 
 namespace filigree {
+
+// Adapters of the projections, each on its own also where a fused matrix holds several of them.
+struct AttentionAdapters {
+  LoraAdapter q, k, v, o;
+};
 
 struct AttentionWeights {
   LinearWeight q, k, v;  // width -> heads * D
@@ -20,6 +26,7 @@ struct AttentionWeights {
   std::int64_t key_heads = 0;
   std::int64_t head_width = 0;
   float scale = 0.0f;  // of the scores; 0: 1 / sqrt(D)
+  AttentionAdapters lora = {};
 };
 
 // What a gated layer reports beside its output; both are [B, H].

@@ -33,6 +33,32 @@ TensorToWrite entry(const std::string& name, const Tensor& tensor) {
                          {tensor.raw(), tensor.bytes()});
 }
 
+std::string adapters_text(const Model& model) {
+  if (!model.lora()) return "no LoRA adapters";
+  return fmt::format("LoRA adapters of rank {} and alpha {}", model.lora()->rank,
+                     model.lora()->alpha);
+}
+
+void require_same_adapters(const fs::path& checkpoint, const Model& stored, const Model& model) {
+  require(stored.lora() == model.lora(),
+          "resume: '{}' has {} and the model {}; start a new run or give the old values",
+          checkpoint.string(), adapters_text(stored), adapters_text(model));
+}
+
+void copy_parameters(const fs::path& checkpoint, const std::vector<NamedParameter>& stored,
+                     const std::vector<NamedParameter>& parameters) {
+  require(stored.size() == parameters.size(), "'{}': the checkpoint is of another model",
+          checkpoint.string());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const NamedParameter& from = stored[i];
+    const NamedParameter& to = parameters[i];
+    require(from.name == to.name && from.variable.shape() == to.variable.shape(),
+            "'{}': parameter '{}' {} is not the model's '{}' {}", checkpoint.string(), from.name,
+            from.variable.shape().to_string(), to.name, to.variable.shape().to_string());
+    to.variable.mutable_value() = from.variable.value().clone();
+  }
+}
+
 }  // namespace
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
@@ -49,7 +75,8 @@ void RunFolder::save(const Model& model, const AdamW& optimizer, const TrainingS
   std::error_code ignored;
   fs::remove_all(partial, ignored);
   try {
-    save_model(model, partial);
+    // Weights and adapters apart: merging rounds, and the run must go on from the same bits.
+    save_model(model, partial, {.dtype = DType::kF32, .keep_adapters = true});
     std::vector<TensorToWrite> tensors;
     const auto moments = optimizer.state();  // keeps the tensors while they are written
     for (const auto& [name, tensor] : moments) tensors.push_back(entry(name, tensor));
@@ -107,16 +134,9 @@ TrainingState read_training_state(const fs::path& checkpoint) {
 
 void restore_training(const fs::path& checkpoint, Model& model, AdamW& optimizer) {
   const auto stored = load_model(checkpoint);
-  require(stored->parameters().size() == model.parameters().size(),
-          "'{}': the checkpoint is of another model", checkpoint.string());
-  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-    const NamedParameter& from = stored->parameters()[i];
-    const NamedParameter& to = model.parameters()[i];
-    require(from.name == to.name && from.variable.shape() == to.variable.shape(),
-            "'{}': parameter '{}' {} is not the model's '{}' {}", checkpoint.string(), from.name,
-            from.variable.shape().to_string(), to.name, to.variable.shape().to_string());
-    to.variable.mutable_value() = from.variable.value().clone();
-  }
+  require_same_adapters(checkpoint, *stored, model);
+  copy_parameters(checkpoint, stored->parameters(), model.parameters());
+  copy_parameters(checkpoint, stored->lora_parameters(), model.lora_parameters());
   for (std::size_t i = 0; i < model.gate_biases().size(); ++i) {
     require(i < stored->gate_biases().size() &&
                 stored->gate_biases()[i].shape() == model.gate_biases()[i].shape(),

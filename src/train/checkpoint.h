@@ -1,8 +1,9 @@
 // The folder of a training run and the checkpoints in it.
 //
-//   RUN/checkpoints/step-00000500/   config.json, model.safetensors, optimizer.safetensors,
-//   state.json RUN/log.jsonl                    the run log (run_log.h) RUN/config.json, ... the
-//   finished model
+//   RUN/checkpoints/step-00000500/   config.json, model.safetensors, adapters.safetensors (with
+//                                    LoRA), optimizer.safetensors, state.json
+//   RUN/log.jsonl                    the run log (run_log.h)
+//   RUN/config.json, ...             the finished model
 //
 // A checkpoint is written into a folder beside its place and renamed when complete and on the disk,
 // so a checkpoint that has its name is whole, whatever interrupted the run.
@@ -51,7 +52,8 @@ class RunFolder {
 // Reads a checkpoint's state; throws Error naming the file when it is damaged.
 TrainingState read_training_state(const std::filesystem::path& checkpoint);
 
-// Loads weights, gate biases and moments into a model and an optimiser of the same shape.
+// Loads weights, adapters, gate biases and moments into a model and an optimiser of the same shape.
+// Throws Error when the adapters' rank or alpha is another.
 void restore_training(const std::filesystem::path& checkpoint, Model& model, AdamW& optimizer);
 
 // Throws Error naming the first setting that differs.

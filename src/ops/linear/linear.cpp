@@ -82,19 +82,14 @@ void backward(const Variable& x, const LinearWeight& w, const Tensor& dy) {
   }
 }
 
-}  // namespace
-
-Variable linear(const Variable& x, const LinearWeight& w, Activation activation,
-                Tensor* pre_activation) {
-  check(x, w);
+Shape result_shape(const Variable& x, const LinearWeight& w) {
   std::vector<std::int64_t> extents(x.shape().extents().begin(), x.shape().extents().end());
   extents.back() = w.outputs();
-  Tensor y = Tensor::empty(Shape(extents));
-  const bool gelu = activation == Activation::kGelu;
-  const bool recorded = needs_grad({&x, &w.weight, &w.bias});
-  Tensor pre =
-      gelu && (recorded || pre_activation != nullptr) ? Tensor::empty(y.shape()) : Tensor();
+  return Shape(extents);
+}
 
+// The arguments of y = x W + b.
+GemmArgs product(const Variable& x, const LinearWeight& w, Tensor& y) {
   const Strided s = strides(w);
   GemmArgs args;
   args.M = x.shape().elements() / x.size(-1), args.N = w.outputs(), args.K = w.inputs();
@@ -102,6 +97,21 @@ Variable linear(const Variable& x, const LinearWeight& w, Activation activation,
   args.B = w.weight.value().f32() + s.offset, args.b_row = s.in_stride, args.b_col = s.out_stride;
   args.C = y.mutable_f32(), args.c_row = args.N;
   args.bias = w.bias.defined() ? w.bias.value().f32() + w.begin : nullptr;
+  return args;
+}
+
+}  // namespace
+
+Variable linear(const Variable& x, const LinearWeight& w, Activation activation,
+                Tensor* pre_activation) {
+  check(x, w);
+  Tensor y = Tensor::empty(result_shape(x, w));
+  const bool gelu = activation == Activation::kGelu;
+  const bool recorded = needs_grad({&x, &w.weight, &w.bias});
+  Tensor pre =
+      gelu && (recorded || pre_activation != nullptr) ? Tensor::empty(y.shape()) : Tensor();
+
+  GemmArgs args = product(x, w, y);
   args.epilogue = gelu ? GemmEpilogue::kGelu : GemmEpilogue::kNone;
   args.pre = pre.defined() ? pre.mutable_f32() : nullptr;
   cpu::gemm(args);
@@ -114,6 +124,25 @@ Variable linear(const Variable& x, const LinearWeight& w, Activation activation,
                        cpu::gelu_grad({grad.elements(), pre.f32(), grad.f32(), dpre.mutable_f32()});
                        pre = Tensor();
                        backward(x, w, dpre);
+                     });
+}
+
+Variable linear_sum(const Variable& x, const LinearWeight& w, const Variable& h,
+                    const LinearWeight& u) {
+  check(x, w);
+  check(h, u);
+  const Shape shape = result_shape(x, w);
+  require(shape == result_shape(h, u), "linear_sum: the summands {} and {} differ",
+          shape.to_string(), result_shape(h, u).to_string());
+  Tensor y = Tensor::empty(shape);
+  cpu::gemm(product(x, w, y));
+  GemmArgs args = product(h, u, y);
+  args.accumulate = true;
+  cpu::gemm(args);
+  return make_result(std::move(y), {&x, &w.weight, &w.bias, &h, &u.weight, &u.bias},
+                     [x, w, h, u](const Tensor& grad) {
+                       backward(x, w, grad);
+                       backward(h, u, grad);
                      });
 }
 

@@ -1,4 +1,4 @@
-// The linear layer y = x W + b, optionally followed by GELU in the same pass.
+// The linear layer y = x W + b, optionally followed by GELU in the same pass, and the sum of two.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,11 @@ struct LinearWeight {
 // receives the value before it (a constant) when not null. Throws Error for shapes that do not fit.
 Variable linear(const Variable& x, const LinearWeight& w, Activation activation = Activation::kNone,
                 Tensor* pre_activation = nullptr);
+
+// x W + b + h U + c as one result: x [..., in] and h [..., rank] share their leading axes, and w
+// and u have equally many outputs. The sum is formed in the products, so that no summand takes
+// memory of its own. Throws Error for shapes that do not fit.
+Variable linear_sum(const Variable& x, const LinearWeight& w, const Variable& h,
+                    const LinearWeight& u);
 
 }  // namespace filigree

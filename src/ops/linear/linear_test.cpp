@@ -110,6 +110,54 @@ TEST(Linear, RangesOfOneFusedMatrixShareItsGradient) {
   EXPECT_LT(relative_error(parts_bias.grad().values(), to_doubles(whole_bias.grad())), 1e-6);
 }
 
+TEST(LinearSum, ValuesAndGradients) {
+  // A part of a fused matrix plus a narrow product, in both layouts.
+  for (const bool out_in : {false, true}) {
+    const std::int64_t rows = 13, in = 10, all = 14, begin = 4, out = 7, rank = 3;
+    const auto at = [](const Doubles& values, std::int64_t i) {
+      return values[static_cast<std::size_t>(i)];
+    };
+    check_op(
+        {.name = fmt::format("linear_sum, out_in {}", out_in),
+         .inputs = {random_tensor({rows, in}, 1, -2, 2),
+                    random_tensor(out_in ? Shape{all, in} : Shape{in, all}, 2),
+                    random_tensor({all}, 3), random_tensor({rows, rank}, 4, -2, 2),
+                    random_tensor({rank, out}, 5)},
+         .op =
+             [=](const std::vector<Variable>& x) {
+               return linear_sum(x[0], {x[1], x[2], out_in, begin, out}, x[3], {x[4], Variable()});
+             },
+         .reference =
+             [=](const std::vector<Doubles>& x) {
+               Doubles y;
+               for (std::int64_t r = 0; r < rows; ++r)
+                 for (std::int64_t o = 0; o < out; ++o) {
+                   const std::int64_t column = begin + o;
+                   double total = at(x[2], column);
+                   for (std::int64_t i = 0; i < in; ++i)
+                     total += at(x[0], r * in + i) *
+                              at(x[1], out_in ? column * in + i : i * all + column);
+                   for (std::int64_t k = 0; k < rank; ++k)
+                     total += at(x[3], r * rank + k) * at(x[4], k * out + o);
+                   y.push_back(total);
+                 }
+               return y;
+             },
+         .tolerance = 3e-6});
+  }
+}
+
+TEST(LinearSum, RefusesShapesThatDoNotFit) {
+  const Tensor x = Tensor::zeros({2, 3}), w = Tensor::zeros({3, 5});
+  const auto sum = [&](const Tensor& h, const Tensor& u) {
+    return linear_sum(x, {w, Variable()}, h, {u, Variable()});
+  };
+  EXPECT_EQ(sum(Tensor::zeros({2, 1}), Tensor::zeros({1, 5})).shape(), Shape({2, 5}));
+  EXPECT_THROW(sum(Tensor::zeros({2, 1}), Tensor::zeros({1, 4})), Error);
+  EXPECT_THROW(sum(Tensor::zeros({3, 1}), Tensor::zeros({1, 5})), Error);
+  EXPECT_THROW(sum(Tensor::zeros({2, 2}), Tensor::zeros({1, 5})), Error);
+}
+
 TEST(Linear, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(linear(Tensor::zeros({2, 3}), {Tensor::zeros({4, 5}), Variable()}), Error);
   EXPECT_THROW(linear(Tensor::zeros({2, 4}), {Tensor::zeros({4, 5}), Tensor::zeros({4})}), Error);

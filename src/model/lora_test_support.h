@@ -1,0 +1,76 @@
+// Small models with adapters, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "model/model.h"
+
+namespace filigree {
+
+inline const nlohmann::json kGated = {{"gate", {{"bias", {{0.1, 0.2, -0.3}, {0.4, -0.2, -0.1}}}}}};
+inline const LoraOptions kLora = {.rank = 3, .alpha = 6.0};
+
+inline std::unique_ptr<Model> tiny_model(const nlohmann::json& changes = nlohmann::json::object()) {
+  nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", 2},      {"n_head", 3},
+                         {"n_embd", 24},         {"n_positions", 16}, {"vocab_size", 50}};
+  json.update(changes);
+  auto model = make_model(parse_model_config(json, "test"), 11);
+  // Random weights of 0.02 give flat maps; larger ones make every path matter.
+  for (const NamedParameter& parameter : model->parameters()) {
+    Tensor& value = parameter.variable.mutable_value();
+    for (std::int64_t i = 0; i < value.elements(); ++i)
+      if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
+  }
+  return model;
+}
+
+// With adapters that matter: B is not zero.
+inline std::unique_ptr<Model> adapted_model(
+    const nlohmann::json& changes = nlohmann::json::object()) {
+  auto model = tiny_model(changes);
+  model->add_lora(kLora, 5);
+  for (std::size_t i = 1; i < model->lora_parameters().size(); i += 2) {
+    Tensor& up = model->lora_parameters()[i].variable.mutable_value();
+    const std::span<float> values(up.mutable_f32(), static_cast<std::size_t>(up.elements()));
+    fill_uniform(values, i, 7);
+    for (float& value : values) value = 0.8f * value - 0.4f;
+  }
+  return model;
+}
+
+inline Tensor ids(std::int64_t B, std::int64_t T) {
+  Tensor tensor = Tensor::empty({B, T}, DType::kI32);
+  for (std::int64_t i = 0; i < B * T; ++i)
+    tensor.mutable_i32()[i] = static_cast<std::int32_t>((i * 17 + 5) % 50);
+  return tensor;
+}
+
+inline std::vector<double> logits_of(const Model& model) {
+  const Tensor logits = model.forward(ids(2, 9)).value();
+  return {logits.values().begin(), logits.values().end()};
+}
+
+inline std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+#define EXPECT_ERROR_WITH(action, part)                                                     \
+  do {                                                                                      \
+    const std::string message = error_of([&] { action; });                                  \
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message; \
+  } while (false)
+
+}  // namespace filigree

@@ -132,7 +132,10 @@ struct Settings {
   std::int64_t dense_steps = 1500, sparse_steps = 2000, batch = 128;
   std::uint64_t seed = 1;
   std::string objective = "log";
-  double gate_bias = 2.0, margin = 0.01, dense_rate = 2e-3, sparse_rate = 1e-3, lambda_most = 60, gain = 10;
+  double gate_bias = 2.0, margin = 0.005;
+  double dense_rate = 2e-3, sparse_rate = 3e-3;
+  // The loss is a few thousandths here, so the multiplier must answer to gaps of that size.
+  double lambda_most = 20, gain = 50;
   int threads = 0;
   bool control = false, quiet = false;
 };

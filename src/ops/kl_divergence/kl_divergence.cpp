@@ -26,15 +26,15 @@ Variable kl_divergence(const Tensor& teacher, const Variable& student, const Ten
   const auto wanted = [](const Tensor& t) { return t.defined() ? t.i32() : nullptr; };
   Tensor each = Tensor::empty({rows}), lt = Tensor::empty({rows}), ls = Tensor::empty({rows});
   cpu::kl_divergence({rows, V, teacher.f32(), student.value().f32(), wanted(targets),
-                      each.mutable_f32(), lt.mutable_f32(), ls.mutable_f32()});
+                      kIgnoredTarget, each.mutable_f32(), lt.mutable_f32(), ls.mutable_f32()});
   double total = 0.0;
   for (float divergence : each.values()) total += static_cast<double>(divergence);
   const auto mean = static_cast<float>(total / static_cast<double>(counted));
   return make_result(Tensor::scalar(mean), {&student}, [=](const Tensor& grad) {
     Tensor d = Tensor::empty(student.shape());
     cpu::kl_divergence_grad({rows, V, teacher.f32(), student.value().f32(), wanted(targets),
-                             lt.f32(), ls.f32(), grad.item() / static_cast<float>(counted),
-                             d.mutable_f32()});
+                             kIgnoredTarget, lt.f32(), ls.f32(),
+                             grad.item() / static_cast<float>(counted), d.mutable_f32()});
     student.accumulate_grad(std::move(d));
   });
 }

@@ -9,7 +9,7 @@ inline float log_sum_exp(const float* x, std::int64_t count) {
 
 inline void kl_rows(const KlArgs& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
-    if (args.targets != nullptr && args.targets[r] == kIgnoredTarget) {
+    if (args.targets != nullptr && args.targets[r] == args.ignored) {
       args.divergence[r] = 0.0f;
       continue;
     }
@@ -35,7 +35,7 @@ inline void kl_grad_rows(const KlGradArgs& args, std::int64_t begin, std::int64_
     const float* t = args.teacher + r * args.width;
     const float* s = args.student + r * args.width;
     float* d = args.dstudent + r * args.width;
-    if (args.targets != nullptr && args.targets[r] == kIgnoredTarget) {
+    if (args.targets != nullptr && args.targets[r] == args.ignored) {
       __builtin_memset(d, 0, static_cast<std::size_t>(args.width) * sizeof(float));
       continue;
     }

@@ -1,7 +1,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/cross_entropy/cross_entropy.h"
 #include "ops/kl_divergence/kl_divergence_kernels.h"
 #include "runtime/threads.h"
 

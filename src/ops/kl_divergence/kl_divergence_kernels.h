@@ -8,10 +8,11 @@ struct KlArgs {
   std::int64_t rows = 0, width = 0;
   const float* teacher = nullptr;
   const float* student = nullptr;
-  const std::int32_t* targets = nullptr;  // rows with kIgnoredTarget give 0; null: all count
-  float* divergence = nullptr;            // [rows]
-  float* teacher_log_sum_exp = nullptr;   // [rows]
-  float* student_log_sum_exp = nullptr;   // [rows]
+  const std::int32_t* targets = nullptr;  // rows whose target is `ignored` give 0; null: none
+  std::int32_t ignored = 0;
+  float* divergence = nullptr;           // [rows]
+  float* teacher_log_sum_exp = nullptr;  // [rows]
+  float* student_log_sum_exp = nullptr;  // [rows]
 };
 
 struct KlGradArgs {
@@ -19,6 +20,7 @@ struct KlGradArgs {
   const float* teacher = nullptr;
   const float* student = nullptr;
   const std::int32_t* targets = nullptr;
+  std::int32_t ignored = 0;
   const float* teacher_log_sum_exp = nullptr;
   const float* student_log_sum_exp = nullptr;
   float factor = 1.0f;

@@ -108,6 +108,20 @@ TEST(Trainer, Learns) {
   EXPECT_LT(metric(result.last, "loss"), 0.5 * first);
 }
 
+TEST(Trainer, MetricsAreTheMeanOfTheStepsBatches) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(false, 1);
+  Arithmetic batches;
+  double expected = 0.0;
+  for (int i = 0; i < 2; ++i) {
+    Metrics metrics;
+    run.objective->loss(batches.next(), i, metrics);
+    expected += 0.5 * metric(metrics, "loss");
+  }
+  EXPECT_NEAR(metric(run.train(folder).last, "loss"), expected, 1e-6);
+}
+
 class Resume : public testing::TestWithParam<bool> {};
 
 TEST_P(Resume, InterruptedAnywhereItEndsInTheSameBits) {

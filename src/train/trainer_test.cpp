@@ -237,6 +237,26 @@ TEST(Trainer, ALossThatIsNotFiniteStopsWithTheLastCheckpointIntact) {
   EXPECT_EQ(resumed.train(folder).resumed_from, 7);
 }
 
+TEST(Trainer, GatesThatAllClosedStopTheRun) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(true);
+  SparsificationOptions options;
+  options.target = 0.1;
+  run.model->set_gate({{-40.0f}});
+  Sparsification objective(*run.model, run.teacher.get(), options);
+  const TrainerResult result =
+      train(*run.model, objective, run.source, *run.optimizer, folder, run.options);
+  EXPECT_EQ(result.end, TrainerResult::End::kStoppedEarly);
+  EXPECT_EQ(result.steps, 1);
+  EXPECT_NE(result.reason.find("the gates have closed"), std::string::npos) << result.reason;
+  // Few edges are fine as long as the loss is what it may be.
+  options.target = 9.0;
+  Sparsification content(*run.model, run.teacher.get(), options);
+  content.after_step({{"gap", -6.0}, {"expected_edges", 1e-9}});
+  EXPECT_FALSE(content.stop_reason());
+}
+
 TEST(Trainer, AFullDiskLeavesTheLastCheckpointIntact) {
   const TemporaryFolder temporary;
   RunFolder folder(temporary.path());

@@ -103,6 +103,27 @@ TEST_F(Interruption, SparsifyResumesBitForBitAfterTermination) {
       [&](const std::string& name) { return sparsify(name, "150") + more; }, SIGTERM);
 }
 
+TEST_F(Interruption, TheControlIsResumedToo) {
+  const auto command = [&](const std::string& name) {
+    return sparsify(name, "100") + Arguments{"--control", "--json"};
+  };
+  expect_success(command("straight"));
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const std::string name = "run" + std::to_string(attempt);
+    const ProgramRun stopped =
+        run_and_signal(command(name), SIGINT, [&] { return log_lines(name + "/control") >= 4; });
+    if (stopped.code == 0) continue;
+    ASSERT_EQ(stopped.code, 130) << stopped.err;
+    EXPECT_EQ(nlohmann::json::parse(stopped.out)["end"], "interrupted");
+    EXPECT_FALSE(fs::exists(path(name + "/control/model.safetensors")));
+    expect_success(command(name) + Arguments{"--resume"});
+    EXPECT_TRUE(weights(name) == weights("straight"));
+    EXPECT_TRUE(weights(name + "/control") == weights("straight/control"));
+    return;
+  }
+  FAIL() << "no attempt was interrupted";
+}
+
 TEST_F(TrainingCommandTest, TheControlSeesTheSameStepsAndData) {
   const nlohmann::json json = json_of(sparsify("sparse", "20") + Arguments{"--control"});
   ASSERT_EQ(json["held_out"].size(), 3u);

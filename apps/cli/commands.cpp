@@ -9,6 +9,8 @@ void add_all_commands(Program& program) {
   add_tokenize(program);
   add_prepare(program);
   add_corpus(program);
+  add_pretrain(program);
+  add_sparsify(program);
   add_generate(program);
   add_eval(program);
   add_bench(program);

@@ -9,6 +9,8 @@ void add_info(Program& program);
 void add_tokenize(Program& program);
 void add_prepare(Program& program);
 void add_corpus(Program& program);
+void add_pretrain(Program& program);
+void add_sparsify(Program& program);
 void add_generate(Program& program);
 void add_eval(Program& program);
 void add_bench(Program& program);

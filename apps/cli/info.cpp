@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/input.h"
@@ -65,6 +66,17 @@ std::string tokenizer_text(const TokenizerSummary& tokenizer) {
   return text;
 }
 
+// "bias 2 for every head", or the range of the heads' own.
+std::string gate_text(const ModelConfig& config) {
+  const std::vector<float>& bias = config.gate.bias;
+  if (bias.empty()) return "none: every causal edge is open";
+  if (bias.size() == 1) return fmt::format("bias {} for every head", bias[0]);
+  const auto [least, most] = std::minmax_element(bias.begin(), bias.end());
+  const double sum = std::accumulate(bias.begin(), bias.end(), 0.0);
+  return fmt::format("a bias for each of {} heads, {:.3g} to {:.3g}, mean {:.3g}", bias.size(),
+                     *least, *most, sum / static_cast<double>(bias.size()));
+}
+
 void print_model(const ModelSummary& summary, const MemoryEstimate& memory, std::int64_t batch,
                  std::int64_t length, const Session& session) {
   const ModelConfig& config = summary.config;
@@ -78,7 +90,7 @@ void print_model(const ModelSummary& summary, const MemoryEstimate& memory, std:
   facts.add({"parameters", count_text(summary.parameters)});
   facts.add({"weights", files_text(summary)});
   facts.add({"tokenizer", tokenizer_text(summary.tokenizer)});
-  facts.add({"gate", summary.gate.is_null() ? "none" : summary.gate.dump()});
+  facts.add({"gate", gate_text(config)});
 
   Table parts({{"part"}, {"parameters", Align::kRight}, {"share", Align::kRight}});
   for (const ModelPart& part : summary.parts)
@@ -220,7 +232,7 @@ void add_info(Program& program) {
   const auto options = std::make_shared<InfoOptions>();
   CLI::App& app =
       program.add({"info",
-                   "Architecture, sizes, tokenizer and memory of a model.",
+                   "Architecture, sizes, gate, tokenizer and memory of a model.",
                    {"filigree info gpt2", "filigree info gpt2 --batch 8 --length 512",
                     "filigree info gpt2 --match \"blocks.3.attn.*\"", "filigree info --devices"}},
                   [options](Session& session) { run_info(*options, session); });

@@ -17,7 +17,7 @@ ModelConfig ModelShape::config() const {
                                {"n_layer", layers},
                                {"n_head", heads},
                                {"n_embd", width},
-                               {"n_positions", kContext},
+                               {"n_positions", context},
                                {"vocab_size", vocabulary},
                                {"activation_function", "gelu_new"},
                                {"layer_norm_epsilon", 1e-5}};
@@ -29,18 +29,24 @@ std::string ModelShape::text() const {
                      with_thousands(static_cast<std::uint64_t>(vocabulary)));
 }
 
+CLI::Option* add_shape_option(CLI::App& app, const char* name, std::int64_t& value,
+                              const char* what, std::int64_t most) {
+  return app.add_option(name, value, what)
+      ->check(whole_number(1, most))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Model");
+}
+
+void add_size_options(CLI::App& app, ModelShape& shape) {
+  add_shape_option(app, "--layers", shape.layers, "layers", 1000);
+  add_shape_option(app, "--heads", shape.heads, "attention heads a layer", 1000);
+  add_shape_option(app, "--width", shape.width, "width of the residual stream", 1 << 16);
+}
+
 void add_shape_options(CLI::App& app, ModelShape& shape) {
-  const auto add = [&](const char* name, std::int64_t& value, const char* what, std::int64_t most) {
-    app.add_option(name, value, what)
-        ->check(whole_number(1, most))
-        ->type_name("N")
-        ->capture_default_str()
-        ->group("Model");
-  };
-  add("--layers", shape.layers, "layers", 1000);
-  add("--heads", shape.heads, "attention heads a layer", 1000);
-  add("--width", shape.width, "width of the residual stream", 1 << 16);
-  add("--vocab", shape.vocabulary, "tokens of the vocabulary", 1 << 22);
+  add_size_options(app, shape);
+  add_shape_option(app, "--vocab", shape.vocabulary, "tokens of the vocabulary", 1 << 22);
 }
 
 }  // namespace filigree::cli

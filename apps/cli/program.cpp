@@ -21,7 +21,7 @@
 namespace filigree::cli {
 namespace {
 
-constexpr int kFailed = 1, kWrongUsage = 2, kInterrupted = 130, kClosedPipe = 141;
+constexpr int kFailed = 1, kWrongUsage = 2, kClosedPipe = 141;
 constexpr int kMostThreads = 1024;
 
 // "; did you mean 'eval'?" when something is near enough to be a slip of the fingers.
@@ -211,10 +211,10 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     if (common_.threads > 0) set_num_threads(common_.threads);
     Session session(command, common_);
     commands_.at (&target)(session);
+    return interrupted() ? interrupted_exit_code() : session.exit_code();
   } catch (const UsageError& error) {
     return report_usage(command, error.what());
   }
-  return interrupted() ? kInterrupted : 0;
 }
 
 int Program::run(std::vector<std::string> arguments) {
@@ -223,7 +223,7 @@ int Program::run(std::vector<std::string> arguments) {
   } catch (const ClosedPipe&) {
     return kClosedPipe;
   } catch (const Interrupted&) {
-    return kInterrupted;
+    return interrupted_exit_code();
   } catch (const Error& error) {
     return report(error.what(), kFailed);
   } catch (const std::bad_alloc&) {

@@ -1,7 +1,8 @@
 // The program as a set of commands: their options (CLI11), help, and the mapping of every outcome
 // to an exit code.
 //
-//   0 done   1 the run failed   2 wrong usage   130 interrupted   141 the reader of stdout has gone
+//   0 done   1 the run failed   2 wrong usage   3 done, but what was asked for cannot be had
+//   130 interrupted   143 terminated   141 the reader of stdout has gone
 #pragma once
 
 #include <CLI/App.hpp>
@@ -48,6 +49,9 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most);
 CLI::Validator number(double least, double most);
 // A number above `bound` up to `most`.
 CLI::Validator number_above(double bound, double most);
+
+// What a command that did its work ends with when the aim turned out to be out of reach.
+inline constexpr int kOutOfReach = 3;
 
 // The program with all its commands.
 void add_all_commands(Program& program);

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "apps/cli/evaluation.h"
 #include "apps/cli/run_program.h"
 #include "apps/cli/test_model.h"
 #include "text/tokenizer.h"
+#include "train/evaluation.h"
 
 namespace filigree::cli {
 namespace {
@@ -84,7 +84,11 @@ TEST_F(CommandTest, InfoKnowsStorageShardsAndGates) {
   config["gate"] = {{"kind", "edge"}, {"bias", 2.5}};
   std::ofstream(model_.path() / "config.json") << config;
   EXPECT_EQ(json_of({"info", model_name_})["gate"], config["gate"]);
-  EXPECT_THAT(run_program({"info", model_name_}).out, HasSubstr(R"({"bias":2.5,"kind":"edge"})"));
+  EXPECT_THAT(run_program({"info", model_name_}).out, HasSubstr("bias 2.5 for every head\n"));
+  config["gate"] = {{"bias", {{1, 2, 3, 4}, {-1.5, 2, 2, 2}}}};
+  std::ofstream(model_.path() / "config.json") << config;
+  EXPECT_THAT(run_program({"info", model_name_}).out,
+              HasSubstr("a bias for each of 8 heads, -1.5 to 4, mean 1.81\n"));
 }
 
 TEST_F(CommandTest, InfoListsTaps) {
@@ -270,18 +274,18 @@ TEST_F(CommandTest, EvalEqualsTheLibrary) {
   const auto model = load_model(model_.path());
   const Tokenizer tokenizer = Tokenizer::from_folder(model_.path());
   const std::vector<TokenId> ids = tokenizer.encode(text);
-  const LossTotal expected = evaluate(*model, ids, {32, 8, 0});
+  const Evaluation expected = evaluate(*model, text_windows(ids, {32, 8, 0}, model->config()));
 
   const nlohmann::json result = json_of({"eval", model_name_, "--text", file, "--length", "32",
                                          "--stride", "8", "--batch", "5"})["models"][0];
   EXPECT_EQ(result["tokens"], ids.size() - 1);
-  EXPECT_NEAR(result["loss"].get<double>(), expected.mean(), 1e-6);
-  EXPECT_NEAR(result["perplexity"].get<double>(), std::exp(expected.mean()),
-              1e-5 * std::exp(expected.mean()));
+  EXPECT_NEAR(result["loss"].get<double>(), expected.loss(), 1e-6);
+  EXPECT_NEAR(result["perplexity"].get<double>(), expected.perplexity(),
+              1e-5 * expected.perplexity());
   const std::size_t bytes = 3500 - tokenizer.token_bytes(ids[0]).size();
   EXPECT_EQ(result["bytes"], bytes);
   EXPECT_NEAR(result["bits_per_byte"].get<double>(),
-              expected.sum / std::log(2.0) / static_cast<double>(bytes), 1e-6);
+              expected.total.sum / std::log(2.0) / static_cast<double>(bytes), 1e-6);
 }
 
 TEST_F(CommandTest, EvalComparesModels) {

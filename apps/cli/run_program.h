@@ -1,6 +1,7 @@
 // Runs the built program as a user does and collects what it prints.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,9 @@ ProgramRun run_shell(const std::string& command_line);
 
 // Starts the program, sends SIGINT once it has printed something, and waits for its end.
 ProgramRun run_and_interrupt(const std::vector<std::string>& arguments);
+
+// Starts the program and sends it `signal` as soon as `ready` says so; waits for its end.
+ProgramRun run_and_signal(const std::vector<std::string>& arguments, int signal,
+                          const std::function<bool()>& ready);
 
 }  // namespace filigree::cli

@@ -107,6 +107,30 @@ ProgramRun run_and_interrupt(const std::vector<std::string>& arguments) {
   return result;
 }
 
+ProgramRun run_and_signal(const std::vector<std::string>& arguments, int signal,
+                          const std::function<bool()>& ready) {
+  const ScratchFolder scratch;
+  const std::string out = scratch.path() / "out", err = scratch.path() / "err";
+  const pid_t child = start(FILIGREE_PROGRAM, arguments, [&] {
+    redirect(STDOUT_FILENO, out, O_WRONLY | O_CREAT);
+    redirect(STDERR_FILENO, err, O_WRONLY | O_CREAT);
+  });
+  siginfo_t ended = {};
+  while (::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == 0) {
+    if (ready()) {
+      ::kill(child, signal);
+      break;
+    }
+    ::usleep(500);
+  }
+  ProgramRun result;
+  result.code = wait_for(child);
+  result.out = contents(out);
+  result.err = contents(err);
+  return result;
+}
+
 // The exit code, both outputs and the input of a run come back as they are.
 TEST(RunProgram, ReportsWhatHappened) {
   const ProgramRun shell = run_shell("echo out; echo err >&2; exit 3");

@@ -15,7 +15,16 @@
 namespace filigree::cli {
 namespace {
 
-volatile std::sig_atomic_t interrupt_seen = 0;
+volatile std::sig_atomic_t signal_seen = 0;
+
+void catch_signal(int number) {
+  struct sigaction action = {};
+  action.sa_handler = [](int seen) { signal_seen = seen; };
+  // Reset: the second one has its usual effect. Not restarted: a read that waits for the keyboard
+  // must return.
+  action.sa_flags = SA_RESETHAND;
+  ::sigaction(number, &action, nullptr);
+}
 
 }  // namespace
 
@@ -60,16 +69,13 @@ ProgressOptions Session::progress(std::string label, std::string unit, std::int6
   return options;
 }
 
-void catch_interrupts() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupt_seen = 1; };
-  // Reset: the second Ctrl-C has its usual effect. Not restarted: a read that waits for the
-  // keyboard must return.
-  action.sa_flags = SA_RESETHAND;
-  ::sigaction(SIGINT, &action, nullptr);
-}
+void catch_interrupts() { catch_signal(SIGINT); }
 
-bool interrupted() { return interrupt_seen != 0; }
+void catch_termination() { catch_signal(SIGTERM); }
+
+bool interrupted() { return signal_seen != 0; }
+
+int interrupted_exit_code() { return 128 + signal_seen; }
 
 void throw_if_interrupted() {
   if (interrupted()) throw Interrupted();

@@ -28,7 +28,7 @@ class UsageError : public std::runtime_error {
 // Whoever read stdout has gone (`| head`): there is nothing left to do and nobody to tell.
 struct ClosedPipe {};
 
-// Ctrl-C was pressed.
+// A signal asked the program to stop: Ctrl-C, or SIGTERM where that is caught.
 struct Interrupted {};
 
 struct CommonOptions {
@@ -56,12 +56,17 @@ class Session {
   // A line on stderr, unless --quiet.
   void note(std::string_view line) const;
 
+  // What the program ends with when the command returns: 0 unless set.
+  void set_exit_code(int code) { exit_code_ = code; }
+  int exit_code() const { return exit_code_; }
+
   // For a Progress on stderr.
   ProgressOptions progress(std::string label, std::string unit, std::int64_t total) const;
 
  private:
   std::string command_;
   CommonOptions options_;
+  int exit_code_ = 0;
 };
 
 // Writes all of `text` to stdout, past any buffer, so that streamed text shows at once.
@@ -70,7 +75,11 @@ void write_stdout(std::string_view text);
 // From the call on, the first Ctrl-C only sets a flag, which long work looks at between its steps;
 // the second one ends the process.
 void catch_interrupts();
+// The same for SIGTERM, for work that saves itself before it stops.
+void catch_termination();
 bool interrupted();
+// 128 + the signal: 130 for Ctrl-C, 143 for SIGTERM.
+int interrupted_exit_code();
 void throw_if_interrupted();
 
 }  // namespace filigree::cli

@@ -37,7 +37,7 @@ class Objective {
   // over the whole run, so that random numbers can be addressed by it.
   virtual Variable loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) = 0;
 
-  // After the weights have changed; `metrics` are those of the step's last batch.
+  // After the weights have changed; `metrics` are the means over the step's batches.
   virtual void after_step(const Metrics& metrics) { (void)metrics; }
 
   // A plain explanation when going on makes no sense.

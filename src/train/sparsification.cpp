@@ -74,10 +74,17 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
 
 void Sparsification::after_step(const Metrics& metrics) {
   multiplier_.observe(metric(metrics, "gap"));
+  expected_edges_ = metric(metrics, "expected_edges");
 }
 
 std::optional<std::string> Sparsification::stop_reason() const {
   const MultiplierState& state = multiplier_.state();
+  if (expected_edges_ < options_.least_edges && state.average_gap > options_.tolerance)
+    return fmt::format(
+        "the gates have closed ({:.1e} of the edges are left) while the loss is {:.3f} nats above "
+        "what is allowed, and closed gates cannot learn to open. Lower the learning rate, or start "
+        "with a larger multiplier or gate bias",
+        expected_edges_, state.average_gap);
   if (state.steps_at_most < options_.patience || state.average_gap < options_.tolerance)
     return std::nullopt;
   return fmt::format(

@@ -29,6 +29,9 @@ struct SparsificationOptions {
   // the tolerance: the constraint cannot be met.
   std::int64_t patience = 2000;
   double tolerance = 0.05;
+  // Give up too when fewer expected edges than this share are left at a gap above the tolerance:
+  // gates that have closed so far pass no gradient that could open them again.
+  double least_edges = 1e-6;
 };
 
 class Sparsification : public Objective {
@@ -50,6 +53,7 @@ class Sparsification : public Objective {
   const Model* teacher_;
   SparsificationOptions options_;
   Multiplier multiplier_;
+  double expected_edges_ = 1.0;  // of the last step
 };
 
 }  // namespace filigree

@@ -127,9 +127,10 @@ TEST(Sparsification, GivesUpWithAnExplanationWhenTheConstraintCannotBeMet) {
   options.patience = 50;
   options.multiplier.initial = options.multiplier.most = 2.0;
   Sparsification sparsification(*student, nullptr, options);
-  for (int i = 0; i < 49; ++i) sparsification.after_step({{"gap", 1.0}});
+  const Metrics metrics = {{"gap", 1.0}, {"expected_edges", 0.5}};
+  for (int i = 0; i < 49; ++i) sparsification.after_step(metrics);
   EXPECT_FALSE(sparsification.stop_reason());
-  sparsification.after_step({{"gap", 1.0}});
+  sparsification.after_step(metrics);
   ASSERT_TRUE(sparsification.stop_reason());
   EXPECT_NE(sparsification.stop_reason()->find("1.000 nats"), std::string::npos);
 }

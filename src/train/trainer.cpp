@@ -15,24 +15,29 @@ nlohmann::json log_line(std::int64_t step, const Metrics& metrics) {
   return line;
 }
 
-// Forward and backward of one step's batches; leaves the summed gradients.
+// Forward and backward of one step's batches; leaves the summed gradients, returns the metrics'
+// mean.
 Metrics run_batches(Model& model, Objective& objective, BatchSource& source, std::int64_t step,
                     std::int64_t accumulate) {
   model.clear_grads();
-  Metrics metrics;
+  Metrics mean;
   for (std::int64_t i = 0; i < accumulate; ++i) {
     const Batch batch = source.next();
     Tape tape;
+    Metrics metrics;
     const Variable loss = objective.loss(batch, step * accumulate + i, metrics);
     if (!std::isfinite(loss.value().item()))
       fail(
-          "training: the loss is not finite at step {}; lower the learning rate, or resume from "
-          "the "
-          "last checkpoint with another one",
+          "training: the loss is not finite at step {}; start again with a lower learning rate or "
+          "a "
+          "longer warm-up (the last checkpoint is as it was)",
           step + 1);
     tape.backward(loss);
+    if (i == 0) mean = metrics;
+    for (std::size_t m = 0; i > 0 && m < mean.size(); ++m)
+      mean[m].second += (metrics[m].second - mean[m].second) / static_cast<double>(i + 1);
   }
-  return metrics;
+  return mean;
 }
 
 }  // namespace
@@ -76,9 +81,8 @@ TrainerResult train(Model& model, Objective& objective, BatchSource& source, Ada
         optimizer.step(learning_rate, options.clip, 1.0f / static_cast<float>(options.accumulate));
     if (!std::isfinite(norm))
       fail(
-          "training: the gradient is not finite at step {}; lower the learning rate, or resume "
-          "from "
-          "the last checkpoint with another one",
+          "training: the gradient is not finite at step {}; start again with a lower learning rate "
+          "or a longer warm-up (the last checkpoint is as it was)",
           state.step + 1);
     objective.after_step(metrics);
     metrics.emplace_back("learning_rate", static_cast<double>(learning_rate));

@@ -87,6 +87,20 @@ TEST(Trainer, Learns) {
   EXPECT_LT(metric(result.last, "loss"), 0.5 * first);
 }
 
+TEST(Trainer, MetricsAreTheMeanOfTheStepsBatches) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(false, 1);
+  Arithmetic batches;
+  double expected = 0.0;
+  for (int i = 0; i < 2; ++i) {
+    Metrics metrics;
+    run.objective->loss(batches.next(), i, metrics);
+    expected += 0.5 * metric(metrics, "loss");
+  }
+  EXPECT_NEAR(metric(run.train(folder).last, "loss"), expected, 1e-6);
+}
+
 class Resume : public testing::TestWithParam<bool> {};
 
 TEST_P(Resume, InterruptedAnywhereItEndsInTheSameBits) {
@@ -200,6 +214,26 @@ TEST(Trainer, ALossThatIsNotFiniteStopsWithTheLastCheckpointIntact) {
   SmallRun resumed(false);
   resumed.options.resume = true;
   EXPECT_EQ(resumed.train(folder).resumed_from, 7);
+}
+
+TEST(Trainer, GatesThatAllClosedStopTheRun) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(true);
+  SparsificationOptions options;
+  options.target = 0.1;
+  run.model->set_gate({{-40.0f}});
+  Sparsification objective(*run.model, run.teacher.get(), options);
+  const TrainerResult result =
+      train(*run.model, objective, run.source, *run.optimizer, folder, run.options);
+  EXPECT_EQ(result.end, TrainerResult::End::kStoppedEarly);
+  EXPECT_EQ(result.steps, 1);
+  EXPECT_NE(result.reason.find("the gates have closed"), std::string::npos) << result.reason;
+  // Few edges are fine as long as the loss is what it may be.
+  options.target = 9.0;
+  Sparsification content(*run.model, run.teacher.get(), options);
+  content.after_step({{"gap", -6.0}, {"expected_edges", 1e-9}});
+  EXPECT_FALSE(content.stop_reason());
 }
 
 TEST(Trainer, AFullDiskLeavesTheLastCheckpointIntact) {

@@ -1,0 +1,147 @@
+// filigree sparsify: sparse post-training of a dense model, and its dense control.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/input.h"
+#include "apps/cli/program.h"
+#include "apps/cli/sparsify_options.h"
+#include "apps/cli/training_report.h"
+#include "apps/cli/training_run.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "text/shard_checksum.h"
+#include "train/language_modelling.h"
+#include "train/sparsification.h"
+#include "train/weights_checksum.h"
+
+namespace filigree::cli {
+namespace {
+
+// The dense model and the data, as both runs see them.
+struct Start {
+  std::filesystem::path folder;
+  ModelConfig config;
+  TrainingData data;
+  std::int64_t length = 0;
+};
+
+Start open_start(const SparsifyOptions& options) {
+  Start start{model_folder(options.model),
+              {},
+              open_training_data(options.shards, options.training.held_out)};
+  start.config = read_model_config(start.folder);
+  require(!start.config.gate.on(),
+          "model '{}' is sparse already: the teacher of sparse post-training is a dense model",
+          printable(options.model));
+  check_shards_fit(start.data.index, options.shards, start.folder, start.config);
+  start.length = options.context > 0 ? options.context : start.config.context;
+  require(start.length <= start.config.context,
+          "--context {} is more than the model's context of {}", start.length,
+          start.config.context);
+  return start;
+}
+
+TrainingRun run_of(const Start& start, const char* label, const std::filesystem::path& out,
+                   const Model& dense) {
+  TrainingRun run;
+  run.label = label;
+  run.out = out;
+  run.length = start.length;
+  run.settings = {{"run", label}, {"model", checksum_text(weights_checksum(dense))}};
+  run.tokenizer = has_tokenizer(start.folder) ? start.folder : start.data.folder;
+  return run;
+}
+
+// What the optimiser changes: every weight (the place for low-rank adapters, should only those be
+// trained), and the gate biases when each head learns its own.
+std::vector<NamedParameter> trained_parameters(const Model& student, bool with_gate) {
+  std::vector<NamedParameter> parameters = student.parameters();
+  for (std::size_t l = 0; with_gate && l < student.gate_biases().size(); ++l) {
+    Variable bias = student.gate_biases()[l];
+    bias.set_requires_grad(true);
+    parameters.push_back({fmt::format("gate.{}", l), bias});
+  }
+  return parameters;
+}
+
+TrainingOutcome train_sparse(const SparsifyOptions& options, const Start& start, Model& student,
+                             const Session& session) {
+  TrainingRun run = run_of(start, "sparsify", options.training.out, student);
+  run.settings.update(options.settings());
+  GateConfig gate{{static_cast<float>(options.gate_bias)}};
+  if (options.per_head_bias)
+    gate.bias.resize(static_cast<std::size_t>(start.config.layers * start.config.heads),
+                     gate.bias[0]);
+  student.set_gate(gate);
+  run.parameters = trained_parameters(student, options.per_head_bias);
+  std::unique_ptr<Model> teacher;
+  if (options.needs_teacher()) teacher = load_model(start.folder);
+  SparsificationOptions sparsification = options.sparsification;
+  sparsification.seed = session.options().seed;
+  Sparsification objective(student, teacher.get(), sparsification);
+  return run_training(run, student, objective, options.training, start.data, session);
+}
+
+TrainingOutcome train_control(const SparsifyOptions& options, const Start& start, Model& control,
+                              const Session& session) {
+  TrainingRun run = run_of(start, "control", options.control_folder(), control);
+  run.parameters = control.parameters();
+  LanguageModelling objective(control);
+  return run_training(run, control, objective, options.training, start.data, session);
+}
+
+void run_sparsify(const SparsifyOptions& options, Session& session) {
+  const TrainingOptions& training = options.training;
+  check_training_options(training);
+  check_run_folder(training.out, training.resume);
+  if (options.control) check_run_folder(options.control_folder(), training.resume);
+  const Start start = open_start(options);
+  check_held_out(training, start.data, session);
+  if (training.dry_run) {
+    report_dry_run(start.config, load_model(start.folder)->parameter_count(), start.length,
+                   options.needs_teacher(), training, start.data, session);
+    return;
+  }
+  const std::unique_ptr<Model> student = load_model(start.folder);
+  TrainingOutcome outcome = train_sparse(options, start, *student, session);
+  const bool finished = outcome.result.end == TrainerResult::End::kFinished;
+  std::unique_ptr<Model> control;
+  if (options.control && finished) {
+    control = load_model(start.folder);
+    const TrainingOutcome dense = train_control(options, start, *control, session);
+    if (dense.interrupted()) outcome.result.end = dense.result.end;
+  } else if (options.control && !outcome.interrupted()) {
+    session.note("no control was trained, because the sparse run stopped early");
+  }
+  std::vector<EvaluatedModel> models;
+  if (!outcome.interrupted() && start.data.held_out) {
+    const auto add = [&](const Model& model, const char* label, const auto& folder) {
+      models.push_back(
+          evaluate_held_out(model, label, folder, start.length, training, start.data, session));
+    };
+    add(*load_model(start.folder), "dense", start.folder);
+    add(*student, "sparse", training.out);
+    if (control) add(*control, "control", options.control_folder());
+  }
+  report_outcome(outcome, training, models, session);
+}
+
+}  // namespace
+
+void add_sparsify(Program& program) {
+  const auto options = std::make_shared<SparsifyOptions>();
+  CLI::App& app =
+      program.add({"sparsify",
+                   "Close the attention edges that a model's loss does not need.",
+                   {"filigree sparsify dense shards --out sparse --steps 3000 --control",
+                    "filigree sparsify dense shards --out sparse --steps 3000 --control --resume",
+                    "filigree sparsify dense shards --out sparse --objective linear --gate-bias 5",
+                    "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"}},
+                  [options](Session& session) { run_sparsify(*options, session); });
+  add_sparsify_options(app, *options);
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,36 @@
+// The options of filigree sparsify.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+
+#include "apps/cli/training_options.h"
+#include "train/sparsification.h"
+
+namespace filigree::cli {
+
+struct SparsifyOptions {
+  std::string model;
+  std::string shards;
+  std::int64_t context = 0;  // 0: the model's
+  double gate_bias = 2.0;
+  bool per_head_bias = false;
+  bool control = false;
+  SparsificationOptions sparsification;  // the seed is the session's
+  TrainingOptions training = {.learning_rate = 5e-4};
+
+  std::filesystem::path control_folder() const {
+    return std::filesystem::path(training.out) / "control";
+  }
+  bool needs_teacher() const { return !sparsification.target || sparsification.distillation > 0.0; }
+  // What decides the result beside training.settings(), under the options' names.
+  nlohmann::json settings() const;
+};
+
+// Arguments and options, those of training too.
+void add_sparsify_options(CLI::App& app, SparsifyOptions& options);
+
+}  // namespace filigree::cli

@@ -1,0 +1,110 @@
+#include "train/evaluation.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/cross_entropy/cross_entropy.h"
+
+namespace filigree {
+namespace {
+
+// Adds what one forward pass over a batch tells.
+void add_batch(const Model& model, const Batch& batch, Evaluation& result) {
+  std::vector<GateReport> reports;
+  Tensor losses;  // [B, T], 0 where ignored
+  cross_entropy(model.forward(batch.ids, {.reports = &reports}), batch.targets, &losses);
+  const std::int64_t B = batch.ids.size(0), T = batch.ids.size(1);
+  for (std::int64_t b = 0; b < B; ++b) {
+    WindowLoss window;
+    for (std::int64_t i = b * T; i < (b + 1) * T; ++i) {
+      window.sum += static_cast<double>(losses.f32()[i]);
+      window.tokens += batch.targets.i32()[i] != kIgnoredTarget ? 1 : 0;
+    }
+    result.total.sum += window.sum;
+    result.total.tokens += window.tokens;
+    result.windows.push_back(window);
+  }
+  const double pairs = 0.5 * static_cast<double>(T) * static_cast<double>(T + 1);
+  result.edges += pairs * static_cast<double>(B);
+  result.queries += B * T;
+  for (std::int64_t l = 0; l < result.layers; ++l)
+    for (std::int64_t h = 0; h < result.heads; ++h) {
+      double& open = result.open_edges[static_cast<std::size_t>(l * result.heads + h)];
+      if (reports.empty()) {
+        open += pairs * static_cast<double>(B);
+        continue;
+      }
+      const Tensor& active = reports[static_cast<std::size_t>(l)].active;  // [B, H]
+      // Rounded, because the share in single precision stands for a whole number of edges.
+      for (std::int64_t b = 0; b < B; ++b)
+        open += std::round(static_cast<double>(active.f32()[b * result.heads + h]) * pairs);
+    }
+}
+
+// Standard error of (sum of values) / tokens, each value given less what its tokens let expect.
+std::optional<double> error_of(const std::vector<double>& residuals, std::int64_t tokens) {
+  const auto count = static_cast<double>(residuals.size());
+  if (residuals.size() < 2) return std::nullopt;
+  double squares = 0.0;
+  for (const double residual : residuals) squares += residual * residual;
+  return std::sqrt(squares * count / (count - 1.0)) / static_cast<double>(tokens);
+}
+
+}  // namespace
+
+double Evaluation::perplexity() const { return std::exp(loss()); }
+
+std::optional<double> Evaluation::loss_error() const {
+  std::vector<double> residuals;
+  for (const WindowLoss& window : windows)
+    residuals.push_back(window.sum - loss() * static_cast<double>(window.tokens));
+  return error_of(residuals, total.tokens);
+}
+
+Connectivity Evaluation::of_heads(std::int64_t first, std::int64_t count) const {
+  const auto begin = open_edges.begin() + first;
+  const double open = std::accumulate(begin, begin + count, 0.0) / static_cast<double>(count);
+  return {open / edges, open / static_cast<double>(queries)};
+}
+
+Connectivity Evaluation::connectivity() const { return of_heads(0, layers * heads); }
+
+Connectivity Evaluation::connectivity(std::int64_t layer) const {
+  return of_heads(layer * heads, heads);
+}
+
+Connectivity Evaluation::connectivity(std::int64_t layer, std::int64_t head) const {
+  return of_heads(layer * heads + head, 1);
+}
+
+std::optional<double> change_error(const Evaluation& a, const Evaluation& b) {
+  if (a.windows.size() != b.windows.size()) return std::nullopt;
+  const double change = a.loss() - b.loss();
+  std::vector<double> residuals;
+  for (std::size_t i = 0; i < a.windows.size(); ++i) {
+    if (a.windows[i].tokens != b.windows[i].tokens) return std::nullopt;
+    residuals.push_back(a.windows[i].sum - b.windows[i].sum -
+                        change * static_cast<double>(a.windows[i].tokens));
+  }
+  return error_of(residuals, a.total.tokens);
+}
+
+Evaluation evaluate(const Model& model, EvaluationWindows windows,
+                    const std::function<void(const Evaluation&)>& progress) {
+  const ModelConfig& config = model.config();
+  Evaluation result;
+  result.layers = config.layers;
+  result.heads = config.heads;
+  result.open_edges.assign(static_cast<std::size_t>(config.layers * config.heads), 0.0);
+  const NoGrad no_grad;
+  while (const std::optional<Batch> batch = windows.next()) {
+    add_batch(model, *batch, result);
+    if (progress) progress(result);
+  }
+  require(result.total.tokens > 0, "evaluation: there is no text to evaluate on");
+  return result;
+}
+
+}  // namespace filigree

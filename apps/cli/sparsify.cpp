@@ -55,10 +55,18 @@ TrainingRun run_of(const Start& start, const char* label, const std::filesystem:
   return run;
 }
 
-// What the optimiser changes: every weight (the place for low-rank adapters, should only those be
-// trained), and the gate biases when each head learns its own.
+// With --lora-rank, puts adapters on the model, which are then all that is trained.
+void adapt(Model& model, const SparsifyOptions& options, const Session& session) {
+  if (options.lora_rank > 0)
+    model.add_lora({.rank = options.lora_rank, .alpha = options.lora_alpha},
+                   session.options().seed);
+}
+
+// What the optimiser changes: every weight or the adapters alone, and the gate biases when each
+// head learns its own.
 std::vector<NamedParameter> trained_parameters(const Model& student, bool with_gate) {
-  std::vector<NamedParameter> parameters = student.parameters();
+  std::vector<NamedParameter> parameters =
+      student.lora() ? student.lora_parameters() : student.parameters();
   for (std::size_t l = 0; with_gate && l < student.gate_biases().size(); ++l) {
     Variable bias = student.gate_biases()[l];
     bias.set_requires_grad(true);
@@ -76,6 +84,7 @@ TrainingOutcome train_sparse(const SparsifyOptions& options, const Start& start,
     gate.bias.resize(static_cast<std::size_t>(start.config.layers * start.config.heads),
                      gate.bias[0]);
   student.set_gate(gate);
+  adapt(student, options, session);
   run.parameters = trained_parameters(student, options.per_head_bias);
   std::unique_ptr<Model> teacher;
   if (options.needs_teacher()) teacher = load_model(start.folder);
@@ -88,7 +97,9 @@ TrainingOutcome train_sparse(const SparsifyOptions& options, const Start& start,
 TrainingOutcome train_control(const SparsifyOptions& options, const Start& start, Model& control,
                               const Session& session) {
   TrainingRun run = run_of(start, "control", options.control_folder(), control);
-  run.parameters = control.parameters();
+  run.settings["lora-rank"] = options.lora_rank;
+  adapt(control, options, session);
+  run.parameters = trained_parameters(control, false);
   LanguageModelling objective(control);
   return run_training(run, control, objective, options.training, start.data, session);
 }
@@ -139,6 +150,7 @@ void add_sparsify(Program& program) {
                    {"filigree sparsify dense shards --out sparse --steps 3000 --control",
                     "filigree sparsify dense shards --out sparse --steps 3000 --control --resume",
                     "filigree sparsify dense shards --out sparse --objective linear --gate-bias 5",
+                    "filigree sparsify dense shards --out sparse --lora-rank 16",
                     "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"}},
                   [options](Session& session) { run_sparsify(*options, session); });
   add_sparsify_options(app, *options);

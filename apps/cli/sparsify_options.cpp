@@ -79,6 +79,15 @@ void add_multiplier_options(CLI::App& app, SparsificationOptions& options) {
              "gap in nats that does not count as in vain", number(0.0, kLarge));
 }
 
+void add_lora_options(CLI::App& app, SparsifyOptions& options) {
+  constexpr const char* kGroup = "Low-rank adapters";
+  add_count(app, kGroup, "--lora-rank", options.lora_rank,
+            "train only adapters of this rank on q, k, v and o, merged at the end; 0: all weights",
+            0, 1 << 20);
+  add_number(app, kGroup, "--lora-alpha", options.lora_alpha,
+             "scale of the adapters: alpha / rank times their product", number_above(0.0, kLarge));
+}
+
 }  // namespace
 
 nlohmann::json SparsifyOptions::settings() const {
@@ -90,6 +99,8 @@ nlohmann::json SparsifyOptions::settings() const {
       {"margin", sparsification.margin},
       {"target", sparsification.target ? nlohmann::json(*sparsification.target) : nlohmann::json()},
       {"distill", sparsification.distillation},
+      {"lora-rank", lora_rank},
+      {"lora-alpha", lora_rank > 0 ? nlohmann::json(lora_alpha) : nlohmann::json()},
       {"lambda0", multiplier.initial},
       {"lambda-min", multiplier.least},
       {"lambda-max", multiplier.most},
@@ -108,6 +119,7 @@ void add_sparsify_options(CLI::App& app, SparsifyOptions& options) {
       ->required();
   add_gate_options(app, options);
   add_multiplier_options(app, options.sparsification);
+  add_lora_options(app, options);
   app.add_option("--context", options.context, "tokens a window (default the model's context)")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")

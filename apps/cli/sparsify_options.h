@@ -19,6 +19,8 @@ struct SparsifyOptions {
   double gate_bias = 2.0;
   bool per_head_bias = false;
   bool control = false;
+  std::int64_t lora_rank = 0;  // 0: every weight is trained
+  double lora_alpha = 16.0;
   SparsificationOptions sparsification;  // the seed is the session's
   TrainingOptions training = {.learning_rate = 5e-4};
 

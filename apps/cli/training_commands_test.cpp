@@ -175,6 +175,30 @@ TEST_F(TrainingCommandTest, TheBiasIsFixedUnlessHeadsLearnTheirs) {
   EXPECT_EQ(load_model(path("sparse"))->config().gate.bias, std::vector<float>{2.0f});
 }
 
+// Only the attention projections move, and the result is an ordinary model.
+TEST_F(TrainingCommandTest, AdaptersAreMergedAtTheEnd) {
+  const Arguments adapters = {"--lora-rank", "2", "--lora-alpha", "4", "--control"};
+  expect_success(sparsify("sparse", "6") + adapters);
+  const auto dense = load_model(path("dense"));
+  for (const char* name : {"sparse", "sparse/control"}) {
+    const auto adapted = load_model(path(name));
+    EXPECT_FALSE(adapted->lora().has_value()) << name;
+    for (std::size_t i = 0; i < dense->parameters().size(); ++i) {
+      const NamedParameter& before = dense->parameters()[i];
+      const auto left = before.variable.value().values();
+      const auto right = adapted->parameters()[i].variable.value().values();
+      const bool projection = before.name.find("attn.c_") != std::string::npos &&
+                              before.name.find("weight") != std::string::npos;
+      EXPECT_EQ(std::equal(left.begin(), left.end(), right.begin()), !projection)
+          << name << " " << before.name;
+    }
+  }
+  const ProgramRun other =
+      run_program(sparsify("sparse", "6") + Arguments{"--lora-rank", "3", "--resume"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err, HasSubstr("lora-"));
+}
+
 TEST_F(TrainingCommandTest, AFixedTargetNeedsNoTeacher) {
   const nlohmann::json json =
       json_of(sparsify("sparse", "5") + Arguments{"--target", "9", "--distill", "0"});

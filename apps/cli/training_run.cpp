@@ -50,16 +50,17 @@ nlohmann::json header(const TrainingRun& run, const nlohmann::json& settings, co
             {"tokenizer", checksum_text(data.index.tokenizer)}}}};
 }
 
-// "loss 3.2140  gap +0.012  edges 2.31 %  lambda 12.3  18200 tokens/s"
+// "18200 tokens/s  loss 3.2140  gap +0.012  edges 2.31 %  lambda 12.3"; a narrow terminal cuts the
+// end.
 std::string bar_text(const Metrics& metrics, double tokens_per_second) {
-  std::string text;
+  std::string text = fmt::format("{:.0f} tokens/s  ", tokens_per_second);
   for (const auto& [name, value] : metrics) {
     if (name == "loss") text += fmt::format("loss {:.4f}", value);
     if (name == "gap") text += fmt::format("  gap {:+.3f}", value);
     if (name == "active_edges") text += "  edges " + percent(value);
     if (name == "lambda") text += fmt::format("  lambda {:.3g}", value);
   }
-  return text + fmt::format("  {:.0f} tokens/s", tokens_per_second);
+  return text;
 }
 
 WindowOptions held_out_windows(const TrainingOptions& options, std::int64_t length) {
@@ -155,6 +156,7 @@ TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& ob
         run.label, outcome.result.steps, options.steps, printable(run.out.string())));
     return outcome;
   }
+  model.merge_lora();
   save_model(model, run.out);
   copy_tokenizer(run.tokenizer, run.out);
   return outcome;

@@ -150,7 +150,7 @@ void run_bench(const BenchOptions& options, Session& session) {
         one, time_case(one, *model, saved ? saved->path() : "", one.runs, session.options().seed)};
     if (one.kind == BenchKind::kForwardMaps)
       result.operations = forward_operations(config, one.batch, one.length);
-    if (one.kind == BenchKind::kTrain)
+    if (one.kind == BenchKind::kTrain || one.kind == BenchKind::kTrainGated)
       result.operations = train_operations(config, one.batch, one.length);
     results.push_back(result);
     // Again after every case: other work on the machine may have held the first measurement down.

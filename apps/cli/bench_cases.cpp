@@ -8,6 +8,8 @@
 #include "autograd/tape.h"
 #include "base/random.h"
 #include "ops/cross_entropy/cross_entropy.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
 #include "runtime/buffer.h"
 
 namespace filigree::cli {
@@ -48,6 +50,20 @@ void train_step(Model& model, const Tensor& ids) {
   tape.backward(cross_entropy(model.forward(ids), ids));
 }
 
+// The loss of sparse post-training without a teacher: cross entropy and expected edges.
+void gated_train_step(Model& model, const Tensor& ids, std::uint64_t seed) {
+  model.clear_grads();
+  Tape tape;
+  std::vector<GateReport> reports;
+  ForwardOptions options;
+  options.gates = GateMode::kSampled;
+  options.noise.seed = seed;
+  options.reports = &reports;
+  Variable loss = cross_entropy(model.forward(ids, options), ids);
+  for (const GateReport& report : reports) loss = add(loss, mean_all(report.expected));
+  tape.backward(loss);
+}
+
 }  // namespace
 
 const std::vector<BenchCase>& bench_cases() {
@@ -56,6 +72,7 @@ const std::vector<BenchCase>& bench_cases() {
       {"forward_maps_B1_T128", BenchKind::kForwardMaps, 1, 128, 5},
       {"forward_maps_B1_T1024", BenchKind::kForwardMaps, 1, 1024, 3},
       {"train_dense_B4_T256", BenchKind::kTrain, 4, 256, 3},
+      {"train_gated_B4_T256", BenchKind::kTrainGated, 4, 256, 3},
       {"load_warm", BenchKind::kLoad, 0, 0, 5},
   };
   return cases;
@@ -78,7 +95,10 @@ double train_operations(const ModelConfig& config, std::int64_t batch, std::int6
 
 BenchTiming time_case(const BenchCase& one, Model& model, const std::filesystem::path& folder,
                       int runs, std::uint64_t seed) {
-  model.set_requires_grad(one.kind == BenchKind::kTrain);
+  const bool gated = one.kind == BenchKind::kTrainGated;
+  const bool train = one.kind == BenchKind::kTrain || gated;
+  model.set_requires_grad(train);
+  if (gated) model.set_gate({{2.0f}});
   model.clear_grads();
   const std::uint64_t before = pool_statistics().bytes_in_use;
   reset_pool_peak();
@@ -87,12 +107,20 @@ BenchTiming time_case(const BenchCase& one, Model& model, const std::filesystem:
     timing.seconds = median_seconds([&] { load_model(folder); }, runs);
   } else {
     const Tensor ids = random_ids(model.config(), one.batch, one.length, seed);
-    const bool train = one.kind == BenchKind::kTrain;
     timing.seconds = median_seconds(
-        [&] { train ? train_step(model, ids) : forward_with_maps(model, ids); }, runs);
+        [&] {
+          if (gated)
+            gated_train_step(model, ids, seed);
+          else if (train)
+            train_step(model, ids);
+          else
+            forward_with_maps(model, ids);
+        },
+        runs);
   }
   timing.memory = pool_statistics().peak_bytes_in_use - before;
   model.clear_grads();
+  if (gated) model.set_gate({});
   return timing;
 }
 

@@ -13,6 +13,7 @@ namespace filigree::cli {
 enum class BenchKind {
   kForwardMaps,  // forward pass with full logits, keeping every attention map
   kTrain,        // forward pass, loss, backward pass to every parameter; no optimiser step
+  kTrainGated,   // the same with gates sampled on every edge, and the expected edges in the loss
   kLoad,         // reading the saved model from a folder that is in the page cache
 };
 

@@ -7,7 +7,9 @@ constexpr int kChains = 10;
 
 inline float multiply_adds(std::int64_t steps) {
   Vec sums[kChains];
-  for (int c = 0; c < kChains; ++c) sums[c] = broadcast(static_cast<float>(c));
+  // Not from 1, which x * factor + term leaves as it is: the compiler would see that and drop the
+  // chain.
+  for (int c = 0; c < kChains; ++c) sums[c] = broadcast(0.01f * static_cast<float>(c));
   // Below 1, so that the sums stay finite and normal.
   const Vec factor = broadcast(0.999f), term = broadcast(0.001f);
   for (std::int64_t i = 0; i < steps; ++i) {

@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 
 PROGRAM := build/release/apps/cli/filigree
-DEMO := $(PROGRAM) demo
+DEMO := build/release/examples/addition demo
 NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 # The CUDA side is compiled wherever nvcc is, and its tests run wherever a GPU is too.
 GPU := $(wildcard /dev/nvidia0)
@@ -31,8 +31,9 @@ packages:
 build: packages  ## build the program (installs missing Debian packages first)
 	@tools/build release
 
-demo: packages  ## build the program and run its demonstration
-	@tools/build release filigree
+demo: packages  ## build, then train a small model on addition and make it sparse
+	@tools/build release filigree addition
+	@rm -rf demo
 	@$(DEMO)
 
 test: build cuda  ## build, check and run every test

@@ -2,10 +2,10 @@
 //
 // A 4-layer GPT-2 learns "47+38=00085" (digits, '+' and '=' are the tokens; the answer has five
 // digits, zero-padded), then sparse post-training closes attention edges while the loss stays. Sums
-// held out by a hash of the operands are never trained on. Prints a table and leaves both models,
-// the control and the logs in the output folder. Run it as
+// held out by a hash of the operands are never trained on. Prints a table and leaves the models and
+// their logs in the output folder; a run that was interrupted goes on where it stopped.
 //
-//   addition OUT [--dense-steps N] [--sparse-steps N] [--objective log|linear] [--control]
+//   addition OUT [--objective log|linear] [--control] [--dense-steps N] [--sparse-steps N]
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -141,7 +141,7 @@ struct Settings {
 };
 
 void run(const char* name, Model& model, Objective& objective, std::int64_t steps, double peak,
-         const Settings& settings) {
+         const Settings& settings, const nlohmann::json& run_settings = nlohmann::json::object()) {
   SumSource source(settings.batch, settings.seed + (steps == settings.dense_steps ? 0 : 1));
   model.set_requires_grad(true);
   AdamW optimizer(decay_groups(model.parameters(), 0.05f), {});
@@ -150,7 +150,10 @@ void run(const char* name, Model& model, Objective& objective, std::int64_t step
   options.schedule = {static_cast<float>(peak), steps / 20, steps, 0.1f};
   options.checkpoint_every = steps;
   options.keep = 1;
-  options.settings = {{"seed", settings.seed}, {"steps", steps}, {"batch", settings.batch}};
+  options.resume = true;
+  options.settings = run_settings;
+  options.settings.update(
+      {{"seed", settings.seed}, {"steps", steps}, {"batch", settings.batch}, {"rate", peak}});
   options.header = {{"run", name}, {"settings", options.settings}, {"version", version_string()}};
   ProgressOptions bar;
   bar.label = name;
@@ -196,18 +199,25 @@ int work(const Settings& settings) {
   options.multiplier.gain = settings.gain;
   options.seed = settings.seed;
   Sparsification sparsification(*sparse, dense.get(), options);
-  run("sparse", *sparse, sparsification, settings.sparse_steps, settings.sparse_rate, settings);
+  run("sparse", *sparse, sparsification, settings.sparse_steps, settings.sparse_rate, settings,
+      {{"objective", settings.objective},
+       {"gate_bias", settings.gate_bias},
+       {"margin", settings.margin},
+       {"gain", settings.gain},
+       {"lambda_most", settings.lambda_most}});
+
+  std::unique_ptr<Model> control;
+  if (settings.control) {
+    control = load_model(std::filesystem::path(settings.out) / "dense");
+    LanguageModelling again(*control);
+    run("control", *control, again, settings.sparse_steps, settings.sparse_rate, settings);
+  }
 
   fmt::print("\n{:<8} {:>10} {:>10} {:>13} {:>14}\n", "model", "exact", "loss", "active edges",
              "keys per query");
   print_row("dense", evaluate(*dense));
   print_row("sparse", evaluate(*sparse));
-  if (settings.control) {
-    const auto control = load_model(std::filesystem::path(settings.out) / "dense");
-    LanguageModelling again(*control);
-    run("control", *control, again, settings.sparse_steps, settings.sparse_rate, settings);
-    print_row("control", evaluate(*control));
-  }
+  if (control) print_row("control", evaluate(*control));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print("\n{} held-out sums; {:.0f} s; models and logs in {}\n", sums(true).size(), seconds,

@@ -4,11 +4,13 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(COMPRESSION REQUIRED IMPORTED_TARGET liblzma libzstd)
 if(FILIGREE_TESTS)
   find_package(GTest REQUIRED)
+  pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)
 endif()
 
 # A compiler cache is used where there is one; nobody needs it.

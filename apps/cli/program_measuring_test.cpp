@@ -45,9 +45,9 @@ TEST(Bench, MeasuresEveryCaseAgainstTheCeiling) {
     EXPECT_NEAR(row["share_of_ceiling"].get<double>(),
                 row["gflops"].get<double>() / json["ceiling"]["matrix_gflops"].get<double>(), 1e-9);
   }
-  EXPECT_THAT(names,
-              ::testing::ElementsAre("forward_maps_B1_T16", "forward_maps_B1_T128",
-                                     "forward_maps_B1_T1024", "train_dense_B4_T256", "load_warm"));
+  EXPECT_THAT(names, ::testing::ElementsAre("forward_maps_B1_T16", "forward_maps_B1_T128",
+                                            "forward_maps_B1_T1024", "train_dense_B4_T256",
+                                            "train_gated_B4_T256", "load_warm"));
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path())) << "the saved model was left behind";
 }
 

@@ -1,0 +1,157 @@
+#include "report/report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+
+namespace filigree {
+namespace {
+
+using Json = nlohmann::json;
+
+// Three decimals are more than a colour shows and keep 144 x 144 numbers small.
+Json rounded(double value) {
+  return std::isfinite(value) ? Json(std::round(value * 1000.0) / 1000.0) : Json();
+}
+
+Json texts(const NamedTexts& named) {
+  Json list = Json::array();
+  for (const auto& [name, text] : named) list.push_back({name, text});
+  return list;
+}
+
+Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json model_json(const ReportModel& model) {
+  Json roles = Json::array(), statistics = Json::array();
+  for (const ReportHead& head : model.by_head) {
+    roles.push_back(
+        {{"role", head.role}, {"confidence", head.confidence}, {"scores", head.scores}});
+    statistics.push_back(head.statistics);
+  }
+  return {{"name", model.name},
+          {"path", model.path},
+          {"sparse", model.sparse},
+          {"layers", model.layers},
+          {"heads", model.heads},
+          {"parameters", model.parameters},
+          {"facts", texts(model.facts)},
+          {"roles", std::move(roles)},
+          {"statistics", std::move(statistics)}};
+}
+
+Json pairs_json(const std::vector<ReportPairs>& all) {
+  Json list = Json::array();
+  for (const ReportPairs& pairs : all) {
+    Json matrix = Json::array();
+    for (const std::vector<double>& row : pairs.matrix) {
+      Json line = Json::array();
+      for (double value : row) line.push_back(rounded(value));
+      matrix.push_back(std::move(line));
+    }
+    list.push_back(
+        {{"measure", pairs.measure}, {"matrix", std::move(matrix)}, {"order", pairs.order}});
+  }
+  return list;
+}
+
+void check(const Report& report) {
+  require(report.models.size() == 1 || report.models.size() == 2,
+          "report: {} models; one or two can be shown", report.models.size());
+  require(!report.prompts.empty(), "report: there is no prompt to show");
+  const ReportModel& first = report.models.front();
+  for (const ReportModel& model : report.models) {
+    require(model.layers == first.layers && model.heads == first.heads,
+            "report: '{}' has {} x {} heads and '{}' {} x {}; side by side they must be alike",
+            first.name, first.layers, first.heads, model.name, model.layers, model.heads);
+    const auto heads = static_cast<std::size_t>(model.layers * model.heads);
+    require(model.by_head.size() == heads, "report: {} heads described of '{}', which has {}",
+            model.by_head.size(), model.name, heads);
+    for (const ReportPairs& pairs : model.pairs)
+      require(pairs.matrix.size() == heads && pairs.order.size() == heads,
+              "report: the correlations of '{}' are not of {} heads", model.name, heads);
+  }
+  for (const ReportPrompt& prompt : report.prompts)
+    require(!prompt.tokens.empty() && prompt.maps.size() == report.models.size(),
+            "report: a prompt without tokens or maps");
+}
+
+// Inside a script element only "</" and "<!--" end or change it; no '<' at all is simplest.
+std::string inside_script(std::string text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<')
+      safe += "\\u003c";
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+std::string inside_html(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '&': safe += "&amp;"; break;
+      default: safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string report_page(const Report& report) {
+  check(report);
+  Json models = Json::array(), pairs = Json::array(), prompts = Json::array();
+  for (const ReportModel& model : report.models) {
+    models.push_back(model_json(model));
+    pairs.push_back(pairs_json(model.pairs));
+  }
+  for (const ReportPrompt& prompt : report.prompts)
+    prompts.push_back({{"text", prompt.text}, {"tokens", prompt.tokens}, {"maps", prompt.maps}});
+  Json statistics = Json::array();
+  for (const ReportStatistic& row : report.statistics)
+    statistics.push_back({{"name", row.name},
+                          {"label", row.label},
+                          {"unit", row.unit},
+                          {"values", row.values},
+                          {"change", optional_number(row.change)},
+                          {"low", optional_number(row.low)},
+                          {"high", optional_number(row.high)},
+                          {"p", optional_number(row.p)}});
+  Json data = {{"format", "filigree-report-1"},       {"title", report.title},
+               {"models", std::move(models)},         {"prompts", std::move(prompts)},
+               {"statistics", std::move(statistics)}, {"pairs", std::move(pairs)},
+               {"made", texts(report.made)}};
+  if (!report.importance.empty()) data["importance"] = report.importance;
+  // Tokens may be pieces of characters: those are shown as the replacement character.
+  const std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+
+  std::string page = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  page += "<meta name=\"viewport\" content=\"width=device-width\">\n";
+  // Nothing may be fetched, whatever the data say.
+  page +=
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n";
+  page += "<link rel=\"icon\" href=\"data:,\">\n";
+  page += "<title>" + inside_html(report.title) + "</title>\n</head>\n<body>\n";
+  page += "<noscript>This report is drawn by a script.</noscript>\n";
+  page += "<script id=\"filigree-data\" type=\"application/json\">" + inside_script(json);
+  page += "</script>\n<script>";
+  page += viewer_script();
+  page += "</script>\n</body>\n</html>\n";
+  return page;
+}
+
+void write_report(const Report& report, const std::filesystem::path& path) {
+  write_file_atomically(path, report_page(report));
+}
+
+}  // namespace filigree

@@ -1,0 +1,75 @@
+// The offline report: one self-contained HTML page with attention maps of one or two models, head
+// roles, statistics and head pairs. It opens from disk and makes no request.
+//
+// The page is data (JSON, format below) and one script: the viewer of web/, whose bundle
+// web/dist/report.js is compiled in. web/src/data.ts is the reader's side of these structs.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace filigree {
+
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+struct ReportHead {
+  std::string role;  // "previous", "sink+current", ...
+  double confidence = 0.0;
+  std::map<std::string, double> scores = {};      // of the roles
+  std::map<std::string, double> statistics = {};  // by the names of ReportStatistic
+};
+
+// Correlations of all heads with all heads; not a number where one is undefined.
+struct ReportPairs {
+  std::string measure;  // "Pearson"
+  std::vector<std::vector<double>> matrix = {};
+  std::vector<std::size_t> order = {};  // by clustering
+};
+
+struct ReportModel {
+  std::string name, path;
+  bool sparse = false;
+  std::int64_t layers = 0, heads = 0, parameters = 0;
+  NamedTexts facts = {};            // shown under the name, as they are
+  std::vector<ReportHead> by_head;  // layer by layer
+  std::vector<ReportPairs> pairs = {};
+};
+
+struct ReportPrompt {
+  std::string text;
+  std::vector<std::string> tokens;
+  std::vector<std::string> maps;  // of each model: PackedMaps::finish()
+};
+
+// A statistic of the models as wholes; the change and its certainty when there are two.
+struct ReportStatistic {
+  std::string name, label;
+  std::string unit = {};  // "" or "%"
+  std::vector<double> values = {};
+  std::optional<double> change = {}, low = {}, high = {}, p = {};
+};
+
+struct Report {
+  std::string title;
+  std::vector<ReportModel> models;  // one, or dense and sparse of one shape
+  std::vector<ReportPrompt> prompts;
+  std::vector<ReportStatistic> statistics = {};
+  std::vector<std::size_t> importance = {};  // heads, the most important first; may be empty
+  NamedTexts made = {};                      // command, versions, ...
+};
+
+// The whole page. Throws Error when the parts do not fit together.
+std::string report_page(const Report& report);
+
+// Writes it, replacing a file only when it is complete.
+void write_report(const Report& report, const std::filesystem::path& path);
+
+// The viewer's bundle, as it is compiled in.
+std::string_view viewer_script();
+
+}  // namespace filigree

@@ -1,0 +1,118 @@
+#include "report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <zlib.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "report/packed_maps.h"
+#include "report/test_report.h"
+
+namespace filigree {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<unsigned char> from_base64(const std::string& text) {
+  std::vector<unsigned char> bytes;
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    group = group << 6 | static_cast<std::uint32_t>(digits.find(c));
+    if ((bits += 6) >= 8) bytes.push_back(static_cast<unsigned char>(group >> (bits -= 8)));
+  }
+  return bytes;
+}
+
+TEST(Base64, OfKnownTexts) {
+  const auto encode = [](std::string_view text) {
+    return base64({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
+  };
+  // RFC 4648, section 10.
+  EXPECT_EQ(encode(""), "");
+  EXPECT_EQ(encode("f"), "Zg==");
+  EXPECT_EQ(encode("fo"), "Zm8=");
+  EXPECT_EQ(encode("foo"), "Zm9v");
+  EXPECT_EQ(encode("foobar"), "Zm9vYmFy");
+}
+
+TEST(PackedMaps, HoldLowerTrianglesAndTellZeroFromSmall) {
+  PackedMaps packed;
+  const float first[] = {1.0f, 9.0f, 0.25f, 0.75f};  // above the diagonal anything may be
+  const float second[] = {0.0f, 0.0f, 1e-9f, 0.0f};
+  packed.add(first, 2);
+  packed.add(second, 2);
+  const std::vector<unsigned char> deflated = from_base64(packed.finish());
+  std::vector<unsigned char> bytes(100);
+  uLongf size = bytes.size();
+  ASSERT_EQ(uncompress(bytes.data(), &size, deflated.data(), deflated.size()), Z_OK);
+  ASSERT_EQ(size, 12u);
+  const auto value = [&](std::size_t i) { return bytes[2 * i] + 256 * bytes[2 * i + 1]; };
+  EXPECT_EQ(value(0), 65535);
+  EXPECT_EQ(value(1), 16384);
+  EXPECT_EQ(value(2), 49151);
+  EXPECT_EQ(value(3), 0);
+  EXPECT_EQ(value(4), 1);
+  EXPECT_EQ(value(5), 0);
+}
+
+TEST(PackedMaps, RefuseWhatIsNoWeight) {
+  PackedMaps packed;
+  for (const float bad : {-0.5f, 1.5f, std::nanf("")}) {
+    const float map[] = {bad};
+    EXPECT_THROW(packed.add(map, 1), Error) << bad;
+  }
+  const float map[] = {0.5f};
+  EXPECT_THROW(packed.add(map, 2), Error);
+  packed.finish();
+  EXPECT_THROW(packed.add(map, 1), Error);
+}
+
+TEST(Report, IsOnePageThatAsksForNothing) {
+  Report report = test_report();
+  report.title = "a </script><b> & c";
+  report.prompts[0].tokens[1] = "</script><!--";
+  report.prompts[0].tokens[2] = "\xff";
+  const std::string page = report_page(report);
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(page, HasSubstr("<title>a &lt;/script&gt;&lt;b&gt; &amp; c</title>"));
+  EXPECT_THAT(page, HasSubstr(std::string(viewer_script())));
+  EXPECT_THAT(page, Not(HasSubstr("http://")));
+  EXPECT_THAT(page, Not(HasSubstr("https://")));
+
+  // The data come back as they went in.
+  const std::string_view open = "type=\"application/json\">";
+  const std::size_t begin = page.find(open) + open.size(), end = page.find("</script>", begin);
+  const auto json = nlohmann::json::parse(page.substr(begin, end - begin));
+  EXPECT_EQ(json["title"], report.title);
+  EXPECT_EQ(json["prompts"][0]["tokens"][1], "</script><!--");
+  EXPECT_EQ(json["prompts"][0]["tokens"][2], "\xef\xbf\xbd");
+  EXPECT_EQ(json["models"][1]["roles"].size(), 20u);
+  EXPECT_TRUE(json["pairs"][0][0]["matrix"][0][1].is_null()) << "an undefined correlation";
+  EXPECT_FALSE(json.contains("importance"));
+}
+
+TEST(Report, RefusesPartsThatDoNotFit) {
+  Report report = test_report();
+  report.models[1].heads = 3;
+  EXPECT_THROW(report_page(report), Error);
+  report = test_report();
+  report.prompts[0].maps.pop_back();
+  EXPECT_THROW(report_page(report), Error);
+  report = test_report();
+  report.prompts.clear();
+  EXPECT_THROW(report_page(report), Error);
+  report = test_report();
+  report.models[0].by_head.pop_back();
+  EXPECT_THROW(report_page(report), Error);
+}
+
+}  // namespace
+}  // namespace filigree

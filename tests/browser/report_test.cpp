@@ -1,0 +1,117 @@
+// The report page in a real browser: what a reader clicks and points at.
+#include "report/report.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "browser/browser.h"
+#include "report/test_report.h"
+#include "support/temporary_folder.h"
+
+namespace filigree {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ReportPage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = Browser::unavailable(); !why.empty()) GTEST_SKIP() << why;
+    browser_ = std::make_unique<Browser>();
+    write_report(test_report(), folder_.path() / "report.html");
+    browser_->open("file://" + (folder_.path() / "report.html").string());
+    browser_->wait_for("return document.querySelectorAll('button.head').length === 40");
+  }
+
+  void TearDown() override {
+    if (!browser_) return;
+    EXPECT_THAT(browser_->console_errors(), IsEmpty());
+    EXPECT_THAT(browser_->requests(), IsEmpty());
+  }
+
+  std::string text_of(const std::string& selector) {
+    return browser_->run(fmt::format("return document.querySelector('{}').textContent", selector));
+  }
+
+  // Points at the middle of a cell of a large map; the maps have 4 x 4 cells.
+  void point_at_cell(const std::string& map, int query, int key) {
+    const auto place =
+        browser_->run(fmt::format("const c = document.querySelector('canvas[data-map=\"{}\"]'), b "
+                                  "= c.getBoundingClientRect();"
+                                  "return [b.left, b.top, b.width]",
+                                  map));
+    const double margin = 78, side = place[2].get<double>() - margin;
+    browser_->point_at(place[0].get<double>() + margin + (key + 0.5) * side / 4,
+                       place[1].get<double>() + (query + 0.5) * side / 4);
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Browser> browser_;
+};
+
+TEST_F(ReportPage, ShowsBothModelsRolesStatisticsAndPairs) {
+  EXPECT_EQ(browser_->run("return document.title"), "dense and sparse");
+  EXPECT_THAT(text_of("#roles"), HasSubstr("sink+current"));
+  EXPECT_THAT(text_of("#statistics"), HasSubstr("mean peak weight"));
+  EXPECT_THAT(text_of("#statistics"), HasSubstr("0.0010"));
+  EXPECT_THAT(text_of("#made"), HasSubstr("filigree compare dense sparse"));
+  EXPECT_EQ(browser_->run("return document.querySelectorAll('#pairs canvas').length"), 2);
+  // Thumbnails are really drawn: head L0H1 of the sparse model looks one token back.
+  EXPECT_TRUE(browser_->run(
+      "const c = document.querySelector('button[data-model=\"1\"][data-head=\"L0H1\"] canvas');"
+      "const x = c.getContext('2d'), n = c.width / 4;"
+      "const at = (i, j) => x.getImageData((j + .5) * n, (i + .5) * n, 1, 1).data;"
+      "return at(1, 0)[0] < 200 && at(1, 1)[0] === 255 && at(0, 1)[3] === 0"));
+}
+
+TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
+  browser_->click("button[data-model=\"0\"][data-head=\"L3H2\"]");
+  browser_->wait_for("return document.querySelector('dialog').open");
+  EXPECT_EQ(text_of("#detail-title"), "Head L3H2");
+  EXPECT_EQ(browser_->run("return location.hash"), "#L3H2");
+
+  // Head 14: dense weights are 1 / (3 (i + 1)), the sparse model looks two tokens back.
+  point_at_cell("model-0", 2, 0);
+  EXPECT_EQ(
+      text_of("#readout"),
+      "query 2 \u201c\u00b7sat\u201d \u2192 key 0 \u201cThe\u201d: dense 0.1111, sparse 0.5000");
+  point_at_cell("model-1", 3, 2);
+  EXPECT_EQ(
+      text_of("#readout"),
+      "query 3 \u201c.\u201d \u2192 key 2 \u201c\u00b7sat\u201d: dense 0.0833, sparse 0.0000");
+  point_at_cell("difference", 0, 2);  // above the diagonal
+  EXPECT_THAT(text_of("#readout"), HasSubstr("Point at a cell"));
+
+  browser_->press("\uE014");  // right arrow
+  browser_->wait_for("return location.hash === '#L3H3'");
+  EXPECT_EQ(text_of("#detail-title"), "Head L3H3");
+  browser_->press("\uE00C");  // Escape
+  browser_->wait_for("return !document.querySelector('dialog').open");
+  EXPECT_EQ(browser_->run("return location.hash"), "");
+}
+
+TEST_F(ReportPage, HeadsCanBeOrderedByRoleAndOpenedFromTheAddress) {
+  browser_->run(
+      "const s = document.querySelector('#order'); s.value = 'role';"
+      "s.dispatchEvent(new Event('change'))");
+  browser_->wait_for("return document.querySelectorAll('button.head')[1].dataset.head === 'L0H2'");
+  browser_->run("location.hash = '#L4H0'");
+  browser_->wait_for("return document.querySelector('dialog').open");
+  EXPECT_EQ(text_of("#detail-title"), "Head L4H0");
+}
+
+TEST_F(ReportPage, ADamagedReportSaysSo) {
+  std::string page = report_page(test_report());
+  const std::string known = "filigree-report-1";
+  page.replace(page.find(known), known.size(), "filigree-report-9");
+  std::ofstream(folder_.path() / "other.html") << page;
+  browser_->open("file://" + (folder_.path() / "other.html").string());
+  EXPECT_THAT(text_of("body"), HasSubstr("does not know the format 'filigree-report-9'"));
+}
+
+}  // namespace
+}  // namespace filigree

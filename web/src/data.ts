@@ -1,0 +1,125 @@
+// The report's data: what the program writes into the page, and access to the maps in it.
+
+export interface HeadRole {
+  role: string; // "previous", "sink+current", ...
+  confidence: number;
+  scores: Record<string, number>;
+}
+
+export interface Model {
+  name: string;
+  path: string;
+  sparse: boolean;
+  layers: number;
+  heads: number;
+  parameters: number;
+  facts: [string, string][]; // shown as they are: loss, active edges, ...
+  roles: HeadRole[]; // layer by layer
+  statistics: Record<string, number>[]; // of each head, by name
+}
+
+export interface StatisticRow {
+  name: string; // key of Model.statistics
+  label: string;
+  unit: string; // "", "%"
+  values: number[]; // one a model
+  change?: number;
+  low?: number;
+  high?: number;
+  p?: number;
+}
+
+export interface Pairs {
+  measure: string;
+  matrix: number[][]; // heads x heads, one row a head; NaN is null
+  order: number[]; // by clustering
+}
+
+export interface Prompt {
+  text: string;
+  tokens: string[];
+  maps: string[]; // one a model: base64 of deflated 16-bit weights, see unpack()
+}
+
+export interface Report {
+  format: string;
+  title: string;
+  models: Model[];
+  prompts: Prompt[];
+  statistics: StatisticRow[];
+  pairs: Pairs[][]; // of each model
+  importance?: number[]; // heads, the most important first
+  made: [string, string][]; // command, versions, ...
+}
+
+// One head's weights on one prompt, a lower triangle.
+export class AttentionMap {
+  constructor(
+    readonly size: number,
+    private readonly cells: Uint16Array,
+    private readonly start: number,
+  ) {}
+
+  // Weight of key j for query i; 0 above the diagonal. Stored in 65535ths; what is not exactly zero is
+  // at least one of them, so that zero means zero.
+  at(i: number, j: number): number {
+    return j > i ? 0 : this.cells[this.start + (i * (i + 1)) / 2 + j]! / 65535;
+  }
+}
+
+async function inflate(base64: string): Promise<ArrayBuffer> {
+  const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+// The maps of all heads of a model on a prompt, layer by layer: little-endian 16-bit numbers, the
+// lower triangle of each map row by row.
+async function unpack(text: string, heads: number, size: number): Promise<AttentionMap[]> {
+  const view = new DataView(await inflate(text));
+  const cells = new Uint16Array(view.byteLength / 2);
+  for (let n = 0; n < cells.length; ++n) cells[n] = view.getUint16(2 * n, true);
+  const each = (size * (size + 1)) / 2;
+  if (cells.length !== heads * each)
+    throw new Error(`the report holds ${cells.length} weights where ${heads * each} were expected`);
+  return Array.from({ length: heads }, (_, h) => new AttentionMap(size, cells, h * each));
+}
+
+// The report with its maps unpacked one prompt at a time, when it is first looked at.
+export class LoadedReport {
+  private readonly unpacked = new Map<number, Promise<AttentionMap[][]>>();
+
+  constructor(readonly report: Report) {}
+
+  maps(prompt: number): Promise<AttentionMap[][]> {
+    let found = this.unpacked.get(prompt);
+    if (!found) {
+      const { tokens, maps } = this.report.prompts[prompt]!;
+      found = Promise.all(
+        this.report.models.map((model, m) =>
+          unpack(maps[m]!, model.layers * model.heads, tokens.length),
+        ),
+      );
+      this.unpacked.set(prompt, found);
+    }
+    return found;
+  }
+}
+
+export function load(): LoadedReport {
+  const element = document.getElementById("filigree-data");
+  if (!element?.textContent) throw new Error("this page holds no report");
+  const report = JSON.parse(element.textContent) as Report;
+  if (report.format !== "filigree-report-1")
+    throw new Error(`this viewer does not know the format '${report.format}'`);
+  return new LoadedReport(report);
+}
+
+export function headLabel(model: Model, head: number): string {
+  return `L${Math.floor(head / model.heads)}H${head % model.heads}`;
+}
+
+// A token as one can see it: spaces and line breaks become symbols.
+export function visible(token: string): string {
+  return token.replace(/ /g, "\u00b7").replace(/\n/g, "\u23ce").replace(/\t/g, "\u21e5") || "\u2205";
+}

@@ -1,0 +1,106 @@
+// The report page: reads the data in the page and shows it. Makes no request of any kind.
+import styles from "./style.css";
+import { LoadedReport, headLabel, load, visible } from "./data";
+import { detailView } from "./detail";
+import { element } from "./dom";
+import { gridView } from "./grid";
+import { pairsView } from "./pairs";
+import { rolesView } from "./roles";
+import { Order, change, state, subscribe } from "./state";
+import { statisticsView } from "./statistics";
+
+function promptChooser(loaded: LoadedReport): HTMLElement {
+  const select = element("select", { id: "prompt", "aria-label": "prompt" });
+  loaded.report.prompts.forEach((prompt, n) => {
+    const text = prompt.text.length > 90 ? `${prompt.text.slice(0, 88)}\u2026` : prompt.text;
+    select.append(element("option", { value: String(n) }, visible(text).replace(/\u00b7/g, " ")));
+  });
+  select.addEventListener("change", () => change({ prompt: Number(select.value) }));
+  subscribe((now) => (select.value = String(now.prompt)));
+  return element("label", {}, "prompt ", select);
+}
+
+function orderChooser(loaded: LoadedReport): HTMLElement {
+  const select = element("select", { id: "order", "aria-label": "order of heads" });
+  const orders: Order[] = loaded.report.importance
+    ? ["layer", "role", "importance"]
+    : ["layer", "role"];
+  for (const order of orders) select.append(element("option", { value: order }, `by ${order}`));
+  select.addEventListener("change", () => change({ order: select.value as Order }));
+  return element("label", {}, "heads ", select);
+}
+
+function themeButton(): HTMLElement {
+  const button = element("button", { type: "button", id: "theme" }, "light / dark");
+  button.addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.dataset["theme"]
+      ? root.dataset["theme"] === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset["theme"] = dark ? "light" : "dark";
+  });
+  return button;
+}
+
+function madeBy(loaded: LoadedReport): HTMLElement {
+  const rows = loaded.report.made.flatMap(([name, value]) => [
+    element("dt", {}, name),
+    element("dd", {}, element("code", {}, value)),
+  ]);
+  return element(
+    "section",
+    { id: "made", class: "plain" },
+    element("h2", {}, "How this was made"),
+    element("dl", {}, ...rows),
+  );
+}
+
+// "#L3H4" in the address opens that head, and follows what is open.
+function followAddress(loaded: LoadedReport): void {
+  const model = loaded.report.models[0]!;
+  const read = (): void => {
+    const found = /^#L(\d+)H(\d+)$/.exec(location.hash);
+    if (!found) return;
+    const [layer, h] = [Number(found[1]), Number(found[2])];
+    if (layer < model.layers && h < model.heads) change({ head: layer * model.heads + h });
+  };
+  subscribe((now, before) => {
+    if (now.head === before.head) return;
+    const hash = now.head === null ? "" : `#${headLabel(model, now.head)}`;
+    history.replaceState(null, "", location.pathname + location.search + hash);
+  });
+  addEventListener("hashchange", read);
+  read();
+}
+
+function show(loaded: LoadedReport): void {
+  const { report } = loaded;
+  document.title = report.title;
+  const sections = [rolesView(loaded), statisticsView(loaded), pairsView(loaded), madeBy(loaded)];
+  const links = [element("a", { href: "#grid" }, "maps")];
+  for (const section of sections)
+    if (section) links.push(element("a", { href: `#${section.id}` }, section.querySelector("h2")!.textContent!.toLowerCase()));
+  const bar = element(
+    "header",
+    { class: "top" },
+    element("h1", {}, report.title),
+    element("nav", {}, ...links),
+    element("div", { class: "choices" }, promptChooser(loaded), orderChooser(loaded), themeButton()),
+  );
+  document.body.replaceChildren(
+    bar,
+    element("main", {}, gridView(loaded), ...sections.filter((s): s is HTMLElement => s !== null)),
+    detailView(loaded),
+  );
+  followAddress(loaded);
+  document.body.dataset["ready"] = String(state().prompt >= 0);
+}
+
+document.head.append(element("style", {}, styles));
+try {
+  show(load());
+} catch (error) {
+  document.body.replaceChildren(
+    element("p", { class: "failure" }, error instanceof Error ? error.message : String(error)),
+  );
+}

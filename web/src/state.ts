@@ -1,0 +1,28 @@
+// What the page shows: one prompt, an order of heads, perhaps one head. Views subscribe.
+
+export type Order = "layer" | "role" | "importance";
+
+export interface State {
+  prompt: number;
+  order: Order;
+  head: number | null;
+}
+
+type Listener = (state: State, before: State) => void;
+
+let current: State = { prompt: 0, order: "layer", head: null };
+const listeners: Listener[] = [];
+
+export function state(): State {
+  return current;
+}
+
+export function change(part: Partial<State>): void {
+  const before = current;
+  current = { ...current, ...part };
+  for (const listener of listeners) listener(current, before);
+}
+
+export function subscribe(listener: Listener): void {
+  listeners.push(listener);
+}

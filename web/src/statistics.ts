@@ -1,0 +1,61 @@
+// Statistics of the models with their change, its interval and p-value, as a table with bars.
+import { LoadedReport, StatisticRow } from "./data";
+import { element, number } from "./dom";
+
+function value(x: number | undefined, unit: string): string {
+  if (x == null) return number(x);
+  return unit === "%" ? `${number(100 * x, 2)} %` : number(x);
+}
+
+function bar(row: StatisticRow): HTMLElement {
+  const most = Math.max(...row.values.map((x) => Math.abs(x)), 1e-12);
+  const bars = row.values.map((x, m) =>
+    element("i", { class: `bar model-${m}`, style: `width: ${(100 * Math.abs(x)) / most}%` }),
+  );
+  return element("td", { class: "bars" }, ...bars);
+}
+
+export function statisticsView(loaded: LoadedReport): HTMLElement | null {
+  const { models, statistics } = loaded.report;
+  if (statistics.length === 0) return null;
+  const compared = statistics.some((row) => row.change != null);
+  const head = [
+    element("th", {}, "statistic"),
+    ...models.map((model) => element("th", {}, model.name)),
+    element("th", {}, ""),
+    ...(compared
+      ? [element("th", {}, "change"), element("th", {}, "95 % interval"), element("th", {}, "p")]
+      : []),
+  ];
+  const rows = statistics.map((row) =>
+    element(
+      "tr",
+      {},
+      element("th", {}, row.label),
+      ...row.values.map((x) => element("td", {}, value(x, row.unit))),
+      bar(row),
+      ...(compared
+        ? [
+            element("td", {}, value(row.change, row.unit)),
+            element("td", {}, `${value(row.low, row.unit)} to ${value(row.high, row.unit)}`),
+            element("td", {}, number(row.p, 4)),
+          ]
+        : []),
+    ),
+  );
+  return element(
+    "section",
+    { id: "statistics", class: "plain" },
+    element("h2", {}, "Statistics"),
+    element(
+      "table",
+      { class: "statistics" },
+      element("thead", {}, element("tr", {}, ...head)),
+      element("tbody", {}, ...rows),
+    ),
+    compared
+      ? element("p", { class: "facts" },
+          "Means over heads. Interval: paired bootstrap over prompts; p: paired permutation test.")
+      : null,
+  );
+}

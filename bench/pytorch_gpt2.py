@@ -41,7 +41,10 @@ class Gpt2(torch.nn.Module):
             self.blocks.append(block)
         self.norm, self.norm_bias = vector(WIDTH, 1), vector(WIDTH, 0)
 
-    def forward(self, ids, maps=None):
+    # With `gate_bias`, every edge gets a sampled gate with a straight-through gradient, and the sum of
+    # the layers' expected edges is returned beside the logits.
+    def forward(self, ids, maps=None, gate_bias=None):
+        expected = 0.0
         batch, length = ids.shape
         causal = torch.ones(length, length, dtype=torch.bool).tril()
         x = self.tokens[ids] + self.positions[:length]
@@ -51,6 +54,13 @@ class Gpt2(torch.nn.Module):
             q, k, v = qkv.view(batch, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
             scores = q @ k.transpose(-1, -2) / math.sqrt(WIDTH // HEADS)
             pattern = F.softmax(scores.masked_fill(~causal, float("-inf")), -1)
+            if gate_bias is not None:
+                logit = (scores + gate_bias).masked_fill(~causal, float("-inf"))
+                uniform = torch.rand_like(scores).clamp(1e-6, 1 - 1e-6)
+                noisy = logit + torch.log(uniform) - torch.log1p(-uniform)
+                relaxed = torch.sigmoid(noisy)
+                pattern = pattern * ((noisy > 0).float() + relaxed - relaxed.detach())
+                expected = expected + torch.sigmoid(logit).mean()
             if maps is not None:
                 maps.append(pattern)
             mixed = (pattern @ v).transpose(1, 2).reshape(batch, length, WIDTH)
@@ -58,7 +68,7 @@ class Gpt2(torch.nn.Module):
             y = F.layer_norm(x, (WIDTH,), p["norm2"], p["norm2_bias"])
             hidden = F.gelu(torch.matmul(y, p["up"]) + p["up_bias"], approximate="tanh")
             x = x + torch.matmul(hidden, p["down"]) + p["down_bias"]
-        return F.layer_norm(x, (WIDTH,), self.norm, self.norm_bias) @ self.tokens.T
+        return F.layer_norm(x, (WIDTH,), self.norm, self.norm_bias) @ self.tokens.T, expected
 
 
 def median_seconds(work, repeats):
@@ -94,12 +104,14 @@ def main():
 
     ids = torch.randint(0, VOCABULARY, (4, 256))
 
-    def step():
+    def step(gate_bias):
         model.zero_grad(set_to_none=True)
-        logits = model(ids)
-        F.cross_entropy(logits[:, :-1].reshape(-1, VOCABULARY), ids[:, 1:].reshape(-1)).backward()
+        logits, expected = model(ids, gate_bias=gate_bias)
+        loss = F.cross_entropy(logits[:, :-1].reshape(-1, VOCABULARY), ids[:, 1:].reshape(-1))
+        (loss + expected).backward()
 
-    report("train_dense_B4_T256", median_seconds(step, 3))
+    report("train_dense_B4_T256", median_seconds(lambda: step(None), 3))
+    report("train_gated_B4_T256", median_seconds(lambda: step(2.0), 3))
 
 
 if __name__ == "__main__":

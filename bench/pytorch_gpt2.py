@@ -8,6 +8,7 @@ weights, no custom kernels. Debian: python3-torch.
 import argparse
 import json
 import math
+import os
 import time
 
 import torch
@@ -83,7 +84,7 @@ def median_seconds(work, repeats):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)

@@ -11,25 +11,13 @@
 #include "base/error.h"
 #include "report/packed_maps.h"
 #include "report/test_report.h"
+#include "support/base64.h"
 
 namespace filigree {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::vector<unsigned char> from_base64(const std::string& text) {
-  std::vector<unsigned char> bytes;
-  std::uint32_t group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    if (c == '=') break;
-    const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    group = group << 6 | static_cast<std::uint32_t>(digits.find(c));
-    if ((bits += 6) >= 8) bytes.push_back(static_cast<unsigned char>(group >> (bits -= 8)));
-  }
-  return bytes;
-}
 
 TEST(Base64, OfKnownTexts) {
   const auto encode = [](std::string_view text) {
@@ -49,10 +37,12 @@ TEST(PackedMaps, HoldLowerTrianglesAndTellZeroFromSmall) {
   const float second[] = {0.0f, 0.0f, 1e-9f, 0.0f};
   packed.add(first, 2);
   packed.add(second, 2);
-  const std::vector<unsigned char> deflated = from_base64(packed.finish());
+  const std::string deflated = from_base64(packed.finish());
   std::vector<unsigned char> bytes(100);
   uLongf size = bytes.size();
-  ASSERT_EQ(uncompress(bytes.data(), &size, deflated.data(), deflated.size()), Z_OK);
+  ASSERT_EQ(uncompress(bytes.data(), &size, reinterpret_cast<const Bytef*>(deflated.data()),
+                       deflated.size()),
+            Z_OK);
   ASSERT_EQ(size, 12u);
   const auto value = [&](std::size_t i) { return bytes[2 * i] + 256 * bytes[2 * i + 1]; };
   EXPECT_EQ(value(0), 65535);

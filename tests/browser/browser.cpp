@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "support/base64.h"
 
 namespace filigree {
 namespace {
@@ -49,20 +50,6 @@ Process start_driver() {
       return {id, std::stoi(said.substr(at + before.size()))};
   }
   fail("browser: chromedriver did not start: {}", said);
-}
-
-std::string unbase64(const std::string& text) {
-  static const std::string digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  unsigned group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    if (c == '=') break;
-    group = group << 6 | static_cast<unsigned>(digits.find(c));
-    if ((bits += 6) >= 8) bytes += static_cast<char>(group >> (bits -= 8) & 255);
-  }
-  return bytes;
 }
 
 }  // namespace
@@ -184,7 +171,7 @@ void Browser::screenshot(const std::string& path) {
   const auto answer = connection_->client.Get(session_ + "/screenshot");
   require(answer && answer->status == 200, "browser: no screenshot");
   std::ofstream(path, std::ios::binary)
-      << unbase64(Json::parse(answer->body).at("value").get<std::string>());
+      << from_base64(Json::parse(answer->body).at("value").get<std::string>());
 }
 
 }  // namespace filigree

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <numbers>
 #include <string>
 #include <utility>
@@ -184,14 +185,6 @@ void Canvas::text(Point anchor, std::string_view text, const TextStyle& style) {
     baseline += line_height(style.size);
   }
   cairo_restore(context_);
-}
-
-void Canvas::text_over(Point anchor, std::string_view text, const TextStyle& style,
-                       const Color& behind) {
-  if (text.empty()) return;
-  const Rect box = text_box(anchor, text, style);
-  fill({box.x - 1, box.y + style.size * 0.2, box.width + 2, box.height - style.size * 0.3}, behind);
-  this->text(anchor, text, style);
 }
 
 Rect text_box(Point anchor, std::string_view text, const TextStyle& style) {

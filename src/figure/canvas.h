@@ -2,8 +2,6 @@
 // file formats; save.h makes it over a surface of Cairo.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -44,8 +42,6 @@ class Canvas {
 
   // `anchor` is the point that the alignments of `style` speak of.
   void text(Point anchor, std::string_view text, const TextStyle& style);
-  // The same on a soft patch of `behind`, for labels on top of data.
-  void text_over(Point anchor, std::string_view text, const TextStyle& style, const Color& behind);
 
   // A map that fills `rect`, with sharp cells.
   void heatmap(const Rect& rect, const LevelMap& map, ScaleKind kind, const LevelColors& colors);

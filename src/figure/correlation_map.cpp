@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kSide = 400;
 constexpr double kLeastCell = 4.2;  // below it names could not be read
-constexpr double kLargestCell = 34;
+constexpr double kLargestCell = 60;
 
 std::vector<std::size_t> checked_order(const CorrelationMap& input) {
   const std::size_t count = input.names.size();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <ostream>
 #include <string>
 
 #include "base/atomic_file.h"
@@ -20,6 +21,8 @@ struct Case {
   samples::Sample sample;
   std::string theme;
 };
+
+void PrintTo(const Case& test, std::ostream* out) { *out << test.sample.name << " " << test.theme; }
 
 std::vector<Case> stored_cases() {
   std::vector<Case> cases;

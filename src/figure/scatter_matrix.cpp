@@ -195,17 +195,18 @@ void draw_scatter_panel(Canvas& canvas, const Rect& rect, const Panel& panel, do
         draw_plot(canvas, cell, panel.plots[index], theme);
       else
         draw_correlation(canvas, cell, panel, index, theme);
-      // The ends of the axes, once a row and once a column.
+      // The ends of the axes, once a row and once a column; 0 once at all: elsewhere it would touch
+      // the neighbour's end.
       if (column == 0 && row > 0) {
         TextStyle style = tick;
         style.align = Align::kRight;
-        canvas.text({cell.x - 2.5, cell.bottom()}, ends[0], style);
+        if (row + 1 == panel.count()) canvas.text({cell.x - 2.5, cell.bottom()}, ends[0], style);
         canvas.text({cell.x - 2.5, cell.y + cap_height(tick.size)}, ends[1], style);
       }
       if (row + 1 == panel.count()) {
         TextStyle style = tick;
         style.vertical = VerticalAlign::kTop;
-        canvas.text({cell.x, cell.bottom() + 1}, ends[0], style);
+        if (column == 0) canvas.text({cell.x, cell.bottom() + 1}, ends[0], style);
         style.align = Align::kRight;
         canvas.text({cell.right(), cell.bottom() + 1}, ends[1], style);
       }

@@ -1,7 +1,6 @@
 // Text on a page: styles, measuring, and making any bytes fit to be seen.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 

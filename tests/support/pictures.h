@@ -60,7 +60,7 @@ inline int difference(std::uint32_t a, std::uint32_t b) {
 }
 
 // What differs, or "" for pictures that look the same: other versions of the font renderer may
-// shade edges a little differently, but not more than a few pixels in ten thousand by much.
+// shade edges a little differently, but hardly a pixel in ten thousand by much.
 inline std::string compare_pictures(const Picture& actual, const Picture& stored) {
   if (actual.width != stored.width || actual.height != stored.height)
     return fmt::format("{} x {} pixels instead of {} x {}", actual.width, actual.height,
@@ -73,7 +73,7 @@ inline std::string compare_pictures(const Picture& actual, const Picture& stored
     different += by > kShade;
     largest = std::max(largest, by);
   }
-  if (different <= actual.pixels.size() / 5000) return "";
+  if (different <= actual.pixels.size() / 10000) return "";
   return fmt::format("{} of {} pixels differ, by up to {} of 255", different, actual.pixels.size(),
                      largest);
 }

@@ -13,11 +13,16 @@ namespace {
 
 constexpr int kMiddle = 128;  // of a difference scale
 
-// How much a level weighs when cells are merged.
-int weight(std::uint8_t level, ScaleKind kind) {
-  if (kind == ScaleKind::kMagnitude || level == 0) return level;
-  return 1 + std::abs(level - kMiddle);
-}
+// Which of two levels stays when cells are merged.
+struct HeavierMagnitude {
+  std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const { return std::max(a, b); }
+};
+struct HeavierDifference {
+  static int weight(std::uint8_t level) { return level == 0 ? 0 : 1 + std::abs(level - kMiddle); }
+  std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const {
+    return weight(b) > weight(a) ? b : a;
+  }
+};
 
 // The range of source cells that target cell `index` of `count` stands for.
 struct CellRange {
@@ -38,17 +43,45 @@ std::vector<CellRange> source_ranges(std::size_t count, std::size_t source) {
   return ranges;
 }
 
+// First whole rows, in loops that vectorise, then the columns of what is left.
+template <typename Heavier>
+LevelMap resample_with(const LevelMap& map, std::size_t rows, std::size_t columns,
+                       const Heavier& heavier) {
+  const std::vector<CellRange> row_ranges = source_ranges(rows, map.rows);
+  const std::vector<CellRange> column_ranges = source_ranges(columns, map.columns);
+  LevelMap result = {rows, columns, std::vector<std::uint8_t>(rows * columns)};
+  std::vector<std::uint8_t> merged(map.columns);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto [first, end] = row_ranges[row];
+    const std::uint8_t* source = map.levels.data() + first * map.columns;
+    std::copy_n(source, map.columns, merged.begin());
+    for (std::size_t i = first + 1; i < end; ++i) {
+      source += map.columns;
+      for (std::size_t j = 0; j < map.columns; ++j) merged[j] = heavier(merged[j], source[j]);
+    }
+    std::uint8_t* out = result.levels.data() + row * columns;
+    for (std::size_t column = 0; column < columns; ++column) {
+      std::uint8_t level = merged[column_ranges[column].begin];
+      for (std::size_t j = column_ranges[column].begin + 1; j < column_ranges[column].end; ++j)
+        level = heavier(level, merged[j]);
+      out[column] = level;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::uint8_t level_of(double value, const ColorScale& scale) {
   if (scale.kind == ScaleKind::kMagnitude) {
     if (!(value > 0)) return 0;
-    return static_cast<std::uint8_t>(1 + std::lround(std::min(value / scale.end, 1.0) * 254));
+    return static_cast<std::uint8_t>(
+        1 + static_cast<int>(std::min(value / scale.end, 1.0) * 254 + 0.5));
   }
   if (std::isnan(value)) return kMiddle;
   if (value == 0) return 0;
   const double part = std::min(std::abs(value) / scale.end, 1.0);
-  const int step = std::max(1, static_cast<int>(std::lround(part * 127)));
+  const int step = std::max(1, static_cast<int>(part * 127 + 0.5));
   return static_cast<std::uint8_t>(value < 0 ? kMiddle - step : kMiddle + step);
 }
 
@@ -98,25 +131,8 @@ LevelMap make_levels(std::span<const float> values, const MapShape& shape, const
 
 LevelMap resample(const LevelMap& map, ScaleKind kind, std::size_t rows, std::size_t columns) {
   if (rows == map.rows && columns == map.columns) return map;
-  const std::vector<CellRange> row_ranges = source_ranges(rows, map.rows);
-  const std::vector<CellRange> column_ranges = source_ranges(columns, map.columns);
-  std::array<int, 256> weights;
-  for (std::size_t level = 0; level < weights.size(); ++level)
-    weights[level] = weight(static_cast<std::uint8_t>(level), kind);
-  LevelMap result = {rows, columns, std::vector<std::uint8_t>(rows * columns)};
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t column = 0; column < columns; ++column) {
-      std::uint8_t heaviest = 0;
-      for (std::size_t i = row_ranges[row].begin; i < row_ranges[row].end; ++i) {
-        for (std::size_t j = column_ranges[column].begin; j < column_ranges[column].end; ++j) {
-          const std::uint8_t level = map.levels[i * map.columns + j];
-          if (weights[level] > weights[heaviest]) heaviest = level;
-        }
-      }
-      result.levels[row * columns + column] = heaviest;
-    }
-  }
-  return result;
+  return kind == ScaleKind::kMagnitude ? resample_with(map, rows, columns, HeavierMagnitude())
+                                       : resample_with(map, rows, columns, HeavierDifference());
 }
 
 Raster colorize(const LevelMap& map, const LevelColors& colors) {

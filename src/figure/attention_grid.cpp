@@ -1,0 +1,239 @@
+#include "figure/attention_grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/page.h"
+#include "figure/token_labels.h"
+
+namespace filigree::figure {
+
+namespace {
+
+constexpr double kFullWidth = 516;     // 7.2 inches: a page between its margins
+constexpr double kFullHeight = 690;    // what title, caption and legend leave of it
+constexpr double kLeastWidth = 250;    // title and colour bar need it
+constexpr double kLargestPitch = 170;  // of few heads
+constexpr double kPanelGap = 9;
+constexpr double kRoleStrip = 2.4;
+constexpr double kPanelFrame = kPanelTitleHeight + kPanelPadding * 1.5;
+
+double pitch_for(std::size_t columns, double side_room) {
+  return std::min(kLargestPitch,
+                  (kFullWidth - 2 * kPanelPadding - side_room) / static_cast<double>(columns));
+}
+
+std::size_t rows_for(std::size_t heads, std::size_t columns) {
+  return (heads + columns - 1) / columns;
+}
+
+std::string head_name(const GridHead& head) { return fmt::format("L{}H{}", head.layer, head.head); }
+
+void check_input(const AttentionGrid& input) {
+  require(!input.panels.empty(), "attention grid: there is no panel; give at least one model");
+  for (const GridPanel& panel : input.panels) {
+    const std::string name = fmt::format("attention grid: panel '{}'", printable(panel.title));
+    require(!panel.heads.empty(), "{} has no heads; choose at least one", name);
+    for (const GridHead& head : panel.heads) {
+      require(head.map.rows > 0 && head.map.rows == head.map.columns &&
+                  head.map.levels.size() == head.map.rows * head.map.columns,
+              "{}: the map of head {} has {} x {} cells; make it with grid_head()", name,
+              head_name(head), head.map.rows, head.map.columns);
+      require(input.tokens.empty() || head.tokens == input.tokens.size(),
+              "{}: head {} has {} tokens, but {} tokens are named", name, head_name(head),
+              head.tokens, input.tokens.size());
+      for (const std::size_t role : head.roles)
+        require(role < input.roles.size(), "{}: head {} has role {}, but only {} are named", name,
+                head_name(head), role, input.roles.size());
+    }
+  }
+}
+
+// Where everything lies, relative to the body of the page.
+struct Layout {
+  std::size_t columns = 1;
+  double pitch = 0, side = 0, strip = 0;
+  double left_room = 0, bottom_room = 0;  // for tokens
+  double width = 0, height = 0;
+  std::vector<Rect> panels = {};
+  double below = 0;  // top of legend and colour bar
+  double legend_width = 0;
+  std::optional<TokenLabels> labels = {};
+  double label_size = 0;
+
+  Rect map(const Rect& panel, std::size_t index) const {
+    const auto column = static_cast<double>(index % columns);
+    const auto row = static_cast<double>(index / columns);
+    return {panel.x + kPanelPadding + left_room + column * pitch,
+            panel.y + kPanelTitleHeight + kPanelPadding / 2 + row * (pitch + strip), side, side};
+  }
+};
+
+void size_maps(Layout& layout) {
+  layout.pitch = pitch_for(layout.columns, layout.left_room);
+  layout.side = layout.pitch - std::clamp(layout.pitch * 0.1, 2.5, 9.0);
+}
+
+Layout make_layout_of(const AttentionGrid& input, const std::vector<LegendEntry>& legend,
+                      const Theme& theme) {
+  Layout layout;
+  std::vector<std::size_t> counts;
+  for (const GridPanel& panel : input.panels) counts.push_back(panel.heads.size());
+  const std::size_t most = *std::max_element(counts.begin(), counts.end());
+  layout.columns = input.columns > 0 ? std::min(input.columns, most) : automatic_columns(counts);
+  layout.strip = input.roles.empty() ? 0 : kRoleStrip;
+  size_maps(layout);
+  if (!input.tokens.empty()) {
+    const auto tokens = static_cast<double>(input.tokens.size());
+    if (layout.side / tokens >= kLeastLabelledCell) {
+      const Layout without = layout;
+      layout.labels.emplace(input.tokens, layout.side / tokens, theme);
+      layout.left_room = layout.bottom_room = layout.labels->room();
+      size_maps(layout);
+      if (layout.side / tokens < kLeastLabelledCell) layout = without;
+    }
+  }
+  layout.label_size = std::clamp(layout.side * 0.13, 3.4, theme.text_size);
+  const double used = 2 * kPanelPadding + layout.left_room +
+                      static_cast<double>(layout.columns) * layout.pitch -
+                      (layout.pitch - layout.side);
+  layout.width = std::max(kLeastWidth, used);
+  for (const std::size_t count : counts) {
+    if (!layout.panels.empty()) layout.height += kPanelGap;
+    const auto rows = static_cast<double>(rows_for(count, layout.columns));
+    const double height = kPanelFrame + rows * (layout.pitch + layout.strip) -
+                          (layout.pitch - layout.side) + layout.bottom_room;
+    layout.panels.push_back({0, layout.height, layout.width, height});
+    layout.height += height;
+  }
+  layout.below = layout.height + 7;
+  // Side by side where both fit, else the legend below the bar.
+  layout.legend_width = layout.width - color_bar_width(input.scale, input.scale_label, theme) - 16;
+  layout.height =
+      layout.below + std::max(kColorBarHeight, legend_height(legend, layout.legend_width, theme));
+  return layout;
+}
+
+void draw_head(Canvas& canvas, const AttentionGrid& input, const Layout& layout,
+               const LevelColors& colors, const GridHead& head, const Rect& place,
+               const Theme& theme) {
+  const Rect map = canvas.snapped(place);
+  canvas.heatmap(map, head.map, input.scale.kind, colors);
+  canvas.frame(map, {theme.frame, theme.hair_width});
+  for (std::size_t i = 0; i < head.roles.size(); ++i) {
+    const double width = map.width / static_cast<double>(head.roles.size());
+    canvas.fill(
+        {map.x + static_cast<double>(i) * width, map.bottom() + 0.4, width, kRoleStrip - 0.4},
+        theme.category(head.roles[i]));
+  }
+  // The corner is above the diagonal, and so free, unless there is one cell only.
+  const Color behind = colors[head.map.levels[head.map.columns - 1]];
+  TextStyle style = {.size = layout.label_size,
+                     .color = more_contrast(theme.text, theme.page, behind),
+                     .align = Align::kRight,
+                     .vertical = VerticalAlign::kTop};
+  const double inset = std::min(3.0, layout.side * 0.035);
+  canvas.text({map.right() - inset, map.y + inset * 0.5}, head_name(head), style);
+  if (head.roles.empty() || head.tokens < 4) return;
+  // Colours alone do not carry eleven roles: where there is room the name stands there too.
+  std::string names;
+  for (const std::size_t role : head.roles)
+    names += (names.empty() ? "" : " + ") + input.roles[role];
+  style.size = layout.label_size * 0.8;
+  style.color = theme.muted;
+  if (style.size >= 4.5 && text_size(names, style).width < map.width * 0.62)
+    canvas.text({map.right() - inset, map.y + inset * 0.5 + line_height(layout.label_size) * 0.9},
+                names, style);
+}
+
+}  // namespace
+
+GridHead grid_head(int layer, int head, std::span<const float> weights, std::size_t tokens,
+                   const ColorScale& scale) {
+  GridHead result = {.layer = layer, .head = head, .tokens = tokens};
+  result.map = make_levels(weights, {tokens, tokens, true}, scale,
+                           "attention grid: head " + head_name(result));
+  return result;
+}
+
+std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel) {
+  require(!heads_per_panel.empty(), "attention grid: there is no panel");
+  const std::size_t most = *std::max_element(heads_per_panel.begin(), heads_per_panel.end());
+  std::size_t best = 1;
+  double best_score = -1e9;
+  for (std::size_t columns = 1; columns <= std::max<std::size_t>(most, 1); ++columns) {
+    const double pitch = pitch_for(columns, 0);
+    double height = 0;
+    std::size_t empty = 0, total = 0;
+    for (const std::size_t heads : heads_per_panel) {
+      const std::size_t rows = rows_for(heads, columns);
+      height += static_cast<double>(rows) * (pitch + kRoleStrip) + kPanelFrame + kPanelGap;
+      empty += rows * columns - heads;
+      total += rows * columns;
+    }
+    // Maps of 64 points are as large as they need be; beyond that, and for a page that is higher
+    // than wide, little is gained. What does not fit on one page counts as much smaller, and rows
+    // that end early cost a little.
+    const double comfortable = std::log(std::min(pitch, 64.0)) + 0.1 * std::log(pitch / height);
+    const double tall = 0.5 * std::log(std::max(1.0, height / (0.85 * kFullWidth)));
+    const double too_tall = 3 * std::log(std::max(1.0, height / kFullHeight));
+    const double waste = 0.3 * static_cast<double>(empty) / static_cast<double>(total);
+    const double score = comfortable - tall - too_tall - waste;
+    if (score > best_score) {
+      best_score = score;
+      best = columns;
+    }
+  }
+  return best;
+}
+
+Figure attention_grid(const AttentionGrid& input, const Theme& theme) {
+  check_input(input);
+  std::vector<bool> used(input.roles.size());
+  for (const GridPanel& panel : input.panels)
+    for (const GridHead& head : panel.heads)
+      for (const std::size_t role : head.roles) used[role] = true;
+  std::vector<LegendEntry> legend;
+  for (std::size_t role = 0; role < input.roles.size(); ++role)
+    if (used[role]) legend.push_back({input.roles[role], theme.category(role)});
+  PageParts parts = {.title = input.title};
+  if (!input.prompt.empty()) parts.captions.push_back(input.prompt);
+  if (!input.metric.empty()) parts.captions.push_back(input.metric);
+  const Layout layout = make_layout_of(input, legend, theme);
+  // Shared, not copied with every copy of the figure.
+  const auto data = std::make_shared<const AttentionGrid>(input);
+  return make_page(parts, {layout.width, layout.height}, theme,
+                   [=](Canvas& canvas, const Rect& body) {
+                     const LevelColors colors = level_colors(data->scale, theme);
+                     for (std::size_t p = 0; p < layout.panels.size(); ++p) {
+                       const GridPanel& panel = data->panels[p];
+                       Rect rect = layout.panels[p];
+                       rect.x += body.x;
+                       rect.y += body.y;
+                       draw_panel(canvas, rect, panel.title, theme);
+                       for (std::size_t i = 0; i < panel.heads.size(); ++i) {
+                         const Rect map = layout.map(rect, i);
+                         draw_head(canvas, *data, layout, colors, panel.heads[i], map, theme);
+                         if (!layout.labels) continue;
+                         Rect labelled = canvas.snapped(map);
+                         if (i % layout.columns == 0) layout.labels->draw_queries(canvas, labelled);
+                         labelled.height += layout.strip;
+                         if (i + layout.columns >= panel.heads.size())
+                           layout.labels->draw_keys(canvas, labelled);
+                       }
+                     }
+                     const double bar = color_bar_width(data->scale, data->scale_label, theme);
+                     draw_legend(canvas, {body.x + 1, body.y + layout.below - 1},
+                                 layout.legend_width, legend, theme);
+                     draw_color_bar(canvas, {body.right() - bar, body.y + layout.below}, bar,
+                                    data->scale, data->scale_label, theme);
+                   });
+}
+
+}  // namespace filigree::figure

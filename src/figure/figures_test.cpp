@@ -1,0 +1,224 @@
+// What figures do with input that is empty, large, broken or strange.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "base/error.h"
+#include "figure/save.h"
+#include "support/figure_samples.h"
+#include "support/pictures.h"
+
+namespace filigree::figure {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::string error_of(auto&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Draws in every format; returns the picture.
+Picture draw(const Figure& figure) {
+  EXPECT_FALSE(render(figure, Format::kSvg).empty());
+  EXPECT_FALSE(render(figure, Format::kPdf).empty());
+  return decode_png(render(figure, Format::kPng, {.dpi = 100}));
+}
+
+AttentionGrid grid_of(std::vector<GridHead> heads) {
+  return {.title = "title", .panels = {{.title = "panel", .heads = std::move(heads)}}};
+}
+
+TEST(AttentionGrid, WithoutHeadsIsAnError) {
+  EXPECT_THAT(error_of([] { attention_grid({}, light_theme()); }), HasSubstr("no panel"));
+  EXPECT_THAT(error_of([] { attention_grid(grid_of({}), light_theme()); }),
+              AllOf(HasSubstr("'panel'"), HasSubstr("no heads")));
+}
+
+TEST(AttentionGrid, NamesTheHeadThatIsWrong) {
+  EXPECT_THAT(error_of([] {
+                grid_head(3, 4, std::vector<float>{1, 0, kNan, 1}, 2);
+              }),
+              AllOf(HasSubstr("head L3H4"), HasSubstr("query 1, key 0"), HasSubstr("nan")));
+  AttentionGrid grid = grid_of({samples::sample_head(5, 8, false)});
+  EXPECT_THAT(error_of([&] { attention_grid(grid, light_theme()); }),
+              AllOf(HasSubstr("L0H5"), HasSubstr("role 5")));
+  grid.roles = samples::role_names();
+  grid.tokens = {"one", "two"};
+  EXPECT_THAT(error_of([&] { attention_grid(grid, light_theme()); }),
+              AllOf(HasSubstr("L0H5"), HasSubstr("8 tokens"), HasSubstr("2 tokens")));
+  grid.tokens.clear();
+  grid.panels[0].heads.push_back({.layer = 7, .head = 1});
+  EXPECT_THAT(error_of([&] { attention_grid(grid, light_theme()); }), HasSubstr("L7H1"));
+}
+
+TEST(AttentionGrid, OneTokenAndAThousand) {
+  for (const std::size_t tokens : {std::size_t{1}, std::size_t{2}, std::size_t{1024}}) {
+    std::vector<float> map(tokens * tokens);
+    for (std::size_t i = 0; i < tokens; ++i) map[i * tokens + i] = 1;
+    const Picture picture =
+        draw(attention_grid(grid_of({grid_head(0, 0, map, tokens)}), light_theme()));
+    const auto dark = static_cast<std::size_t>(
+        std::count(picture.pixels.begin(), picture.pixels.end(), 0x08306Bu));
+    EXPECT_GT(dark, tokens == 1024 ? 150u : 5000u) << tokens;
+  }
+}
+
+TEST(AttentionGrid, AnEmptyMapHasNoColour) {
+  const std::vector<float> zero(16 * 16), tiny(16 * 16, 1e-20f);
+  const auto tinted = [](const std::vector<float>& map) {
+    const Picture picture =
+        draw(attention_grid(grid_of({grid_head(0, 0, map, 16)}), print_theme()));
+    return std::count(picture.pixels.begin(), picture.pixels.end(), 0xE6EFF8u);
+  };
+  EXPECT_LT(tinted(zero), 100);  // the colour bar
+  EXPECT_GT(tinted(tiny), 10'000);
+}
+
+TEST(AttentionGrid, LongTextIsCutAndTheWidthKept) {
+  AttentionGrid grid = samples::grid(3, 2, 8, false);
+  const Size usual = attention_grid(grid, light_theme()).size;
+  const std::string text = std::string(3000, 'x') + " \n\x01\xFF " + std::string(3000, 'y');
+  grid.title = grid.prompt = grid.panels[0].title = text;
+  const Figure figure = attention_grid(grid, light_theme());
+  EXPECT_EQ(figure.size.width, usual.width);
+  EXPECT_LE(figure.size.height, usual.height + 2 * line_height(light_theme().text_size));
+  draw(figure);
+}
+
+TEST(AttentionGrid, ColumnsFollowTheNumberOfHeads) {
+  const auto columns = [](std::vector<std::size_t> heads) { return automatic_columns(heads); };
+  EXPECT_EQ(columns({1}), 1u);
+  EXPECT_EQ(columns({2}), 2u);
+  EXPECT_EQ(columns({144, 144}), 16u);
+  EXPECT_GE(columns({61, 9}), 8u);
+  AttentionGrid grid = samples::grid(144, 144, 4, true);
+  EXPECT_LT(attention_grid(grid, light_theme()).size.height, 800);
+  grid.columns = 12;
+  EXPECT_GT(attention_grid(grid, light_theme()).size.height, 800);
+}
+
+TEST(HeadStrip, OddInput) {
+  EXPECT_THAT(error_of([] { head_strip({.title = "L1H2"}, light_theme()); }),
+              AllOf(HasSubstr("L1H2"), HasSubstr("no tokens")));
+  HeadStrip input = samples::strip({"a", "b"});
+  input.sparse.pop_back();
+  EXPECT_THAT(error_of([&] { head_strip(input, light_theme()); }), HasSubstr("sparse 3"));
+  input = samples::strip({"a", "b"});
+  input.dense[2] = kNan;
+  EXPECT_THAT(error_of([&] { head_strip(input, light_theme()); }), HasSubstr("L5H1', dense"));
+  draw(head_strip(samples::strip({"alone"}), dark_theme()));
+  draw(head_strip(samples::strip(samples::numbered_tokens(1024)), dark_theme()));
+}
+
+TEST(ScatterMatrix, OddInput) {
+  ScatterMatrix input = samples::scatter(6);
+  input.panels[1].heads[2].weights[4] = kNan;
+  EXPECT_THAT(error_of([&] { scatter_matrix(input, light_theme()); }),
+              AllOf(HasSubstr("Sparse GPT-2"), HasSubstr("head L2H5"), HasSubstr("nan")));
+  input = samples::scatter(6);
+  input.panels[0].heads[3].weights.pop_back();
+  EXPECT_THAT(error_of([&] { scatter_matrix(input, light_theme()); }), HasSubstr("L3H7"));
+  input = samples::scatter(6);
+  input.panels[0].heads.resize(1);
+  EXPECT_THAT(error_of([&] { scatter_matrix(input, light_theme()); }), HasSubstr("at least 2"));
+  input = samples::scatter(6);
+  for (float& weight : input.panels[0].heads[0].weights) weight = 0;
+  for (float& value : input.panels[0].pearson) value = kNan;  // of a head that is all zero
+  draw(scatter_matrix(input, light_theme()));
+}
+
+TEST(ScatterMatrix, ManyPointsDoNotMakeALargeFile) {
+  const Figure figure = scatter_matrix(samples::scatter(300), light_theme());  // 45,150 points
+  EXPECT_LT(render(figure, Format::kSvg).size(), 400'000u);
+  EXPECT_LT(render(figure, Format::kPdf).size(), 200'000u);
+}
+
+TEST(CorrelationMap, OddInput) {
+  EXPECT_THAT(error_of([] { correlation_map({}, light_theme()); }), HasSubstr("no heads"));
+  CorrelationMap input = samples::correlations(6);
+  input.order[2] = input.order[1];
+  EXPECT_THAT(error_of([&] { correlation_map(input, light_theme()); }), HasSubstr("comes twice"));
+  input.order[2] = 6;
+  EXPECT_THAT(error_of([&] { correlation_map(input, light_theme()); }), HasSubstr("6 is none"));
+  input = samples::correlations(6);
+  input.correlations[1] = 1.5f;
+  EXPECT_THAT(error_of([&] { correlation_map(input, light_theme()); }),
+              AllOf(HasSubstr("L0H0 and L0H1"), HasSubstr("1.5")));
+  input.correlations[1] = kNan;
+  input.order.clear();
+  draw(correlation_map(input, light_theme()));
+  draw(correlation_map({.names = {"L0H0"}, .correlations = {1}}, light_theme()));
+}
+
+TEST(StatisticsBars, OddInput) {
+  EXPECT_THAT(error_of([] { statistics_bars({.models = {"m"}}, light_theme()); }),
+              HasSubstr("none"));
+  StatisticsBars input = samples::statistics();
+  input.statistics[1].estimates[0][0].value = kNan;
+  EXPECT_THAT(error_of([&] { statistics_bars(input, light_theme()); }), HasSubstr("'Row mass'"));
+  input = samples::statistics();
+  input.statistics[3].estimates[1][0] = {0, 0, 0};
+  EXPECT_THAT(error_of([&] { statistics_bars(input, light_theme()); }),
+              AllOf(HasSubstr("'Active edges'"), HasSubstr("logarithmic")));
+  input = samples::statistics();
+  input.statistics[0].estimates.pop_back();
+  EXPECT_THAT(error_of([&] { statistics_bars(input, light_theme()); }), HasSubstr("1 models"));
+  input = {.models = {"m"}, .statistics = {{.name = "zero", .estimates = {{{0, 0, 0}}}}}};
+  draw(statistics_bars(input, light_theme()));
+}
+
+TEST(TrainingCurves, OddInput) {
+  EXPECT_THAT(error_of([] { training_curves({}, light_theme()); }), HasSubstr("no run"));
+  TrainingCurves input = samples::training();
+  input.runs[1].multiplier.pop_back();
+  EXPECT_THAT(error_of([&] { training_curves(input, light_theme()); }),
+              AllOf(HasSubstr("λ at most 60"), HasSubstr("multiplier")));
+  input = samples::training();
+  input.runs[0].loss_gap[3] = kNan;
+  EXPECT_THAT(error_of([&] { training_curves(input, light_theme()); }),
+              AllOf(HasSubstr("λ free"), HasSubstr("nan")));
+  // A gate that closed altogether, a run of one step, a quantity that is missing.
+  input = samples::training();
+  input.runs[0].active_edges[5] = 0;
+  input.runs[1].loss_gap.clear();
+  draw(training_curves(input, light_theme()));
+  draw(training_curves({.runs = {{.name = "short", .steps = {1}, .loss_gap = {0.5}}}},
+                       light_theme()));
+}
+
+TEST(LineChart, OddInput) {
+  LineFigure input = samples::circuit_curves();
+  input.chart.curves[0].x[2] = 0;
+  EXPECT_THAT(error_of([&] { line_figure(input, light_theme()); }),
+              AllOf(HasSubstr("'GPT-2'"), HasSubstr("logarithmic")));
+  input = samples::circuit_curves();
+  input.chart.curves[1].high.pop_back();
+  EXPECT_THAT(error_of([&] { line_figure(input, light_theme()); }), HasSubstr("band"));
+  EXPECT_THAT(error_of([] { line_figure({}, light_theme()); }), HasSubstr("no curve"));
+  // A long run stays a small file.
+  LineFigure run = {.chart = {.curves = {{.label = "loss"}}}};
+  for (int step = 0; step < 300'000; ++step) {
+    run.chart.curves[0].x.push_back(step);
+    run.chart.curves[0].y.push_back(std::sin(step * 0.37) + step * 1e-5);
+  }
+  EXPECT_LT(render(line_figure(run, light_theme()), Format::kSvg).size(), 1'000'000u);
+}
+
+TEST(Theme, UnknownNamesListTheKnown) {
+  EXPECT_EQ(theme_named("dark").name, "dark");
+  EXPECT_THAT(error_of([] { theme_named("drak"); }),
+              AllOf(HasSubstr("'drak'"), HasSubstr("light, dark, print")));
+}
+
+}  // namespace
+}  // namespace filigree::figure

@@ -1,0 +1,95 @@
+#include "figure/training_curves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/line_chart.h"
+#include "figure/page.h"
+
+namespace filigree::figure {
+
+namespace {
+
+constexpr double kWidth = 340;
+constexpr double kChartHeight = 84;
+constexpr double kChartGap = 10;
+
+// One quantity of all runs, without the values that a log axis cannot show.
+LineChart chart_of(const TrainingCurves& input, std::vector<double> TrainingRun::*quantity,
+                   const AxisSpec& y_axis) {
+  LineChart chart = {.x_axis = {.label = "step"}, .y_axis = y_axis};
+  // All charts share the x axis, whatever each of them has to show.
+  double first = 1e300, last = -1e300;
+  for (const TrainingRun& run : input.runs) {
+    for (const double step : run.steps) {
+      first = std::min(first, step);
+      last = std::max(last, step);
+    }
+  }
+  chart.x_axis.low = first;
+  chart.x_axis.high = last;
+  for (std::size_t r = 0; r < input.runs.size(); ++r) {
+    const TrainingRun& run = input.runs[r];
+    const std::vector<double>& values = run.*quantity;
+    if (values.empty()) continue;
+    require(values.size() == run.steps.size(),
+            "training curves: run '{}' has {} steps, but {} values of '{}'", printable(run.name),
+            run.steps.size(), values.size(), y_axis.label);
+    Curve curve = {.label = run.name, .category = r};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (y_axis.scale == AxisScale::kLog && values[i] <= 0) continue;
+      curve.x.push_back(run.steps[i]);
+      curve.y.push_back(values[i]);
+    }
+    chart.curves.push_back(std::move(curve));
+  }
+  return chart;
+}
+
+}  // namespace
+
+Figure training_curves(const TrainingCurves& input, const Theme& theme) {
+  std::vector<LineChart> charts;
+  LineChart gap =
+      chart_of(input, &TrainingRun::loss_gap, {.label = "loss gap (nats)", .include = {0}});
+  if (input.margin) gap.marks.push_back({*input.margin, "margin"});
+  LineChart edges = chart_of(
+      input, &TrainingRun::active_edges,
+      {.label = "active edges", .scale = AxisScale::kLog, .format = NumberFormat::kPercent});
+  LineChart multiplier = chart_of(input, &TrainingRun::multiplier,
+                                  {.label = "multiplier λ", .scale = AxisScale::kLog});
+  for (LineChart* chart : {&gap, &edges, &multiplier}) {
+    if (chart->curves.empty()) continue;
+    check_chart(*chart, "training curves");
+    charts.push_back(std::move(*chart));
+  }
+  require(!charts.empty(), "training curves: no run has a loss gap, active edges or a multiplier");
+
+  std::vector<LegendEntry> legend;
+  for (std::size_t r = 0; r < input.runs.size(); ++r)
+    if (!input.runs[r].name.empty())
+      legend.push_back({input.runs[r].name, theme.category(r), true});
+  const double top = legend.empty() ? 4 : legend_height(legend, kWidth, theme) + 5;
+  const auto count = static_cast<double>(charts.size());
+  const double bottom = chart_bottom_margin(charts.back(), theme);
+  const double height = top + count * kChartHeight + (count - 1) * kChartGap + bottom;
+
+  PageParts parts = {.title = input.title, .caption_lines = 3};
+  if (!input.caption.empty()) parts.captions.push_back(input.caption);
+  return make_page(parts, {kWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
+    double left = 0;
+    for (const LineChart& chart : charts)
+      left = std::max(left, chart_left_margin(chart, kChartHeight, theme));
+    Rect area = {body.x + left, body.y + top, body.width - left - 8, kChartHeight};
+    draw_legend(canvas, {area.x, body.y}, area.width, legend, theme);
+    for (std::size_t i = 0; i < charts.size(); ++i) {
+      draw_line_chart(canvas, area, charts[i], theme, i + 1 < charts.size(), left);
+      area.y += kChartHeight + kChartGap;
+    }
+  });
+}
+
+}  // namespace filigree::figure

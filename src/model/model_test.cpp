@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/error.h"
@@ -68,6 +69,40 @@ TEST(Taps, AnUnknownNameIsAnErrorThatListsTheNearest) {
   Taps layer;
   layer.observe("blocks.2.hook_resid_pre");  // the model has layers 0 and 1
   EXPECT_THROW(model->forward(ids(1, 4), {.taps = &layer}), Error);
+}
+
+TEST(Taps, AWatcherSeesWhatAnObserverKeepsAndNothingStays) {
+  const auto model = tiny_model();
+  Taps kept;
+  kept.observe("blocks.*.attn.hook_pattern");
+  const Tensor logits = model->forward(ids(2, 5), {.taps = &kept}).value();
+  std::vector<std::string> seen;
+  Taps taps;
+  taps.watch("blocks.*.attn.hook_pattern", [&](std::string_view name, const Tensor& value) {
+    seen.emplace_back(name);
+    const std::span<const float> expected = kept.value(name).values();
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), value.values().begin()));
+  });
+  const Tensor watched = model->forward(ids(2, 5), {.taps = &taps}).value();
+  EXPECT_EQ(seen, kept.passed());
+  EXPECT_EQ(seen.size(), 2u);
+  EXPECT_TRUE(taps.passed().empty());
+  EXPECT_THROW(taps.value("blocks.0.attn.hook_pattern"), Error);
+  EXPECT_TRUE(std::equal(logits.values().begin(), logits.values().end(), watched.values().begin()));
+
+  // After an intervention the watcher sees what became of the value.
+  float largest = -1.0f;
+  Taps changed;
+  changed.watch("blocks.1.attn.hook_z", [&](std::string_view, const Tensor& z) {
+    largest = *std::max_element(z.values().begin(), z.values().end());
+  });
+  changed.intervene("blocks.1.attn.hook_z", [](const Variable& z) { return scale(z, 0.0f); });
+  model->forward(ids(1, 4), {.taps = &changed});
+  EXPECT_EQ(largest, 0.0f);
+
+  Taps unknown;
+  unknown.watch("blocks.9.attn.hook_z", [](std::string_view, const Tensor&) {});
+  EXPECT_THROW(model->forward(ids(1, 4), {.taps = &unknown}), Error);
 }
 
 TEST(Taps, EveryNameTheModelListsIsPassed) {

@@ -28,15 +28,19 @@ bool tap_matches(std::string_view pattern, std::string_view name) {
 }
 
 void Taps::observe(std::string pattern) {
-  requests_.push_back({std::move(pattern), true, false, {}});
+  requests_.push_back({.pattern = std::move(pattern), .observed = true});
 }
 
 void Taps::observe_gradient(std::string pattern) {
-  requests_.push_back({std::move(pattern), true, true, {}});
+  requests_.push_back({.pattern = std::move(pattern), .observed = true, .gradient = true});
+}
+
+void Taps::watch(std::string pattern, TapWatcher watcher) {
+  requests_.push_back({.pattern = std::move(pattern), .watcher = std::move(watcher)});
 }
 
 void Taps::intervene(std::string pattern, Intervention intervention) {
-  requests_.push_back({std::move(pattern), false, false, std::move(intervention)});
+  requests_.push_back({.pattern = std::move(pattern), .intervention = std::move(intervention)});
 }
 
 void Taps::bind(const std::vector<std::string>& known) {
@@ -53,6 +57,7 @@ void Taps::bind(const std::vector<std::string>& known) {
       bound.observed = bound.observed || request.observed;
       bound.gradient = bound.gradient || request.gradient;
       if (request.intervention) bound.interventions.push_back(i);
+      if (request.watcher) bound.watchers.push_back(i);
     }
     if (!found)
       fail("taps: the model has no tap '{}'; the nearest are {}", printable(request.pattern),
@@ -82,6 +87,7 @@ Variable Taps::pass(std::string_view name, Variable value) {
     if (!value.requires_grad()) value = Variable(value.value(), true);
     value.retain_grad();
   }
+  for (std::size_t i : found->second.watchers) requests_[i].watcher(name, value.value());
   if (found->second.observed) {
     values_.insert_or_assign(std::string(name), value);
     passed_.emplace_back(name);

@@ -14,6 +14,9 @@
 // no-op. A tap that a run does not pass (because of its options) is an Error when its value is
 // read.
 //
+// watch() is observe() without the keeping: the caller sees each value as the model passes it, one
+// layer after the other, so that maps of all layers never lie in memory together.
+//
 // Reading a value, changing it and differentiating at it may cost different amounts: a model takes
 // its fused paths where nothing asks for what they skip.
 #pragma once
@@ -29,6 +32,7 @@
 namespace filigree {
 
 using Intervention = std::function<Variable(const Variable&)>;
+using TapWatcher = std::function<void(std::string_view name, const Tensor& value)>;
 
 class Taps {
  public:
@@ -37,6 +41,8 @@ class Taps {
   void observe(std::string pattern);
   // Also keeps the gradient that a later backward() brings.
   void observe_gradient(std::string pattern);
+  // Calls `watcher` while the model runs, with the value that an observer would keep.
+  void watch(std::string pattern, TapWatcher watcher);
   // The result must have the tap's shape.
   void intervene(std::string pattern, Intervention intervention);
 
@@ -51,22 +57,24 @@ class Taps {
   // For models. bind() checks every request against the names the model has and forgets the values
   // of the last run.
   void bind(const std::vector<std::string>& known);
-  bool wants(std::string_view name) const;        // observed, changed or differentiated
+  bool wants(std::string_view name) const;        // observed, watched, changed or differentiated
   bool needs_graph(std::string_view name) const;  // changed or differentiated
   Variable pass(std::string_view name, Variable value);
 
  private:
   struct Request {
-    std::string pattern;
+    std::string pattern = {};
     bool observed = false;
     bool gradient = false;
-    Intervention intervention;
+    Intervention intervention = {};
+    TapWatcher watcher = {};
   };
   // What was asked of one tap; indices into requests_.
   struct Bound {
     bool observed = false;
     bool gradient = false;
     std::vector<std::size_t> interventions;
+    std::vector<std::size_t> watchers;
   };
 
   std::vector<Request> requests_;

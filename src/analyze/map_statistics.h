@@ -1,0 +1,48 @@
+// Numbers of one attention map.
+//
+// With w_ij the weights, m_i = sum_j w_ij, over the rows i >= 1 (row 0 has one key and no choice;
+// it is the only row of a single token):
+//
+//   peak                mean over rows of max_j w_ij
+//   row_mass            mean of m_i: 1 for softmax, less after gates
+//   entropy             mean over the rows with mass of -sum_j p_ij log p_ij, p_ij = w_ij / m_i, in
+//                       nats; 0 when no row has mass
+//   diagonal_dominance  1 when the mean weight on the main diagonal is above that on every offset
+//                       1 .. T/2 (those that at least half of the rows have), else 0
+//   sink_mass           mean of w_i0
+//   active_edges        open edges / causal pairs, over all rows: gates that are open; without
+//   gates
+//                       every edge, however small its weight
+//   keys_per_query      open edges / rows, over all rows
+//   empty_rows          share of the rows whose weights are all exactly 0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace filigree {
+
+enum class Statistic {
+  kPeak,
+  kRowMass,
+  kEntropy,
+  kDiagonalDominance,
+  kSinkMass,
+  kActiveEdges,
+  kKeysPerQuery,
+  kEmptyRows,
+};
+inline constexpr std::size_t kStatistics = 8;
+
+std::string_view name_of(Statistic statistic);  // "row_mass"
+
+using StatisticValues = std::array<double, kStatistics>;
+
+// `weights` and `gate` are [T, T] row by row; `gate` may be empty (no gates). T is at least 1.
+StatisticValues map_statistics(std::span<const float> weights, std::span<const float> gate,
+                               std::int64_t length);
+
+}  // namespace filigree

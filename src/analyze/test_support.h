@@ -1,0 +1,52 @@
+// Shared by the tests of this module: a small model whose maps are not flat, and prompts for it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyze/capture.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "model/model.h"
+
+namespace filigree::analyze_test {
+
+inline std::unique_ptr<Model> small_model(bool gated = false, std::int64_t layers = 3,
+                                          std::int64_t heads = 4, std::int64_t context = 64) {
+  auto model = make_model(parse_model_config({{"model_type", "gpt2"},
+                                              {"n_layer", layers},
+                                              {"n_head", heads},
+                                              {"n_embd", 8 * heads},
+                                              {"n_positions", context},
+                                              {"vocab_size", 97}},
+                                             "test"),
+                          7);
+  for (const NamedParameter& parameter : model->parameters())
+    if (parameter.variable.shape().rank() == 2) {
+      Tensor& value = parameter.variable.mutable_value();
+      for (std::int64_t i = 0; i < value.elements(); ++i) value.mutable_f32()[i] *= 12.0f;
+    }
+  if (gated) model->set_gate({{0.25f}});
+  return model;
+}
+
+inline Prompt random_prompt(std::size_t length, std::uint64_t seed = 1) {
+  Random random(seed, 5);
+  Prompt prompt;
+  for (std::size_t i = 0; i < length; ++i)
+    prompt.ids.push_back(static_cast<TokenId>(random.below(97)));
+  return prompt;
+}
+
+inline std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace filigree::analyze_test

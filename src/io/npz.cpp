@@ -1,0 +1,269 @@
+#include "io/npz.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/error.h"
+#include "base/strings.h"
+
+namespace filigree {
+namespace {
+
+constexpr std::uint32_t kLocalHeader = 0x04034b50, kDescriptor = 0x08074b50,
+                        kCentralHeader = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
+                        kLocator64 = 0x07064b50;
+constexpr std::uint16_t kPlainVersion = 20, kZip64Version = 45;
+constexpr std::uint16_t kChecksumFollows = 1 << 3, kUtf8Names = 1 << 11;
+constexpr std::uint16_t kDate = (1980 - 1980) << 9 | 1 << 5 | 1;  // the format's first day
+constexpr std::uint32_t kIn64 = 0xFFFFFFFF;
+constexpr std::uint16_t kZip64Extra = 1;
+
+// Slices of eight bytes at a time: table[k][b] is the CRC of byte b followed by k zero bytes.
+constexpr auto kCrcTables = [] {
+  std::array<std::array<std::uint32_t, 256>, 8> tables = {};
+  for (std::uint32_t b = 0; b < 256; ++b) {
+    std::uint32_t crc = b;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0u);
+    tables[0][b] = crc;
+  }
+  for (std::size_t k = 1; k < 8; ++k)
+    for (std::size_t b = 0; b < 256; ++b)
+      tables[k][b] = tables[k - 1][b] >> 8 ^ tables[0][tables[k - 1][b] & 0xFF];
+  return tables;
+}();
+
+// Little-endian numbers one after the other.
+class Record {
+ public:
+  Record& u16(std::uint64_t value) { return number(value, 2); }
+  Record& u32(std::uint64_t value) { return number(value, 4); }
+  Record& u64(std::uint64_t value) { return number(value, 8); }
+  Record& text(std::string_view value) {
+    bytes_ += value;
+    return *this;
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  Record& number(std::uint64_t value, int count) {
+    for (int i = 0; i < count; ++i) bytes_ += static_cast<char>(value >> (8 * i) & 0xFF);
+    return *this;
+  }
+  std::string bytes_;
+};
+
+std::optional<std::string_view> npy_type(TensorKind kind) {
+  switch (kind) {
+    case TensorKind::kBool: return "|b1";
+    case TensorKind::kU8: return "|u1";
+    case TensorKind::kI8: return "|i1";
+    case TensorKind::kI16: return "<i2";
+    case TensorKind::kU16: return "<u2";
+    case TensorKind::kF16: return "<f2";
+    case TensorKind::kI32: return "<i4";
+    case TensorKind::kU32: return "<u4";
+    case TensorKind::kF32: return "<f4";
+    case TensorKind::kF64: return "<f8";
+    case TensorKind::kI64: return "<i8";
+    case TensorKind::kU64: return "<u8";
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t seed) {
+  std::uint32_t crc = ~seed;
+  const auto* at = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  std::size_t left = bytes.size();
+  const auto& t = kCrcTables;
+  for (; left >= 8; left -= 8, at += 8) {
+    const std::uint32_t low = crc ^ (std::uint32_t{at[0]} | std::uint32_t{at[1]} << 8 |
+                                     std::uint32_t{at[2]} << 16 | std::uint32_t{at[3]} << 24);
+    crc = t[7][low & 0xFF] ^ t[6][low >> 8 & 0xFF] ^ t[5][low >> 16 & 0xFF] ^ t[4][low >> 24] ^
+          t[3][at[4]] ^ t[2][at[5]] ^ t[1][at[6]] ^ t[0][at[7]];
+  }
+  for (; left > 0; --left, ++at) crc = crc >> 8 ^ t[0][(crc ^ *at) & 0xFF];
+  return ~crc;
+}
+
+std::string npy_header(TensorKind kind, std::span<const std::int64_t> shape) {
+  const auto type = npy_type(kind);
+  require(type.has_value(), "npy: NumPy has no type for {}", name_of(kind));
+  // A tuple of one has a comma: (5,).
+  const std::string tuple =
+      fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  std::string description =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", *type, tuple);
+  constexpr std::size_t kFront = 10, kAlignment = 64;  // magic, version, length
+  const std::size_t used = kFront + description.size() + 1;
+  description.append((kAlignment - used % kAlignment) % kAlignment, ' ');
+  description += '\n';
+  require(description.size() <= 0xFFFF, "npy: a shape of {} dimensions is too long", shape.size());
+  return Record().text("\x93NUMPY").text({"\x01\x00", 2}).u16(description.size()).bytes() +
+         description;
+}
+
+NpzWriter::NpzWriter(std::filesystem::path path, std::uint64_t zip64_from)
+    : path_(std::move(path)), zip64_from_(zip64_from), file_(path_) {}
+
+void NpzWriter::put(std::string_view bytes) {
+  file_.write(bytes);
+  position_ += bytes.size();
+}
+
+void NpzWriter::put_data(std::span<const std::byte> bytes) {
+  entries_.back().crc = crc32(bytes, entries_.back().crc);
+  file_.write(bytes);
+  position_ += bytes.size();
+  remaining_ -= bytes.size();
+  if (remaining_ == 0) end_entry();
+}
+
+void NpzWriter::check_complete() const {
+  require(!open_, "npz: '{}': array '{}' lacks {} of its bytes", printable(path_.string()),
+          entries_.empty() ? "" : printable(entries_.back().file), remaining_);
+}
+
+void NpzWriter::begin_entry(const std::string& file, std::uint64_t size) {
+  check_complete();
+  require(!file.empty() && file.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos &&
+              is_valid_utf8(file) && file.size() <= 0xFFFF,
+          "npz: '{}' is no name for an entry", printable(file));
+  for (const Entry& entry : entries_)
+    require(entry.file != file, "npz: '{}' is there twice", printable(file));
+  entries_.push_back({file, position_, size});
+  const bool large = size >= zip64_from_;
+  // Sizes are known, and given here as well as after the data; the checksum is not.
+  const std::uint64_t shown = large ? kIn64 : size;
+  Record extra;
+  if (large) extra.u16(kZip64Extra).u16(16).u64(size).u64(size);
+  put(Record()
+          .u32(kLocalHeader)
+          .u16(large ? kZip64Version : kPlainVersion)
+          .u16(kChecksumFollows | kUtf8Names)
+          .u16(0)  // stored
+          .u16(0)
+          .u16(kDate)
+          .u32(0)  // checksum
+          .u32(shown)
+          .u32(shown)
+          .u16(file.size())
+          .u16(extra.bytes().size())
+          .text(file)
+          .text(extra.bytes())
+          .bytes());
+  remaining_ = size;
+  open_ = true;
+  if (size == 0) end_entry();
+}
+
+void NpzWriter::end_entry() {
+  const Entry& entry = entries_.back();
+  Record record;
+  record.u32(kDescriptor).u32(entry.crc);
+  if (entry.size >= zip64_from_)
+    record.u64(entry.size).u64(entry.size);
+  else
+    record.u32(entry.size).u32(entry.size);
+  put(record.bytes());
+  open_ = false;
+}
+
+void NpzWriter::begin(const std::string& name, TensorKind kind, std::vector<std::int64_t> shape) {
+  const std::string header = npy_header(kind, shape);
+  const std::uint64_t bytes =
+      tensor_bytes(fmt::format("npz: array '{}'", printable(name)), kind, shape);
+  require(!name.empty(), "npz: an array needs a name");
+  begin_entry(name + ".npy", header.size() + bytes);
+  put_data(std::as_bytes(std::span(header)));
+}
+
+void NpzWriter::write(std::span<const std::byte> bytes) {
+  require(bytes.size() <= remaining_, "npz: '{}': {} bytes more than array '{}' has room for",
+          printable(path_.string()), bytes.size() - remaining_,
+          entries_.empty() ? "" : printable(entries_.back().file));
+  if (!bytes.empty()) put_data(bytes);
+}
+
+void NpzWriter::add(const std::string& name, TensorKind kind, std::vector<std::int64_t> shape,
+                    std::span<const std::byte> bytes) {
+  begin(name, kind, std::move(shape));
+  write(bytes);
+  check_complete();
+}
+
+void NpzWriter::add_text(const std::string& file, std::string_view text) {
+  begin_entry(file, text.size());
+  write(std::as_bytes(std::span(text)));
+}
+
+void NpzWriter::commit() {
+  check_complete();
+  const std::uint64_t start = position_;
+  for (const Entry& entry : entries_) {
+    const bool large = entry.size >= zip64_from_, far = entry.offset >= zip64_from_;
+    Record extra;
+    if (large || far) {
+      extra.u16(kZip64Extra).u16((large ? 16 : 0) + (far ? 8 : 0));
+      if (large) extra.u64(entry.size).u64(entry.size);
+      if (far) extra.u64(entry.offset);
+    }
+    const std::uint16_t version = large || far ? kZip64Version : kPlainVersion;
+    const std::uint64_t size = large ? kIn64 : entry.size;
+    put(Record()
+            .u32(kCentralHeader)
+            .u16(version)
+            .u16(version)
+            .u16(kChecksumFollows | kUtf8Names)
+            .u16(0)
+            .u16(0)
+            .u16(kDate)
+            .u32(entry.crc)
+            .u32(size)
+            .u32(size)
+            .u16(entry.file.size())
+            .u16(extra.bytes().size())
+            .u16(0)  // comment
+            .u16(0)  // disk
+            .u16(0)
+            .u32(0)  // attributes
+            .u32(far ? kIn64 : entry.offset)
+            .text(entry.file)
+            .text(extra.bytes())
+            .bytes());
+  }
+  const std::uint64_t end = position_, size = end - start, count = entries_.size();
+  const bool large = start >= zip64_from_ || size >= zip64_from_ || count >= 0xFFFF;
+  if (large)
+    put(Record()
+            .u32(kEnd64)
+            .u64(44)  // bytes of this record from here on
+            .u16(kZip64Version)
+            .u16(kZip64Version)
+            .u32(0)
+            .u32(0)
+            .u64(count)
+            .u64(count)
+            .u64(size)
+            .u64(start)
+            .u32(kLocator64)
+            .u32(0)
+            .u64(end)
+            .u32(1)
+            .bytes());
+  put(Record()
+          .u32(kEnd)
+          .u16(0)
+          .u16(0)
+          .u16(large ? 0xFFFF : count)
+          .u16(large ? 0xFFFF : count)
+          .u32(large ? kIn64 : size)
+          .u32(large ? kIn64 : start)
+          .u16(0)
+          .bytes());
+  file_.commit();
+}
+
+}  // namespace filigree

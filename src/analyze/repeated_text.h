@@ -19,7 +19,7 @@ struct RepeatedText {
 
 struct RepeatedTextOptions {
   std::int64_t period = 50;  // less where the context is too short for it
-  std::size_t samples = 4;
+  std::size_t samples = 2;
   std::uint64_t seed = 0;
   std::optional<TokenId> first = {};  // an end-of-text token, say, which takes up the sink
 };

@@ -1,0 +1,38 @@
+// One model looked at on prompts: maps to a file, roles, statistics and head pairs, in as few
+// passes as there can be.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/head_pairs.h"
+#include "analyze/head_roles.h"
+#include "analyze/map_file.h"
+#include "analyze/statistics.h"
+#include "apps/cli/attention_prompts.h"
+#include "apps/cli/session.h"
+
+namespace filigree::cli {
+
+struct AnalysisPlan {
+  std::vector<HeadId> heads;
+  bool roles = false, statistics = false, pairs = false;
+  MapKind kind = MapKind::kWeights;  // of the maps that go to the file
+  bool average = false;
+};
+
+struct AnalysedModel {
+  std::string model;  // as the user named it
+  std::string label;
+  std::vector<RoleScores> roles;  // by head; empty unless asked for
+  std::optional<AttentionStatistics> statistics;
+  std::optional<HeadPairs> pairs;
+};
+
+// `maps` may be null. Shows a bar on stderr; throws Interrupted between layers.
+AnalysedModel analyse_attention(const std::string& name, const std::string& label,
+                                const PromptSet& prompts, const AnalysisPlan& plan, MapFile* maps,
+                                const Session& session);
+
+}  // namespace filigree::cli

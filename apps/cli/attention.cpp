@@ -8,6 +8,7 @@
 #include "analyze/average.h"
 #include "analyze/statistics_report.h"
 #include "apps/cli/attention_analysis.h"
+#include "apps/cli/attention_figures.h"
 #include "apps/cli/attention_output.h"
 #include "apps/cli/attention_prompts.h"
 #include "apps/cli/attention_report.h"
@@ -31,6 +32,7 @@ struct AttentionOptions {
   bool average = false;
   std::string out;
   std::string csv;
+  FigureStyle style;
   bool roles = false, statistics = false, pairs = false, by_head = false;
 };
 
@@ -132,6 +134,37 @@ std::string findings_text(const AttentionOptions& options, const Findings& findi
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 
+void check_figure(const AttentionOptions& options, const std::vector<Prompt>& prompts) {
+  check_figures(options.style);
+  if (!options.average && prompts.size() > 1)
+    throw UsageError(fmt::format(
+        "a figure shows one prompt, or the mean of {} with --average; .npz holds them all",
+        prompts.size()));
+  if (options.average) common_length(prompts);
+}
+
+void write_grid(const AttentionOptions& options, const AnalysisPlan& plan,
+                const std::vector<Prompt>& prompts, const std::vector<AnalysedModel>& models) {
+  std::vector<std::string> titles;
+  for (const AnalysedModel& model : models) titles.push_back(model.label);
+  MapGrid grid(plan.kind, titles);
+  std::vector<std::vector<HeadRole>> roles;
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    fill_grid(grid, m, models[m].model, plan.heads, prompts, plan.kind, plan.average);
+    if (models[m].roles.empty()) continue;
+    roles.emplace_back();
+    for (const RoleScores& scores : models[m].roles) roles[m].push_back(classify(scores));
+  }
+  MapGrid::Text text;
+  if (options.average) {
+    text.prompt = fmt::format("Mean over {} prompts.", prompts.size());
+  } else {
+    text.tokens = prompts[0].tokens;
+    text.prompt = fmt::format("Prompt: {}", fmt::join(prompts[0].tokens, ""));
+  }
+  grid.write(options.out, text, options.style, roles);
+}
+
 void run_attention(AttentionOptions options, const Session& session) {
   check_options(options);
   const std::vector<PromptModel> models = read_models(options.models);
@@ -142,7 +175,10 @@ void run_attention(AttentionOptions options, const Session& session) {
   plan.average = options.average;
   PromptSet prompts = read_prompts(options.prompts, models, session.options().seed);
   std::unique_ptr<MapFile> maps;
-  if (!options.out.empty())
+  const bool figure = is_figure_file(options.out);
+  if (figure)
+    check_figure(options, prompts.prompts);
+  else if (!options.out.empty())
     maps = open_output({options.out, plan.kind, plan.average, options.models}, plan.heads,
                        prompts.prompts);
 
@@ -154,6 +190,7 @@ void run_attention(AttentionOptions options, const Session& session) {
     findings.models.push_back(
         analyse_attention(models[m].name, labels[m], prompts, plan, maps.get(), session));
   if (maps) maps->commit();
+  if (figure) write_grid(options, plan, prompts.prompts, findings.models);
   if (plan.statistics && models.size() == 2)
     findings.comparison =
         compare_statistics(*findings.models[0].statistics, *findings.models[1].statistics,
@@ -175,35 +212,12 @@ void add_attention(Program& program) {
                    "Attention maps on prompts: files, head roles, statistics, head pairs.",
                    {"filigree attention gpt2 --prompt \"The cat sat on the mat\"",
                     "filigree attention dense sparse --data shards --samples 50 --stats",
+                    "filigree attention dense sparse --prompt \"a b a b\" --roles --out maps.pdf",
                     "filigree attention gpt2 --file prompts.txt --heads L5H1,L6H* --out maps.npz",
                     "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"}},
                   [options](Session& session) { run_attention(*options, session); });
   app.add_option("MODEL", options->models, "model folder, or two to compare")->required();
-  PromptOptions& prompts = options->prompts;
-  app.add_option("--prompt", prompts.texts, "text; may be given several times")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("TEXT");
-  app.add_option("--file", prompts.file, "read prompts from a file, one a line; - for stdin")
-      ->type_name("FILE");
-  app.add_option("--data", prompts.data, "windows of token shards, as filigree prepare writes them")
-      ->type_name("SHARDS");
-  app.add_option("--split", prompts.split, "split of the shards")
-      ->type_name("NAME")
-      ->capture_default_str();
-  app.add_option(
-         "--samples", prompts.samples,
-         fmt::format("windows of the shards, drawn by --seed (default {})", kDefaultSamples))
-      ->check(whole_number(1, 1 << 24))
-      ->type_name("N");
-  app.add_option(
-         "--length", prompts.length,
-         fmt::format("tokens a window (default {}, or the context); of a longer prompt only "
-                     "the first so many are taken",
-                     kDefaultLength))
-      ->check(whole_number(1, 1 << 30))
-      ->type_name("N");
+  add_prompt_options(app, options->prompts);
   app.add_option("--heads", options->heads, "L5H1,L6H*,3.0-3.5,L2H1-L2H4 or * for all")
       ->type_name("HEADS")
       ->capture_default_str();
@@ -216,7 +230,9 @@ void add_attention(Program& program) {
   app.add_option("--csv", options->csv, "write the statistics, of every head too, as CSV")
       ->type_name("FILE");
   app.add_flag("--pairs", options->pairs, "correlation of every pair of heads over all cells");
-  app.add_option("--out", options->out, "write the maps: .npz, .safetensors or .json")
+  app.add_option("--out", options->out,
+                 "write the maps: a figure (.svg, .pdf, .png) or data (.npz, "
+                 ".safetensors, .json)")
       ->type_name("FILE");
   app.add_option("--what", options->what, "maps to write: weights, scores, gate or value-weighted")
       ->check(CLI::Validator(
@@ -232,8 +248,7 @@ void add_attention(Program& program) {
       ->type_name("KIND")
       ->capture_default_str();
   app.add_flag("--average", options->average, "write the mean over the prompts, of one length");
-  app.add_flag("--replace-invalid", prompts.replace_invalid,
-               "read invalid UTF-8 as U+FFFD instead of failing");
+  add_figure_options(app, options->style);
 }
 
 }  // namespace filigree::cli

@@ -39,7 +39,7 @@ AnalysedModel analyse_attention(const std::string& name, const std::string& labe
   CaptureOptions capture =
       CaptureOptions::of(plan.heads, maps_one_by_one ? plan.kind : MapKind::kWeights);
   capture.gate = capture.gate || plan.statistics;
-  capture.batch_tokens = plan.pairs || maps_one_by_one ? 0 : kBatchTokens;
+  capture.batch_tokens = plan.pairs || maps_one_by_one || plan.also ? 0 : kBatchTokens;
 
   AnalysedModel result;
   result.model = name;
@@ -50,7 +50,7 @@ AnalysedModel analyse_attention(const std::string& name, const std::string& labe
   if (plan.statistics) result.statistics.emplace(plan.heads, prompts.prompts.size());
   if (plan.pairs) pairs.emplace(plan.heads, HeadPairOptions{.seed = session.options().seed});
 
-  const bool by_pass = plan.roles || plan.statistics || plan.pairs || maps_one_by_one;
+  const bool by_pass = plan.roles || plan.statistics || plan.pairs || plan.also || maps_one_by_one;
   if (by_pass) {
     Progress progress(
         std::cerr,
@@ -61,6 +61,7 @@ AnalysedModel analyse_attention(const std::string& name, const std::string& labe
       if (roles) roles->add(heads);
       if (result.statistics) result.statistics->add(heads);
       if (pairs) pairs->add(heads);
+      if (plan.also) plan.also(heads);
       for (const HeadMap& head : heads) {
         if (!maps_one_by_one) break;
         map.resize(static_cast<std::size_t>(head.length * head.length));

@@ -20,6 +20,7 @@ struct AnalysisPlan {
   bool roles = false, statistics = false, pairs = false;
   MapKind kind = MapKind::kWeights;  // of the maps that go to the file
   bool average = false;
+  HeadMapConsumer also = {};  // sees every map too, prompt by prompt
 };
 
 struct AnalysedModel {

@@ -7,6 +7,7 @@
 
 #include "analyze/capture.h"
 #include "analyze/map_file.h"
+#include "apps/cli/attention_figures.h"
 
 namespace filigree::cli {
 
@@ -20,5 +21,10 @@ struct OutputPlan {
 // Checks the ending and the size. Throws Error, before any work has been done.
 std::unique_ptr<MapFile> open_output(const OutputPlan& plan, const std::vector<HeadId>& heads,
                                      const std::vector<Prompt>& prompts);
+
+// Puts a model's maps into a panel of the grid: those of the first prompt, or the means over all.
+void fill_grid(MapGrid& grid, std::size_t panel, const std::string& model,
+               const std::vector<HeadId>& heads, const std::vector<Prompt>& prompts, MapKind kind,
+               bool average);
 
 }  // namespace filigree::cli

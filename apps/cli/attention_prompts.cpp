@@ -1,10 +1,12 @@
 #include "apps/cli/attention_prompts.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "apps/cli/input.h"
+#include "apps/cli/program.h"
 #include "apps/cli/session.h"
 #include "apps/cli/shard_input.h"
 #include "base/error.h"
@@ -138,6 +140,35 @@ PromptSet read_prompts(const PromptOptions& options, const std::vector<PromptMod
                        std::uint64_t seed) {
   check_options(options);
   return options.data.empty() ? from_texts(options, models) : from_shards(options, models, seed);
+}
+
+void add_prompt_options(CLI::App& app, PromptOptions& prompts) {
+  app.add_option("--prompt", prompts.texts, "text; may be given several times")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("TEXT");
+  app.add_option("--file", prompts.file, "read prompts from a file, one a line; - for stdin")
+      ->type_name("FILE");
+  app.add_option("--data", prompts.data, "windows of token shards, as filigree prepare writes them")
+      ->type_name("SHARDS");
+  app.add_option("--split", prompts.split, "split of the shards")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option(
+         "--samples", prompts.samples,
+         fmt::format("windows of the shards, drawn by --seed (default {})", kDefaultSamples))
+      ->check(whole_number(1, 1 << 24))
+      ->type_name("N");
+  app.add_option(
+         "--length", prompts.length,
+         fmt::format("tokens a window (default {}, or the context); of a longer prompt only "
+                     "the first so many are taken",
+                     kDefaultLength))
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("N");
+  app.add_flag("--replace-invalid", prompts.replace_invalid,
+               "read invalid UTF-8 as U+FFFD instead of failing");
 }
 
 }  // namespace filigree::cli

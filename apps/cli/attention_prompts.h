@@ -1,6 +1,8 @@
 // The prompts that attention is looked at on: texts, a file of them, or windows of token shards.
 #pragma once
 
+#include <CLI/App.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,5 +42,8 @@ struct PromptSet {
 // models.
 PromptSet read_prompts(const PromptOptions& options, const std::vector<PromptModel>& models,
                        std::uint64_t seed);
+
+// --prompt, --file, --data, --split, --samples, --length, --replace-invalid.
+void add_prompt_options(CLI::App& app, PromptOptions& prompts);
 
 }  // namespace filigree::cli

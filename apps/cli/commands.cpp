@@ -14,6 +14,8 @@ void add_all_commands(Program& program) {
   add_generate(program);
   add_eval(program);
   add_attention(program);
+  add_compare(program);
+  add_curves(program);
   add_bench(program);
   add_demo(program);
   add_completion(program);

@@ -14,6 +14,8 @@ void add_sparsify(Program& program);
 void add_generate(Program& program);
 void add_eval(Program& program);
 void add_attention(Program& program);
+void add_compare(Program& program);
+void add_curves(Program& program);
 void add_bench(Program& program);
 void add_demo(Program& program);
 void add_completion(Program& program);

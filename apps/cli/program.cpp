@@ -177,6 +177,25 @@ CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> ru
   return *command;
 }
 
+// With quotes around what a shell would take apart.
+std::string command_line(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+  std::string line = "filigree";
+  for (const std::string& argument : arguments) {
+    const bool plain = !argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos;
+    line += ' ';
+    if (plain) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
 int Program::parse_and_run(std::vector<std::string> arguments) {
   if (arguments.size() > 1 && arguments[0] == "help") arguments = {arguments[1], "--help"};
   if (arguments.size() == 1 && arguments[0] == "help") arguments = {"--help"};
@@ -190,6 +209,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     return report_usage(
         "", fmt::format("unknown command '{}'{}", printable(command), suggestion(command, names)));
   const CLI::App& target = command.empty() ? app_ : *app_.get_subcommand(command);
+  const std::string line = command_line(arguments);
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app_.parse(std::move(arguments));
@@ -209,7 +229,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
   try {
     check_device(common_.device);
     if (common_.threads > 0) set_num_threads(common_.threads);
-    Session session(command, common_);
+    Session session(command, common_, line);
     commands_.at (&target)(session);
     return interrupted() ? interrupted_exit_code() : session.exit_code();
   } catch (const UsageError& error) {

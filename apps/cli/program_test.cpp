@@ -19,9 +19,9 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::vector<std::string> kCommands = {"info",    "tokenize", "generate",   "eval",
-                                            "prepare", "corpus",   "pretrain",   "sparsify",
-                                            "bench",   "demo",     "completion", "attention"};
+const std::vector<std::string> kCommands = {
+    "info",     "tokenize", "generate", "eval",       "prepare",   "corpus",  "pretrain",
+    "sparsify", "bench",    "demo",     "completion", "attention", "compare", "curves"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {
@@ -83,6 +83,8 @@ TEST(Program, MissingAndWrongValuesAreNamed) {
   expect_failure(run_program({"eval", "m"}), 2, "give either --text FILE or --data SHARDS");
   expect_failure(run_program({"pretrain", "s"}), 2, "--out is required");
   expect_failure(run_program({"attention"}), 2, "MODEL is required");
+  expect_failure(run_program({"compare"}), 2, "DENSE is required");
+  expect_failure(run_program({"curves"}), 2, "RUN is required");
   expect_failure(run_program({"info", "m", "--threads"}), 2, "--threads needs a value");
   for (const std::string& command : kCommands)
     expect_failure(run_program({command, "--threads", "0"}), 2,

@@ -41,8 +41,13 @@ struct CommonOptions {
 
 class Session {
  public:
-  Session(std::string command, CommonOptions options)
-      : command_(std::move(command)), options_(std::move(options)) {}
+  Session(std::string command, CommonOptions options, std::string command_line = {})
+      : command_(std::move(command)),
+        options_(std::move(options)),
+        command_line_(std::move(command_line)) {}
+
+  // As it could be typed again: "filigree eval 'my model' --data shards".
+  const std::string& command_line() const { return command_line_; }
 
   const CommonOptions& options() const { return options_; }
   bool json() const { return options_.json; }
@@ -66,6 +71,7 @@ class Session {
  private:
   std::string command_;
   CommonOptions options_;
+  std::string command_line_;
   int exit_code_ = 0;
 };
 

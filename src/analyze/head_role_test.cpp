@@ -69,6 +69,16 @@ TEST(HeadRole, DottedDiagonalsAreFragmented) {
   EXPECT_EQ(role_of(sparse_map(256, dotted_keys({12}, 0.3, 3), 0.0)).name, "offset 12");
 }
 
+TEST(HeadRole, ABandBesideTheDiagonalIsNotFragmented) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const KeysOf near = dotted_keys({2, 3, 4, 5, 6, 7}, 0.4, seed);
+    EXPECT_EQ(scores_of(sparse_map(128, near, 0.0, seed))[Pattern::kFragmented], 0.0) << seed;
+    // Beside a band there may still be fragments.
+    const KeysOf more = dotted_keys({2, 3, 4, 20, 30, 40}, 0.4, seed);
+    EXPECT_GT(scores_of(sparse_map(128, more, 0.0, seed))[Pattern::kFragmented], 0.3) << seed;
+  }
+}
+
 TEST(HeadRole, HybridsNameBothParts) {
   const auto hybrid = [](const Kind& a, const Kind& b, float share) {
     return role_of(mixture(dense_map(128, a.keys, 0.95, 1), dense_map(128, b.keys, 0.95, 2), share))

@@ -108,15 +108,21 @@ void RoleAccumulator::find_fragments(std::int64_t length) {
     ++found[at(cell.row - cell.key)];
     mass[at(cell.row - cell.key)] += static_cast<double>(cell.weight);
   }
-  std::vector<std::int64_t> dotted;
+  std::vector<bool> busy(at(length) + 1, false);
   for (std::int64_t k = length - 2; k >= 2; --k) {
-    const auto cells = static_cast<double>(length - k - 1);
     expected[at(k)] += expected[at(k + 1)];
-    const double chance = expected[at(k)];
-    const auto count = static_cast<double>(found[at(k)]);
-    if (count >=
-            chance + thresholds_.dotted_deviations * std::sqrt(chance) + thresholds_.dotted_extra &&
-        count < thresholds_.solid * cells)
+    busy[at(k)] = static_cast<double>(found[at(k)]) >=
+                  expected[at(k)] + thresholds_.dotted_deviations * std::sqrt(expected[at(k)]) +
+                      thresholds_.dotted_extra;
+  }
+  // Offsets 2, 3, ... one after the other are a band beside the diagonal: a head that looks at what
+  // is near, not at several distances.
+  std::int64_t band = 2;
+  while (busy[at(std::min(band, length))]) ++band;
+  std::vector<std::int64_t> dotted;
+  for (std::int64_t k = band > 3 ? band : 2; k <= length - 2; ++k) {
+    const auto cells = static_cast<double>(length - k - 1);
+    if (busy[at(k)] && static_cast<double>(found[at(k)]) < thresholds_.solid * cells)
       dotted.push_back(k);
   }
   if (dotted.size() < at(thresholds_.fewest_dotted)) return;

@@ -16,7 +16,8 @@
 //   previous    j = i - 1                offset      j = i - k, j >= 1, for the best k >= 2
 //   diffuse     sum_ij min(w_ij, m_i / (i + 1)): what the row has in common with an even one
 //   stripes     keys j >= 1 that are strong in most rows after them (cells i - j >= 2)
-//   fragmented  strong cells on several dotted diagonals (i - j >= 2, j >= 1, no stripes)
+//   fragmented  strong cells on several dotted diagonals (i - j >= 2, j >= 1, no stripes, and not a
+//               band of neighbouring offsets from 2 on)
 //   empty       share of the rows that have next to no mass
 //   induction   on a text that repeats after P tokens: j = i - P + 1, rows of the repetition
 //   duplicate   likewise j = i - P

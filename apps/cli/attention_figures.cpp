@@ -186,9 +186,9 @@ void write_statistics_bars(const std::vector<AnalysedModel>& models,
     if (row.group.scope != HeadGroup::Scope::kModel) continue;
     figure::Statistic statistic;
     statistic.name = spoken(name_of(row.statistic));
-    statistic.note = fmt::format("change {:+.3g}", row.change);
+    statistic.note = fmt::format("change {:+.2g}", row.change);
     if (row.interval)
-      statistic.note += fmt::format(" ({:+.3g} to {:+.3g})", row.interval->low, row.interval->high);
+      statistic.note += fmt::format(" ({:+.2g} to {:+.2g})", row.interval->low, row.interval->high);
     statistic.note += fmt::format(", p = {:.2g}", row.p);
     statistic.estimates = {{{row.first, row.first, row.first}},
                            {{row.second, row.second, row.second}}};

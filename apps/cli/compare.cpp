@@ -26,13 +26,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a newcomer sees without choosing anything: a name that is taken up again, words that repeat,
-// an opposite, a fact.
+// What a newcomer sees without choosing anything: names that are taken up again, words that repeat,
+// opposites, facts. Eight, so that a permutation test can speak.
 const std::vector<std::string> kDefaultPrompts = {
     "When Mary and John went to the store, John gave a drink to Mary. Then Mary thanked John.",
     "red apple green pear yellow plum red apple green pear yellow plum",
     "The opposite of \"large\" is \"small\". The opposite of \"hot\" is \"cold\".",
     "The capital of France is Paris, and the capital of Italy is Rome.",
+    "Anna met Tom at the station. She was late, but he waited for her with the tickets.",
+    "one two three four five six seven eight one two three four five six seven eight",
+    "The keys to the cabinet are on the table, and the picture of the dogs is on the wall.",
+    "The war lasted from the year 1732 to the year 1740, and the peace lasted until 1756.",
 };
 
 constexpr std::size_t kMostReportPrompts = 8;

@@ -1,5 +1,4 @@
-// Colours of weights, differences and roles. Roles use the palette of Okabe and Ito, which
-// colour-blind readers can tell apart.
+// Colours of weights, differences and roles: those of the figures (src/figure/theme.cpp).
 
 export type Rgb = readonly [number, number, number];
 
@@ -28,13 +27,13 @@ export function weightColour(weight: number): Rgb {
 
 const kNegative: Rgb[] = [
   [255, 255, 255],
-  [244, 165, 130],
-  [178, 24, 43],
+  [146, 197, 222],
+  [8, 64, 129],
 ];
 const kPositive: Rgb[] = [
   [255, 255, 255],
-  [146, 197, 222],
-  [33, 102, 172],
+  [253, 174, 107],
+  [140, 45, 4],
 ];
 
 // -1 to 1.
@@ -48,18 +47,18 @@ export function css(colour: Rgb): string {
 
 const kRoles: Record<string, string> = {
   sink: "#d55e00",
-  current: "#009e73",
-  previous: "#0072b2",
-  offset: "#56b4e9",
-  diffuse: "#999999",
-  stripes: "#cc79a7",
-  fragmented: "#e69f00",
-  induction: "#8a5fbf",
-  duplicate: "#b8a500",
-  empty: "#d9d9d9",
+  current: "#0072b2",
+  previous: "#009e73",
+  offset: "#cc79a7",
+  diffuse: "#e69f00",
+  stripes: "#56b4e9",
+  fragmented: "#882255",
+  empty: "#999933",
+  induction: "#b8b8b8",
+  duplicate: "#332288",
 };
 
 // A hybrid takes the colour of its first part.
 export function roleColour(role: string): string {
-  return kRoles[role.split("+")[0]!.trim()] ?? "#666666";
+  return kRoles[role.split(/[+ ]/)[0]!] ?? "#4d4d4d";
 }

@@ -57,7 +57,7 @@ export function pairsView(loaded: LoadedReport): HTMLElement | null {
     element("h2", {}, "Head pairs"),
     element("p", { class: "facts" },
       measure, " ", clustered, element("label", { for: "clustered" }, " ordered by clustering; "),
-      "red is -1, white 0, blue 1"),
+      "blue is -1, white 0, orange 1"),
     row,
   );
 }

@@ -177,6 +177,16 @@ TEST(StatisticsBars, OddInput) {
   draw(statistics_bars(input, light_theme()));
 }
 
+// The legend takes a second line when the names need one, and the page grows by it.
+TEST(TrainingCurves, ALongLegendHasRoom) {
+  TrainingCurves curves;
+  for (const char* name : {"first", "second", "third"})
+    curves.runs.push_back({name, {1, 2}, {0.1, 0.2}, {}, {}});
+  const double one_line = training_curves(curves, light_theme()).size.height;
+  for (TrainingRun& run : curves.runs) run.name += " run, lambda at most 40";
+  EXPECT_GT(training_curves(curves, light_theme()).size.height, one_line + 5);
+}
+
 TEST(TrainingCurves, OddInput) {
   EXPECT_THAT(error_of([] { training_curves({}, light_theme()); }), HasSubstr("no run"));
   TrainingCurves input = samples::training();

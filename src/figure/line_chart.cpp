@@ -335,11 +335,14 @@ Figure line_figure(const LineFigure& input, const Theme& theme) {
   const LineChart chart = input.chart;
   const double width = input.width, height = input.height;
   return make_page(parts, {width, height}, theme, [=](Canvas& canvas, const Rect& body) {
-    const double top = legend_height(legend, width, theme) + (legend.empty() ? 3 : 5);
+    // The legend is as wide as the chart, whose width depends on the labels of the y axis.
     const double bottom = chart_bottom_margin(chart, theme);
-    Rect area = {0, body.y + top, 0, body.height - top - bottom};
+    Rect area = {0, 0, 0, body.height - bottom};
     area.x = body.x + chart_left_margin(chart, area.height, theme);
     area.width = body.right() - area.x - 6;
+    const double top = legend_height(legend, area.width, theme) + (legend.empty() ? 3 : 5);
+    area.y = body.y + top;
+    area.height -= top;
     draw_legend(canvas, {area.x, body.y}, area.width, legend, theme);
     draw_line_chart(canvas, area, chart, theme);
   });

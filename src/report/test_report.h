@@ -1,4 +1,4 @@
-// A small report for tests: two models of five layers with four heads, maps of known weights.
+// A small report for tests: two models of four layers with five heads, maps of known weights.
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,7 @@ inline Report test_report() {
     model.name = sparse ? "sparse" : "dense";
     model.path = "models/" + model.name;
     model.sparse = sparse;
-    model.layers = 5, model.heads = 4, model.parameters = 1000;
+    model.layers = 4, model.heads = 5, model.parameters = 1000;
     model.facts = {{"loss", "3.93"}};
     ReportPairs pairs{"Pearson"};
     PackedMaps packed;

@@ -69,24 +69,23 @@ TEST_F(ReportPage, ShowsBothModelsRolesStatisticsAndPairs) {
 }
 
 TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
-  browser_->click("button[data-model=\"0\"][data-head=\"L3H2\"]");
+  browser_->click("button[data-model=\"0\"][data-head=\"L3H4\"]");
   browser_->wait_for("return document.querySelector('dialog').open");
-  EXPECT_EQ(text_of("#detail-title"), "Head L3H2");
-  EXPECT_EQ(browser_->run("return location.hash"), "#L3H2");
+  EXPECT_EQ(text_of("#detail-title"), "Head L3H4");
+  EXPECT_EQ(browser_->run("return location.hash"), "#L3H4");
 
-  // Head 14: dense weights are 1 / (3 (i + 1)), the sparse model looks two tokens back.
-  point_at_cell("model-0", 2, 0);
-  EXPECT_EQ(
-      text_of("#readout"),
-      "query 2 \u201c\u00b7sat\u201d \u2192 key 0 \u201cThe\u201d: dense 0.1111, sparse 0.5000");
-  point_at_cell("model-1", 3, 2);
-  EXPECT_EQ(
-      text_of("#readout"),
-      "query 3 \u201c.\u201d \u2192 key 2 \u201c\u00b7sat\u201d: dense 0.0833, sparse 0.0000");
+  // Head 19: dense weights are 1 / (2 (i + 1)), the sparse model looks three tokens back.
+  point_at_cell("model-0", 3, 0);
+  EXPECT_EQ(text_of("#readout"),
+            "query 3 \u201c.\u201d \u2192 key 0 \u201cThe\u201d: dense 0.1250, sparse 0.5000");
+  point_at_cell("model-1", 2, 1);
+  EXPECT_EQ(text_of("#readout"),
+            "query 2 \u201c\u00b7sat\u201d \u2192 key 1 \u201c\u00b7cat\u201d: dense 0.1667, "
+            "sparse 0.0000");
   point_at_cell("difference", 0, 2);  // above the diagonal
   EXPECT_THAT(text_of("#readout"), HasSubstr("Point at a cell"));
 
-  browser_->press("\uE014");  // right arrow
+  browser_->press("\uE012");  // left arrow
   browser_->wait_for("return location.hash === '#L3H3'");
   EXPECT_EQ(text_of("#detail-title"), "Head L3H3");
   browser_->press("\uE00C");  // Escape
@@ -99,9 +98,9 @@ TEST_F(ReportPage, HeadsCanBeOrderedByRoleAndOpenedFromTheAddress) {
       "const s = document.querySelector('#order'); s.value = 'role';"
       "s.dispatchEvent(new Event('change'))");
   browser_->wait_for("return document.querySelectorAll('button.head')[1].dataset.head === 'L0H2'");
-  browser_->run("location.hash = '#L4H0'");
+  browser_->run("location.hash = '#L2H0'");
   browser_->wait_for("return document.querySelector('dialog').open");
-  EXPECT_EQ(text_of("#detail-title"), "Head L4H0");
+  EXPECT_EQ(text_of("#detail-title"), "Head L2H0");
 }
 
 TEST_F(ReportPage, ADamagedReportSaysSo) {

@@ -7,6 +7,7 @@ import { Order, change, state, subscribe } from "./state";
 
 const kThumbnail = 96; // CSS pixels at most
 const kMostInRow = 20; // heads of a layer that fit side by side
+const kMostBeside = 6; // heads a layer of models whose panels fit side by side
 
 export function mapImage(map: AttentionMap): HTMLCanvasElement {
   return matrixImage(map.size, map.size, (i, j) => (j > i ? null : weightColour(map.at(i, j))));
@@ -77,5 +78,6 @@ export function gridView(loaded: LoadedReport): HTMLElement {
     if (now.prompt !== before.prompt || now.order !== before.order) void draw();
   });
   void draw();
-  return element("div", { class: "grid", id: "grid" }, ...panels.map(({ panel }) => panel));
+  const beside = loaded.report.models.every((model) => model.heads <= kMostBeside);
+  return element("div", { class: beside ? "grid beside" : "grid", id: "grid" }, ...panels.map(({ panel }) => panel));
 }

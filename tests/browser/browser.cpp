@@ -73,6 +73,7 @@ Browser::Browser() {
   const Json arguments = {"--headless=new",
                           "--no-sandbox",
                           "--disable-gpu",
+                          "--disable-dev-shm-usage",  // containers have little of it
                           "--disable-quic",
                           "--no-first-run",
                           "--disable-background-networking",

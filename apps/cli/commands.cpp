@@ -13,6 +13,7 @@ void add_all_commands(Program& program) {
   add_sparsify(program);
   add_generate(program);
   add_eval(program);
+  add_task(program);
   add_bench(program);
   add_demo(program);
   add_completion(program);

@@ -14,6 +14,7 @@ void add_all_commands(Program& program) {
   add_generate(program);
   add_eval(program);
   add_task(program);
+  add_circuit(program);
   add_bench(program);
   add_demo(program);
   add_completion(program);

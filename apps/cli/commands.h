@@ -14,6 +14,7 @@ void add_sparsify(Program& program);
 void add_generate(Program& program);
 void add_eval(Program& program);
 void add_task(Program& program);
+void add_circuit(Program& program);
 void add_bench(Program& program);
 void add_demo(Program& program);
 void add_completion(Program& program);

@@ -19,9 +19,9 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::vector<std::string> kCommands = {"info",    "tokenize", "generate",   "eval",
-                                            "prepare", "corpus",   "pretrain",   "sparsify",
-                                            "bench",   "demo",     "completion", "task"};
+const std::vector<std::string> kCommands = {
+    "info",     "tokenize", "generate", "eval",       "prepare", "corpus", "pretrain",
+    "sparsify", "bench",    "demo",     "completion", "task",    "circuit"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {

@@ -16,6 +16,8 @@ void add_all_commands(Program& program) {
   add_attention(program);
   add_compare(program);
   add_curves(program);
+  add_task(program);
+  add_circuit(program);
   add_bench(program);
   add_demo(program);
   add_completion(program);

@@ -20,8 +20,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kCommands = {
-    "info",     "tokenize", "generate", "eval",       "prepare",   "corpus",  "pretrain",
-    "sparsify", "bench",    "demo",     "completion", "attention", "compare", "curves"};
+    "info",  "tokenize", "generate",   "eval",      "prepare", "corpus", "pretrain", "sparsify",
+    "bench", "demo",     "completion", "attention", "compare", "curves", "task",     "circuit"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {

@@ -139,25 +139,46 @@ class Gpt2 final : public Model {
     const std::int64_t B = ids.size(0), T = ids.size(1);
     const std::int64_t past = options.cache != nullptr ? options.cache->length() : 0;
 
-    const Variable tokens = tap("hook_embed", embedding(token_embedding_, ids));  // [B, T, d]
-    const Variable positions =
-        tap("hook_pos_embed", embedding(position_embedding_, position_ids(B, T, past)));
-    Variable x = add(tokens, positions);
-    for (std::size_t l = 0; l < blocks_.size(); ++l) {
+    std::size_t first = 0;
+    bool skip_attention = false;
+    Variable x;  // [B, T, d]
+    if (options.start != nullptr) {
+      first = static_cast<std::size_t>(options.start->layer);
+      skip_attention = options.start->after_attention;
+      x = options.start->residual;
+    } else {
+      const Variable tokens = tap("hook_embed", embedding(token_embedding_, ids));
+      const Variable positions =
+          tap("hook_pos_embed", embedding(position_embedding_, position_ids(B, T, past)));
+      x = add(tokens, positions);
+    }
+    for (std::size_t l = first; l < blocks_.size(); ++l) {
       const Block& block = blocks_[l];
       const TapScope here = tap.inside("blocks").inside(std::to_string(l));
-      x = here("hook_resid_pre", x);
-      const Variable attention_in = layer_norm(x, block.ln1, here.inside("ln1"));
-      const std::optional<GateOptions> gate = gate_of(l, options);
-      const Variable attended = self_attention(attention_in, block.attention, here.inside("attn"),
-                                               options.cache, static_cast<std::int64_t>(l),
-                                               gate ? &*gate : nullptr, report_of(l, options));
-      x = here("hook_resid_mid", add(x, here("hook_attn_out", attended)));
+      // Nothing reads the other positions of the last layer, unless a tap shows them or the gates
+      // report or are sampled by position.
+      const bool only_last = l + 1 == blocks_.size() && options.last_position_only && T > 1 &&
+                             !here.wants_any() && options.reports == nullptr &&
+                             options.gates != GateMode::kSampled;
+      if (l > first || !skip_attention) {
+        x = here("hook_resid_pre", x);
+        const Variable attention_in = layer_norm(x, block.ln1, here.inside("ln1"));
+        const std::optional<GateOptions> gate = gate_of(l, options);
+        const Variable attended =
+            self_attention(attention_in, block.attention, here.inside("attn"), options.cache,
+                           static_cast<std::int64_t>(l), gate ? &*gate : nullptr,
+                           report_of(l, options), only_last ? 1 : T);
+        if (only_last) x = slice(x, 1, T - 1, T);
+        x = add(x, here("hook_attn_out", attended));
+      } else if (only_last) {
+        x = slice(x, 1, T - 1, T);
+      }
+      x = here("hook_resid_mid", x);
       const Variable mlp_in = layer_norm(x, block.ln2, here.inside("ln2"));
       const Variable computed = mlp(mlp_in, block.mlp, here.inside("mlp"));
       x = here("hook_resid_post", add(x, here("hook_mlp_out", computed)));
     }
-    if (options.last_position_only) x = slice(x, 1, T - 1, T);                   // [B, 1, d]
+    if (options.last_position_only && x.size(1) > 1) x = slice(x, 1, T - 1, T);  // [B, 1, d]
     return linear(layer_norm(x, final_norm_, tap.inside("ln_final")), output_);  // [B, T, V]
   }
 

@@ -40,6 +40,17 @@ Variable Model::forward(const Tensor& ids, const ForwardOptions& options) const 
     if (id[i] < 0 || id[i] >= config_.vocabulary)
       fail("forward: token id {} at position {} is outside the vocabulary of {}", id[i],
            i % ids.size(1), config_.vocabulary);
+  if (options.start != nullptr) {
+    const ForwardStart& start = *options.start;
+    require(start.layer >= 0 && start.layer < config_.layers,
+            "forward: there is no layer {} to start at; the model has {}", start.layer,
+            config_.layers);
+    const Shape expected = {ids.size(0), ids.size(1), config_.width};
+    require(start.residual.defined() && start.residual.shape() == expected,
+            "forward: the residual to start with is {}, not {}",
+            start.residual.defined() ? start.residual.shape().to_string() : "undefined",
+            expected.to_string());
+  }
   if (options.taps != nullptr) options.taps->bind(tap_names_);
   if (options.reports != nullptr)
     options.reports->assign(config_.gate.on() ? static_cast<std::size_t>(config_.layers) : 0, {});

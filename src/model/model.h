@@ -28,10 +28,20 @@ enum class GateMode {
   kIgnored,  // all open: the dense model that shares the weights
 };
 
+// Where a run starts that does not begin at the embeddings: with the residual stream before a
+// layer's attention (hook_resid_pre) or before its MLP (hook_resid_mid), as an earlier run of the
+// same ids passed it. The taps before that place are not passed.
+struct ForwardStart {
+  std::int64_t layer = 0;
+  bool after_attention = false;
+  Variable residual;  // [B, T, width]
+};
+
 struct ForwardOptions {
   Taps* taps = nullptr;
-  KeyValueCache* cache = nullptr;   // the ids follow the positions it holds
-  bool last_position_only = false;  // logits [B, 1, V]
+  const ForwardStart* start = nullptr;  // null: at the embeddings
+  KeyValueCache* cache = nullptr;       // the ids follow the positions it holds
+  bool last_position_only = false;      // logits [B, 1, V]
   GateMode gates = GateMode::kHard;
   GateNoise noise = {};                        // of kSampled; the layer is filled in
   std::vector<GateReport>* reports = nullptr;  // receives one a layer, when the model is gated
@@ -52,7 +62,7 @@ class Model {
   const ModelConfig& config() const { return config_; }
 
   // ids i32 [B, T] -> logits [B, T, V]. Throws Error when the ids are outside the vocabulary, the
-  // positions outside the context, or a tap is unknown.
+  // positions outside the context, a tap is unknown, or the residual of `start` has another shape.
   Variable forward(const Tensor& ids, const ForwardOptions& options = {}) const;
 
   // In the order of the checkpoint: embeddings, blocks, final norm, output.

@@ -247,6 +247,87 @@ TEST(Model, TheLastPositionAloneHasTheSameLogits) {
   EXPECT_LT(relative_error(last.values(), to_doubles(wanted)), 1e-5);
 }
 
+class LastPosition : public testing::TestWithParam<nlohmann::json> {};
+
+TEST_P(LastPosition, IsTheSameWithAndWithoutTheOthersAndACache) {
+  const auto model = tiny_model(GetParam());
+  const Tensor full = model->forward(ids(2, 9)).value();
+  const Tensor wanted = slice(full, 1, 8, 9).value();
+  Taps taps;
+  taps.observe("blocks.1.attn.hook_q");  // so that all positions of the last layer are computed
+  const Tensor tapped =
+      model->forward(ids(2, 9), {.taps = &taps, .last_position_only = true}).value();
+  EXPECT_EQ(taps.value("blocks.1.attn.hook_q").size(1), 9);
+  EXPECT_LT(relative_error(tapped.values(), to_doubles(wanted)), 1e-5);
+  const auto cache = model->make_cache(1, 9);
+  const Tensor first = ids(2, 9).rows(0, 1).reshape({9, 1});
+  model->forward(first.rows(0, 4).reshape({1, 4}), {.cache = cache.get()});
+  const Tensor cached = model
+                            ->forward(first.rows(4, 9).reshape({1, 5}),
+                                      {.cache = cache.get(), .last_position_only = true})
+                            .value();
+  EXPECT_LT(relative_error(cached.values(), to_doubles(wanted.rows(0, 1))), 1e-5);
+}
+
+TEST_P(LastPosition, HasTheSameGradients) {
+  const auto model = tiny_model(GetParam());
+  const auto gradient = [&](bool last_only) {
+    Taps taps;
+    taps.observe_gradient("blocks.0.hook_resid_pre");
+    Tape tape;
+    Variable logits = model->forward(ids(2, 9), {.taps = &taps, .last_position_only = last_only});
+    if (!last_only) logits = slice(logits, 1, 8, 9);
+    tape.backward(sum_all(square(logits)));
+    return taps.gradient("blocks.0.hook_resid_pre").clone();
+  };
+  EXPECT_LT(relative_error(gradient(true).values(), to_doubles(gradient(false))), 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(DenseAndGated, LastPosition,
+                         testing::Values(nlohmann::json::object(), kGated));
+
+class Start : public testing::TestWithParam<nlohmann::json> {};
+
+TEST_P(Start, FromACachedResidualGivesTheSameLogits) {
+  const auto model = tiny_model(GetParam());
+  Taps taps;
+  taps.observe("blocks.*.hook_resid_pre");
+  taps.observe("blocks.*.hook_resid_mid");
+  const Tensor all = model->forward(ids(2, 9), {.taps = &taps}).value();
+  const Tensor last = model->forward(ids(2, 9), {.last_position_only = true}).value();
+  for (std::int64_t layer = 0; layer < 2; ++layer) {
+    for (const bool after : {false, true}) {
+      ForwardStart start;
+      start.layer = layer, start.after_attention = after;
+      start.residual =
+          taps.value(fmt::format("blocks.{}.hook_resid_{}", layer, after ? "mid" : "pre"));
+      const Tensor again = model->forward(ids(2, 9), {.start = &start}).value();
+      EXPECT_TRUE(std::equal(all.values().begin(), all.values().end(), again.values().begin()));
+      const Tensor last_again =
+          model->forward(ids(2, 9), {.start = &start, .last_position_only = true}).value();
+      EXPECT_LT(relative_error(last_again.values(), to_doubles(last)), 1e-6);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DenseAndGated, Start, testing::Values(nlohmann::json::object(), kGated));
+
+TEST(StartOfARun, MustFitTheModelAndTheIds) {
+  const auto model = tiny_model();
+  ForwardStart start;
+  start.residual = Tensor::zeros({2, 9, 24});
+  start.layer = 2;
+  EXPECT_NE(error_of([&] { model->forward(ids(2, 9), {.start = &start}); }).find("no layer 2"),
+            std::string::npos);
+  start.layer = 1;
+  EXPECT_NE(error_of([&] { model->forward(ids(2, 8), {.start = &start}); }).find("not [2, 8, 24]"),
+            std::string::npos);
+  Taps taps;
+  taps.observe("blocks.0.hook_resid_pre");
+  model->forward(ids(2, 9), {.taps = &taps, .start = &start});
+  EXPECT_THROW(taps.value("blocks.0.hook_resid_pre"), Error);  // the run did not pass it
+}
+
 TEST(Gate, TapsShowTheGatedPatternAndTheMask) {
   const auto model = tiny_model(kGated);
   Taps taps;

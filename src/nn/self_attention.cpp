@@ -68,12 +68,14 @@ Variable fused(const Variable& q, const Variable& k, const Variable& v, float sc
 
 Variable self_attention(const Variable& x, const AttentionWeights& w, const TapScope& tap,
                         KeyValueCache* cache, std::int64_t layer, const GateOptions* gate,
-                        GateReport* report) {
+                        GateReport* report, std::int64_t queries) {
   const std::int64_t B = x.size(0), T = x.size(1);
+  const std::int64_t Tq = queries < 0 ? T : queries;
   const auto heads = [&](const Variable& y, std::int64_t count) {
-    return reshape(y, {B, T, count, w.head_width});  // [B, T, heads D] -> [B, T, heads, D]
+    return reshape(y, {B, y.size(1), count, w.head_width});  // [B, T, heads D] -> [B, T, heads, D]
   };
-  const Variable q = tap("hook_q", heads(linear(x, w.q, w.lora.q), w.heads));
+  const Variable asking = Tq < T ? slice(x, 1, T - Tq, T) : x;
+  const Variable q = tap("hook_q", heads(linear(asking, w.q, w.lora.q), w.heads));
   Variable k = tap("hook_k", heads(linear(x, w.k, w.lora.k), w.key_heads));
   Variable v = tap("hook_v", heads(linear(x, w.v, w.lora.v), w.key_heads));
   std::int64_t keys = T;
@@ -103,7 +105,7 @@ Variable self_attention(const Variable& x, const AttentionWeights& w, const TapS
         sum(tap("hook_result", head_results(z, w.o, w.lora.o)), 2);  // [B, T, width]
     return w.o.bias.defined() ? add(written, w.o.bias) : written;
   }
-  return linear(reshape(z, {B, T, w.heads * w.head_width}), w.o, w.lora.o);
+  return linear(reshape(z, {B, Tq, w.heads * w.head_width}), w.o, w.lora.o);
 }
 
 }  // namespace filigree

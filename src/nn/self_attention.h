@@ -37,9 +37,11 @@ struct GateReport {
 
 // x [B, T, width] -> [B, T, width]. With a cache the T positions follow those it holds; a run with
 // a cache is not differentiated, and scores and patterns are then [B, H, T, all positions]. `gate`
-// may be null (ordinary attention), and `report` too.
+// may be null (ordinary attention), and `report` too. With `queries` only the last so many
+// positions attend, and the result is [B, queries, width].
 Variable self_attention(const Variable& x, const AttentionWeights& weights, const TapScope& tap,
                         KeyValueCache* cache = nullptr, std::int64_t layer = 0,
-                        const GateOptions* gate = nullptr, GateReport* report = nullptr);
+                        const GateOptions* gate = nullptr, GateReport* report = nullptr,
+                        std::int64_t queries = -1);
 
 }  // namespace filigree

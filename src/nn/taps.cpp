@@ -67,6 +67,11 @@ void Taps::bind(const std::vector<std::string>& known) {
 
 bool Taps::wants(std::string_view name) const { return bound_.find(name) != bound_.end(); }
 
+bool Taps::wants_inside(std::string_view prefix) const {
+  const auto found = bound_.lower_bound(prefix);
+  return found != bound_.end() && found->first.starts_with(prefix);
+}
+
 bool Taps::needs_graph(std::string_view name) const {
   const auto found = bound_.find(name);
   return found != bound_.end() && (found->second.gradient || !found->second.interventions.empty());

@@ -57,8 +57,9 @@ class Taps {
   // For models. bind() checks every request against the names the model has and forgets the values
   // of the last run.
   void bind(const std::vector<std::string>& known);
-  bool wants(std::string_view name) const;        // observed, watched, changed or differentiated
-  bool needs_graph(std::string_view name) const;  // changed or differentiated
+  bool wants(std::string_view name) const;           // observed, watched, changed or differentiated
+  bool wants_inside(std::string_view prefix) const;  // any tap whose name begins so
+  bool needs_graph(std::string_view name) const;     // changed or differentiated
   Variable pass(std::string_view name, Variable value);
 
  private:
@@ -95,6 +96,7 @@ class TapScope {
   bool wants(std::string_view name) const {
     return taps_ != nullptr && taps_->wants(prefix_ + std::string(name));
   }
+  bool wants_any() const { return taps_ != nullptr && taps_->wants_inside(prefix_); }
   bool needs_graph(std::string_view name) const {
     return taps_ != nullptr && taps_->needs_graph(prefix_ + std::string(name));
   }

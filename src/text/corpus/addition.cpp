@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 
@@ -62,6 +63,32 @@ TaskExample draw_addition(Random& random) {
     example.wrong.push_back(lead + std::to_string(a + b + slip));
   example.combination = fmt::format("{} {}", std::min(a, b), std::max(a, b));
   return example;
+}
+
+TaskPair pair_addition(Random& random) {
+  const int a = pick_number(random, 10, 99);
+  const int b = pick_number(random, 10, 99);
+  int other = b;
+  while (other == b) other = pick_number(random, 10, 99);
+  const std::string_view pattern = pick(random, kPatterns);
+  const std::vector<std::string> people = pick_several(random, names(), 2);
+  const std::string items(pick(random, kItems)), thing(pick(random, things()));
+  const auto told = [&](int second) {
+    return compose(pattern, {{"a", std::to_string(a)},
+                             {"b", std::to_string(second)},
+                             {"c", std::to_string(a + second)},
+                             {"name", people[0]},
+                             {"other", people[1]},
+                             {"items", items},
+                             {"thing", thing}});
+  };
+  TaskPair pair;
+  pair.clean = told(b);
+  const TaskExample changed = told(other);
+  pair.clean.wrong = {changed.answer};
+  pair.clean.combination = fmt::format("{} {}", std::min(a, b), std::max(a, b));
+  pair.corrupt = changed.prompt;
+  return pair;
 }
 
 }  // namespace filigree::corpus

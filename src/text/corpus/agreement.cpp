@@ -4,6 +4,7 @@
 //
 // Held out: a subject with a distracting noun, each in its number.
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 
 namespace filigree::corpus {
@@ -161,6 +162,35 @@ TaskExample draw_agreement(Random& random) {
   example.combination =
       std::string(form(subject, plural)) + " / " + std::string(form(*other, other_plural));
   return example;
+}
+
+TaskPair pair_agreement(Random& random) {
+  const bool about_people = coin(random);
+  const bool plural = coin(random);
+  const bool other_plural = coin(random);
+  const std::span<const Noun> nouns =
+      about_people ? std::span<const Noun>(kPeople) : std::span<const Noun>(kThings);
+  const Noun& subject = pick(random, nouns);
+  const Noun* other = &subject;
+  while (other == &subject) other = &pick(random, nouns);
+  const std::string between(about_people ? pick(random, kBetweenPeople) : pick(random, kBetween));
+  const Verb& verb = about_people ? pick(random, kAboutPeople) : pick(random, kAboutThings);
+  const std::string pattern =
+      std::string(pick(random, kOpenings)) + "{subject}" + between + "[ {verb}] {rest}.";
+  const auto told = [&](bool many) {
+    return compose(pattern, {{"subject", std::string(form(subject, many))},
+                             {"n", std::string(form(*other, other_plural))},
+                             {"verb", std::string(many ? verb.plural : verb.singular)},
+                             {"rest", std::string(verb.rest)}});
+  };
+  TaskPair pair;
+  pair.clean = told(plural);
+  const TaskExample changed = told(!plural);
+  pair.clean.wrong = {changed.answer};
+  pair.clean.combination =
+      std::string(form(subject, plural)) + " / " + std::string(form(*other, other_plural));
+  pair.corrupt = changed.prompt;
+  return pair;
 }
 
 }  // namespace filigree::corpus

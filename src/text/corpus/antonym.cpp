@@ -2,6 +2,7 @@
 //
 // Held out: a word in a sentence; the pair occurs in other sentences.
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 
@@ -196,6 +197,27 @@ TaskExample draw_antonym(Random& random) {
   }
   example.combination = std::string(choice.word) + ": " + std::string(pattern);
   return example;
+}
+
+TaskPair pair_antonym(Random& random) {
+  const Choice choice = choose(random);
+  Choice other = choice;
+  while (other.word == choice.word || other.opposite == choice.word) other = choose(random);
+  const std::string_view pattern = pick(random, kPatterns);
+  const std::vector<std::string> people = pick_several(random, names(), 2);
+  const auto told = [&](const Choice& chosen) {
+    return compose(pattern, {{"word", std::string(chosen.word)},
+                             {"opposite", std::string(chosen.opposite)},
+                             {"name", people[0]},
+                             {"other", people[1]}});
+  };
+  TaskPair pair;
+  pair.clean = told(choice);
+  const TaskExample changed = told(other);
+  pair.clean.wrong = {changed.answer};
+  pair.clean.combination = std::string(choice.word) + ": " + std::string(pattern);
+  pair.corrupt = changed.prompt;
+  return pair;
 }
 
 }  // namespace filigree::corpus

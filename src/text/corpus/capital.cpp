@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 
@@ -182,6 +183,27 @@ TaskExample draw_capital(Random& random) {
   }
   example.combination = std::string(country.name) + ": " + std::string(pattern);
   return example;
+}
+
+TaskPair pair_capital(Random& random) {
+  const Country& country = pick(random, kCountries);
+  const Country* other = &country;
+  while (other == &country) other = &pick(random, kCountries);
+  const std::string_view pattern = pick(random, kPatterns);
+  const std::vector<std::string> people = pick_several(random, names(), 2);
+  const auto told = [&](const Country& chosen) {
+    return compose(pattern, {{"country", std::string(chosen.name)},
+                             {"capital", std::string(chosen.capital)},
+                             {"name", people[0]},
+                             {"other", people[1]}});
+  };
+  TaskPair pair;
+  pair.clean = told(country);
+  const TaskExample changed = told(*other);
+  pair.clean.wrong = {changed.answer};
+  pair.clean.combination = std::string(country.name) + ": " + std::string(pattern);
+  pair.corrupt = changed.prompt;
+  return pair;
 }
 
 }  // namespace filigree::corpus

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 
@@ -70,13 +71,11 @@ std::vector<std::string> random_words(Random& random) {
   return words;
 }
 
-}  // namespace
-
-TaskExample draw_copy(Random& random) {
-  const std::vector<std::string> words = random_words(random);
-  const Form& form = pick(random, kForms);
-  const auto place =
-      static_cast<std::size_t>(pick_number(random, 1, static_cast<int>(words.size()) - 1));
+// The sentence with one list of words the first time and another one the second, with the right and
+// the wrong answers of the second.
+TaskExample repeated(const Form& form, const std::vector<std::string>& first,
+                     const std::vector<std::string>& words, std::size_t place,
+                     const std::vector<std::string>& people) {
   // A space before the answer belongs to it, as in running text; other separators do not.
   const std::string separator(form.separator);
   const bool space = separator.ends_with(' ');
@@ -87,9 +86,8 @@ TaskExample draw_copy(Random& random) {
       fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(place), separator));
   std::string rest;
   for (std::size_t i = place + 1; i < words.size(); ++i) rest += separator + words[i];
-  const std::vector<std::string> people = pick_several(random, names(), 2);
   TaskExample example =
-      compose(form.pattern, {{"words", fmt::format("{}", fmt::join(words, separator))},
+      compose(form.pattern, {{"words", fmt::format("{}", fmt::join(first, separator))},
                              {"again", again + before},
                              {"answer", lead + words[place]},
                              {"rest", rest},
@@ -97,8 +95,47 @@ TaskExample draw_copy(Random& random) {
                              {"other", people[1]}});
   for (std::size_t i = 0; i < words.size(); ++i)
     if (i != place) example.wrong.push_back(lead + words[i]);
+  return example;
+}
+
+}  // namespace
+
+TaskExample draw_copy(Random& random) {
+  const std::vector<std::string> words = random_words(random);
+  const Form& form = pick(random, kForms);
+  const auto place =
+      static_cast<std::size_t>(pick_number(random, 1, static_cast<int>(words.size()) - 1));
+  TaskExample example = repeated(form, words, words, place, pick_several(random, names(), 2));
   example.combination = fmt::format("{}", fmt::join(words, " "));
   return example;
+}
+
+TaskPair pair_copy(Random& random, CopyChange change) {
+  const std::vector<std::string> words = random_words(random);
+  const Form& form = pick(random, kForms);
+  const auto place =
+      static_cast<std::size_t>(pick_number(random, 1, static_cast<int>(words.size()) - 1));
+  const std::vector<std::string> people = pick_several(random, names(), 2);
+  const auto told = [&](const std::vector<std::string>& first_time) {
+    return repeated(form, first_time, words, place, people);
+  };
+  std::vector<std::string> first_time = words;
+  const auto replace = [&](std::size_t i) {
+    std::vector<std::string> taken = words;
+    taken.insert(taken.end(), first_time.begin(), first_time.end());
+    first_time[i] = pick_other(random, plain_words(), taken);
+  };
+  TaskPair pair;
+  pair.clean = told(words);
+  pair.clean.combination = fmt::format("{}", fmt::join(words, " "));
+  if (change == CopyChange::kOneWord) {
+    replace(place);
+    pair.clean.wrong = {(pair.clean.answer.starts_with(' ') ? " " : "") + first_time[place]};
+  } else {
+    for (std::size_t i = 0; i < words.size(); ++i) replace(i);
+  }
+  pair.corrupt = told(first_time).prompt;
+  return pair;
 }
 
 }  // namespace filigree::corpus

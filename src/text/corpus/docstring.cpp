@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 
@@ -94,6 +95,49 @@ TaskExample draw_docstring(Random& random) {
   example.text = before + std::string(style.tail);
   example.combination = all;
   return example;
+}
+
+TaskPair pair_docstring(Random& random, ArgumentChange change) {
+  const std::vector<std::string> arguments =
+      pick_several(random, kArguments, static_cast<std::size_t>(pick_number(random, 3, 6)));
+  const Style& style = pick(random, kStyles);
+  const std::string verb(pick(random, kVerbs)), object(pick(random, kObjects));
+  const auto asked = static_cast<std::size_t>(random.below(arguments.size()));
+  std::vector<std::string> signature = arguments;
+  const auto replace = [&](std::size_t i) {
+    std::vector<std::string> taken = arguments;
+    taken.insert(taken.end(), signature.begin(), signature.end());
+    signature[i] = pick_other(random, kArguments, taken);
+  };
+  if (change == ArgumentChange::kOneArgument) {
+    replace(asked);
+  } else {
+    for (std::size_t i = 0; i < arguments.size(); ++i) replace(i);
+  }
+  std::string lines;  // what is documented before the answer, the same in both
+  for (std::size_t i = 0; i < asked; ++i)
+    lines += compose(style.argument, {{"arg", arguments[i]}, {"note", note(random)}}).text;
+  const TaskExample line =
+      compose(style.argument, {{"arg", arguments[asked]}, {"note", note(random)}});
+  const auto head = [&](const std::vector<std::string>& list) {
+    return fill(
+        style.head,
+        {{"verb", verb}, {"object", object}, {"args", fmt::format("{}", fmt::join(list, ", "))}});
+  };
+  const std::string lead = line.answer.starts_with(' ') ? " " : "";
+  TaskPair pair;
+  pair.clean.prompt = head(arguments) + lines + line.prompt;
+  pair.clean.answer = line.answer;
+  pair.clean.text = head(arguments) + lines + line.text + std::string(style.tail);
+  if (change == ArgumentChange::kOneArgument) {
+    pair.clean.wrong = {lead + signature[asked]};
+  } else {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (i != asked) pair.clean.wrong.push_back(lead + arguments[i]);
+  }
+  pair.clean.combination = fmt::format("{}", fmt::join(arguments, ", "));
+  pair.corrupt = head(signature) + lines + line.prompt;
+  return pair;
 }
 
 }  // namespace filigree::corpus

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 
 namespace filigree::corpus {
@@ -48,26 +49,54 @@ constexpr std::string_view kPatterns[] = {
 constexpr int kFirstCentury = 11;
 constexpr int kLastCentury = 19;
 
-}  // namespace
+std::string two_digits(int year) { return fmt::format("{:02}", year); }
 
-TaskExample draw_greater_than(Random& random) {
-  const std::string century = std::to_string(pick_number(random, kFirstCentury, kLastCentury));
-  const int begin = pick_number(random, 2, 98);
-  const int end = pick_number(random, begin + 1, 99);
-  const auto two_digits = [](int year) { return fmt::format("{:02}", year); };
-  TaskExample example =
-      compose(pick(random, kPatterns), {{"event", std::string(pick(random, kEvents))},
-                                        {"c", century},
-                                        {"y", two_digits(begin)},
-                                        {"z", two_digits(end)}});
+// Every year of the century but the answer is right or wrong.
+void sort_years(int begin, int end, TaskExample& example) {
   for (int year = 0; year < 100; ++year) {
     if (year <= begin)
       example.wrong.push_back(two_digits(year));
     else if (year != end)
       example.also_right.push_back(two_digits(year));
   }
+}
+
+}  // namespace
+
+TaskExample draw_greater_than(Random& random) {
+  const std::string century = std::to_string(pick_number(random, kFirstCentury, kLastCentury));
+  const int begin = pick_number(random, 2, 98);
+  const int end = pick_number(random, begin + 1, 99);
+  TaskExample example =
+      compose(pick(random, kPatterns), {{"event", std::string(pick(random, kEvents))},
+                                        {"c", century},
+                                        {"y", two_digits(begin)},
+                                        {"z", two_digits(end)}});
+  sort_years(begin, end, example);
   example.combination = century + two_digits(begin);
   return example;
+}
+
+TaskPair pair_greater_than(Random& random, YearChange change) {
+  const std::string century = std::to_string(pick_number(random, kFirstCentury, kLastCentury));
+  const int begin = pick_number(random, 2, 98);
+  const int end = pick_number(random, begin + 1, 99);
+  int other = 1;
+  while (change == YearChange::kOtherYear && (other == 1 || other == begin))
+    other = pick_number(random, 2, 98);
+  const std::string_view pattern = pick(random, kPatterns);
+  const std::string event(pick(random, kEvents));
+  const auto told = [&](int year) {
+    return compose(
+        pattern,
+        {{"event", event}, {"c", century}, {"y", two_digits(year)}, {"z", two_digits(end)}});
+  };
+  TaskPair pair;
+  pair.clean = told(begin);
+  sort_years(begin, end, pair.clean);
+  pair.clean.combination = century + two_digits(begin);
+  pair.corrupt = told(other).prompt;
+  return pair;
 }
 
 }  // namespace filigree::corpus

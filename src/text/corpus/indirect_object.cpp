@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 
@@ -64,6 +65,11 @@ constexpr std::string_view kClosings[] = {
     "{S} returned the {thing} to[ {R}].",
 };
 
+// What is held out: two names in either order.
+std::string names_of(const std::vector<std::string>& people) {
+  return std::min(people[0], people[1]) + " " + std::max(people[0], people[1]);
+}
+
 }  // namespace
 
 TaskExample draw_indirect_object(Random& random) {
@@ -80,8 +86,36 @@ TaskExample draw_indirect_object(Random& random) {
                                           {"place", std::string(pick(random, places()))},
                                           {"thing", std::string(pick(random, things()))}});
   example.wrong = {" " + giver};
-  example.combination = std::min(people[0], people[1]) + " " + std::max(people[0], people[1]);
+  example.combination = names_of(people);
   return example;
+}
+
+TaskPair pair_indirect_object(Random& random, NameOrder order, GiverChange change) {
+  const std::vector<std::string> people = pick_several(random, names(), 5);
+  const bool abba = order == NameOrder::kEither ? coin(random) : order == NameOrder::kAbba;
+  const std::string& giver = people[abba ? 1 : 0];
+  const std::string& receiver = people[abba ? 0 : 1];
+  const std::string opening(pick(random, kOpenings)), closing(pick(random, kClosings));
+  const std::string place(pick(random, places())), thing(pick(random, things()));
+  const auto told = [&](const std::string& a, const std::string& b, const std::string& gives) {
+    return compose(
+        opening + closing,
+        {{"A", a}, {"B", b}, {"S", gives}, {"R", receiver}, {"place", place}, {"thing", thing}});
+  };
+  TaskPair pair;
+  pair.clean = told(people[0], people[1], giver);
+  pair.clean.wrong = {" " + giver};
+  pair.clean.combination = names_of(people);
+  switch (change) {
+    case GiverChange::kThirdPerson:
+      pair.corrupt = told(people[0], people[1], people[2]).prompt;
+      break;
+    case GiverChange::kExchanged: pair.corrupt = told(people[0], people[1], receiver).prompt; break;
+    case GiverChange::kOtherNames:
+      pair.corrupt = told(people[2], people[3], people[4]).prompt;
+      break;
+  }
+  return pair;
 }
 
 }  // namespace filigree::corpus

@@ -5,6 +5,7 @@
 // Held out: a name in a sentence; the name occurs in other sentences and the sentence with other
 // names.
 #include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 
@@ -85,6 +86,27 @@ TaskExample draw_pronoun(Random& random) {
       compose(pattern, with_pronouns(slots, male ? kFemalePronouns : kMalePronouns)).answer};
   example.combination = name + ": " + std::string(pattern);
   return example;
+}
+
+TaskPair pair_pronoun(Random& random) {
+  const bool male = coin(random);
+  const std::string name(pick(random, male ? male_names() : female_names()));
+  const std::string other_name(pick(random, male ? female_names() : male_names()));
+  const std::string_view pattern = pick(random, kPatterns);
+  const std::vector<std::string> jobs = pick_several(random, professions(), 2);
+  const std::string place(pick(random, places())), thing(pick(random, things()));
+  const auto told = [&](const std::string& who, bool he) {
+    const Slots slots = {
+        {"name", who}, {"job", jobs[0]}, {"other", jobs[1]}, {"place", place}, {"thing", thing}};
+    return compose(pattern, with_pronouns(slots, he ? kMalePronouns : kFemalePronouns));
+  };
+  TaskPair pair;
+  pair.clean = told(name, male);
+  const TaskExample other = told(other_name, !male);
+  pair.clean.wrong = {other.answer};
+  pair.clean.combination = name + ": " + std::string(pattern);
+  pair.corrupt = other.prompt;
+  return pair;
 }
 
 }  // namespace filigree::corpus

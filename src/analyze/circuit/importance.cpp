@@ -1,0 +1,159 @@
+#include "analyze/circuit/importance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analyze/circuit/replacements.h"
+#include "analyze/task/check.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace filigree {
+namespace {
+
+// Gradients keep every layer's intermediates, so a batch is smaller than that of patched runs.
+constexpr std::int64_t kGradientShare = 4;
+
+using Gradients = std::map<std::string, std::vector<double>>;
+
+// Adds `share` times the gradient at every tap of the sum of the metrics. `embedding` replaces the
+// token embeddings when it is defined.
+void add_gradients(const Model& model, const PromptRefs& prompts,
+                   const std::set<std::string>& names, Metric metric, const Tensor& clean_logits,
+                   const Tensor& embedding, double share, Gradients& gradients) {
+  Taps taps;
+  if (embedding.defined())
+    taps.intervene("hook_embed", [&](const Variable&) { return Variable(embedding); });
+  if (model.config().gate.on())
+    taps.intervene("blocks.*.attn.hook_gate",
+                   [](const Variable& gate) { return Variable(gate.value()); });
+  for (const std::string& name : names) taps.observe_gradient(name);
+  Tape tape;
+  const Variable logits =
+      model.forward(prompt_ids(prompts, false), {.taps = &taps, .last_position_only = true});
+  tape.backward(metric_sum(metric, logits, prompts, clean_logits));
+  for (const std::string& name : names) {
+    const Tensor& gradient = taps.gradient(name);
+    std::vector<double>& sum = gradients[name];
+    sum.resize(static_cast<std::size_t>(gradient.elements()), 0.0);
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      sum[i] += share * static_cast<double>(gradient.f32()[i]);
+  }
+}
+
+Tensor between(const Tensor& a, const Tensor& b, double share) {
+  return add(scale(a, static_cast<float>(1 - share)), scale(b, static_cast<float>(share))).value();
+}
+
+// (x_clean - x_corrupt) . gradient over the target, for one row of the batch.
+double product(const PatchTarget& target, std::int64_t row, const Tensor& clean,
+               const Tensor* corrupt, const std::vector<double>& gradient) {
+  double sum = 0;
+  for_ranges(target, clean.shape(), row, row, 0,
+             [&](std::int64_t offset, std::int64_t, std::int64_t count) {
+               for (std::int64_t i = offset; i < offset + count; ++i) {
+                 const double other = corrupt == nullptr ? 0.0 : corrupt->f32()[i];
+                 sum += (clean.f32()[i] - other) * gradient[static_cast<std::size_t>(i)];
+               }
+             });
+  return sum;
+}
+
+void attribute_batch(const Model& model, const std::vector<std::size_t>& batch,
+                     const PromptRefs& refs, int steps, const PatchOptions& options,
+                     Importance& result) {
+  std::set<std::string> names;
+  for (const PatchTarget& target : result.targets) {
+    check_target(target, model.config(), refs[0]->length());
+    names.insert(tap_name(target));
+  }
+  std::set<std::string> with_embedding = names;
+  with_embedding.insert("hook_embed");
+  Tensor clean_logits, corrupt_logits;
+  const TapValues clean = observed(model, refs, false, with_embedding, &clean_logits);
+  const TapValues corrupt = observed(model, refs, true, with_embedding, &corrupt_logits);
+  Gradients gradients;
+  for (int step = 0; step < std::max(steps, 1); ++step) {
+    Tensor embedding;
+    if (steps > 0)
+      embedding = between(clean.at("hook_embed"), corrupt.at("hook_embed"), (step + 0.5) / steps);
+    add_gradients(model, refs, names, options.metric, clean_logits, embedding,
+                  1.0 / std::max(steps, 1), gradients);
+  }
+  const std::vector<double> clean_metric =
+      measure(options.metric, clean_logits, refs, clean_logits);
+  const std::vector<double> corrupt_metric =
+      measure(options.metric, corrupt_logits, refs, clean_logits);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    result.clean[batch[i]] = clean_metric[i];
+    result.corrupt[batch[i]] = corrupt_metric[i];
+    for (std::size_t t = 0; t < result.targets.size(); ++t) {
+      const std::string name = tap_name(result.targets[t]);
+      result.drops[t][batch[i]] =
+          product(result.targets[t], static_cast<std::int64_t>(i), clean.at(name),
+                  options.replacement == Replacement::kZero ? nullptr : &corrupt.at(name),
+                  gradients.at(name));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> Importance::order() const {
+  std::vector<double> size;
+  for (std::size_t i = 0; i < targets.size(); ++i) size.push_back(std::abs(of(i).mean));
+  std::vector<std::size_t> order(targets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return size[a] > size[b]; });
+  return order;
+}
+
+Importance exact_importance(const Model& model, const std::vector<TaskPrompt>& prompts,
+                            const std::vector<PatchTarget>& targets, const PatchOptions& options) {
+  std::vector<PatchSet> sets;
+  for (const PatchTarget& target : targets) sets.push_back({target});
+  PatchedRuns runs = run_patched(model, prompts, sets, options);
+  Importance result;
+  result.targets = targets;
+  for (std::vector<double>& patched : runs.patched) {
+    for (std::size_t i = 0; i < patched.size(); ++i) patched[i] = runs.clean[i] - patched[i];
+    result.drops.push_back(std::move(patched));
+  }
+  result.clean = std::move(runs.clean);
+  result.corrupt = std::move(runs.corrupt);
+  return result;
+}
+
+Importance attributed_importance(const Model& model, const std::vector<TaskPrompt>& prompts,
+                                 const std::vector<PatchTarget>& targets, int steps,
+                                 const PatchOptions& options) {
+  require(!prompts.empty(), "attribution: there is no prompt");
+  require(steps >= 0 && steps <= 1000, "attribution: {} steps; 0 to 1000 make sense", steps);
+  require(options.replacement == Replacement::kCorrupt || options.replacement == Replacement::kZero,
+          "attribution: the replacement '{}' is not supported; 'corrupt' and 'zero' are",
+          name_of(options.replacement));
+  require(options.metric != Metric::kKl || steps > 0,
+          "attribution: kl has no slope at the clean run, where it is best; take steps of "
+          "integrated gradients");
+  Importance result;
+  result.targets = targets;
+  result.clean.resize(prompts.size());
+  result.corrupt.resize(prompts.size());
+  result.drops.assign(targets.size(), std::vector<double>(prompts.size()));
+  const auto total = static_cast<std::int64_t>(prompts.size());
+  std::int64_t done = 0;
+  for (const std::vector<std::size_t>& batch :
+       batches_of(prompts, std::max<std::int64_t>(options.tokens_at_once / kGradientShare, 1))) {
+    PromptRefs refs;
+    for (const std::size_t i : batch) refs.push_back(&prompts[i]);
+    attribute_batch(model, batch, refs, steps, options, result);
+    done += static_cast<std::int64_t>(batch.size());
+    if (options.progress) options.progress(done, total);
+  }
+  return result;
+}
+
+}  // namespace filigree

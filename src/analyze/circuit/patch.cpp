@@ -1,0 +1,128 @@
+#include "analyze/circuit/patch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace filigree {
+namespace {
+
+bool has_heads(Site site) {
+  return site == Site::kQuery || site == Site::kKey || site == Site::kValue || site == Site::kZ ||
+         site == Site::kPattern;
+}
+
+std::string_view hook_of(Site site) {
+  switch (site) {
+    case Site::kEmbedding: return "hook_embed";
+    case Site::kResidual: return "hook_resid_pre";
+    case Site::kQuery: return "attn.hook_q";
+    case Site::kKey: return "attn.hook_k";
+    case Site::kValue: return "attn.hook_v";
+    case Site::kPattern: return "attn.hook_pattern";
+    case Site::kZ: return "attn.hook_z";
+    case Site::kAttentionOut: return "hook_attn_out";
+    case Site::kResidualMid: return "hook_resid_mid";
+    case Site::kMlpOut: return "hook_mlp_out";
+  }
+  return "";
+}
+
+struct Extent {
+  std::int64_t begin, end;
+};
+
+// One index, or all `count` of them.
+Extent chosen(std::int64_t index, std::int64_t count) {
+  return index < 0 ? Extent{0, count} : Extent{index, index + 1};
+}
+
+}  // namespace
+
+std::string_view name_of(Site site) {
+  switch (site) {
+    case Site::kEmbedding: return "embedding";
+    case Site::kResidual: return "residual";
+    case Site::kQuery: return "q";
+    case Site::kKey: return "k";
+    case Site::kValue: return "v";
+    case Site::kPattern: return "pattern";
+    case Site::kZ: return "z";
+    case Site::kAttentionOut: return "attention";
+    case Site::kResidualMid: return "residual-mid";
+    case Site::kMlpOut: return "mlp";
+  }
+  return "unknown";
+}
+
+std::string tap_name(const PatchTarget& target) {
+  if (target.site == Site::kEmbedding) return std::string(hook_of(target.site));
+  return fmt::format("blocks.{}.{}", target.layer, hook_of(target.site));
+}
+
+std::string text_of(const PatchTarget& target) {
+  std::string text;
+  if (target.site != Site::kEmbedding) text = fmt::format("L{}", target.layer);
+  if (target.head >= 0) text += fmt::format("H{}", target.head);
+  if (target.site == Site::kMlpOut)
+    text += " MLP";
+  else if (target.site != Site::kZ || target.head < 0)
+    text += fmt::format("{}{}", text.empty() ? "" : " ", name_of(target.site));
+  if (target.position >= 0) text += fmt::format(" {}", target.position);
+  if (target.key >= 0) text += fmt::format(" <- {}", target.key);
+  return text;
+}
+
+void check_target(const PatchTarget& target, const ModelConfig& config, std::int64_t length) {
+  const auto check = [&](const char* what, std::int64_t index, std::int64_t count) {
+    require(index >= -1 && index < count, "patch {}: there is no {} {}; there are {}",
+            name_of(target.site), what, index, count);
+  };
+  if (target.site != Site::kEmbedding)
+    require(target.layer >= 0 && target.layer < config.layers,
+            "patch {}: there is no layer {}; there are {}", name_of(target.site), target.layer,
+            config.layers);
+  const bool key_heads = target.site == Site::kKey || target.site == Site::kValue;
+  check("head", target.head,
+        !has_heads(target.site) ? 0 : (key_heads ? config.key_heads : config.heads));
+  check("position", target.position, length);
+  check("key", target.key, target.site == Site::kPattern ? length : 0);
+}
+
+void for_ranges(const PatchTarget& target, const Shape& extents, std::int64_t row,
+                std::int64_t whole_row, std::int64_t first, const RangeOfTarget& body) {
+  if (target.site == Site::kPattern) {  // [B, H, Tq, Tk]
+    const std::int64_t H = extents[1], Tq = extents[2], Tk = extents[3];
+    const Extent heads = chosen(target.head, H), keys = chosen(target.key, Tk);
+    const Extent queries = chosen(target.position, first + Tq);
+    for (std::int64_t h = heads.begin; h < heads.end; ++h)
+      for (std::int64_t i = std::max(queries.begin, first); i < queries.end; ++i)
+        body(((row * H + h) * Tq + i - first) * Tk + keys.begin,
+             ((whole_row * H + h) * (first + Tq) + i) * Tk + keys.begin, keys.end - keys.begin);
+    return;
+  }
+  // [B, T, H, D] or [B, T, d], which is one head.
+  const bool by_head = extents.rank() == 4;
+  const std::int64_t T = extents[1], H = by_head ? extents[2] : 1, D = extents[-1];
+  const Extent heads = chosen(target.head, H), positions = chosen(target.position, first + T);
+  for (std::int64_t t = std::max(positions.begin, first); t < positions.end; ++t)
+    body(((row * T + t - first) * H + heads.begin) * D,
+         ((whole_row * (first + T) + t) * H + heads.begin) * D, (heads.end - heads.begin) * D);
+}
+
+std::vector<PatchTarget> all_heads(const ModelConfig& config) {
+  std::vector<PatchTarget> targets;
+  for (std::int64_t l = 0; l < config.layers; ++l)
+    for (std::int64_t h = 0; h < config.heads; ++h) targets.push_back({Site::kZ, l, h});
+  return targets;
+}
+
+std::vector<PatchTarget> all_mlps(const ModelConfig& config) {
+  std::vector<PatchTarget> targets;
+  for (std::int64_t l = 0; l < config.layers; ++l) targets.push_back({Site::kMlpOut, l});
+  return targets;
+}
+
+}  // namespace filigree

@@ -1,0 +1,49 @@
+// Runs of the clean prompts with parts replaced: the hot loop of circuit analysis.
+//
+// The clean and the corrupt run of a batch of prompts are computed once and kept. A patched run
+// then starts at the first layer it changes, leaves out the positions before the first token at
+// which clean and corrupt differ (where both runs agree, so that nothing changes), computes the
+// last position's logits only, and shares a forward pass with other patched runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analyze/circuit/patch.h"
+#include "analyze/task/metric.h"
+#include "model/model.h"
+
+namespace filigree {
+
+// What takes the place of the clean value.
+enum class Replacement {
+  kCorrupt,  // the value of the corrupt prompt (resampling)
+  kZero,
+  kMean,            // mean over all corrupt prompts and positions; of a pattern as kMeanByPosition
+  kMeanByPosition,  // mean over the corrupt prompts that are as long, position by position
+};
+
+std::string_view name_of(Replacement replacement);  // "corrupt", "zero", "mean", "mean-by-position"
+Replacement replacement_by_name(std::string_view name);  // throws Error that lists them
+
+struct PatchOptions {
+  Metric metric = Metric::kLogitDifference;
+  Replacement replacement = Replacement::kCorrupt;
+  std::int64_t tokens_at_once = 4096;  // in one forward pass; memory grows with it
+  // Called with the patched runs done, each for all prompts of a batch, and how many there are; may
+  // throw to stop.
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+};
+
+struct PatchedRuns {
+  std::vector<double> clean, corrupt;        // the metric of each prompt
+  std::vector<std::vector<double>> patched;  // [set][prompt]
+};
+
+// Runs every set on every prompt. Throws Error when a set asks for what the model or a prompt does
+// not have.
+PatchedRuns run_patched(const Model& model, const std::vector<TaskPrompt>& prompts,
+                        const std::vector<PatchSet>& sets, const PatchOptions& options = {});
+
+}  // namespace filigree

@@ -1,0 +1,49 @@
+// A small model with weights that matter and prompts of several lengths for it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "analyze/task/prompt.h"
+#include "base/random.h"
+#include "model/model.h"
+
+namespace filigree {
+
+inline constexpr std::int64_t kTestVocabulary = 40;
+
+inline std::unique_ptr<Model> small_model(bool gated, std::int64_t layers = 3) {
+  nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", layers},
+                         {"n_head", 3},          {"n_embd", 24},
+                         {"n_positions", 32},    {"vocab_size", kTestVocabulary}};
+  if (gated) json["gate"] = {{"bias", -0.2}};
+  auto model = make_model(parse_model_config(json, "small_model"), 11);
+  for (const NamedParameter& parameter : model->parameters()) {
+    Tensor& value = parameter.variable.mutable_value();
+    for (std::int64_t i = 0; i < value.elements(); ++i)
+      if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
+  }
+  return model;
+}
+
+// Random tokens; the corrupt prompt differs in two places, never in the last.
+inline std::vector<TaskPrompt> small_prompts(const std::vector<std::size_t>& lengths) {
+  Random random(7);
+  const auto token = [&] { return static_cast<TokenId>(random.below(kTestVocabulary)); };
+  std::vector<TaskPrompt> prompts;
+  for (const std::size_t length : lengths) {
+    TaskPrompt prompt;
+    for (std::size_t i = 0; i < length; ++i) prompt.clean.push_back(token());
+    prompt.corrupt = prompt.clean;
+    for (const std::size_t place : {length / 3, length / 2})
+      prompt.corrupt[place] = (prompt.clean[place] + 1 + token() % 7) % kTestVocabulary;
+    prompt.answers = {token()};
+    do {
+      prompt.wrong = {token()};
+    } while (prompt.wrong == prompt.answers);
+    prompts.push_back(prompt);
+  }
+  return prompts;
+}
+
+}  // namespace filigree

@@ -1,0 +1,170 @@
+#include "analyze/task/metric.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/kl_divergence/kl_divergence.h"
+#include "ops/layout/layout.h"
+#include "ops/reduce/reduce.h"
+#include "ops/softmax/softmax.h"
+#include "runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+constexpr Metric kMetrics[] = {Metric::kLogitDifference, Metric::kProbabilityDifference,
+                               Metric::kKl, Metric::kAccuracy};
+
+double mean_of(const float* row, const std::vector<TokenId>& ids) {
+  double sum = 0;
+  for (const TokenId id : ids) sum += row[id];
+  return sum / static_cast<double>(ids.size());
+}
+
+double most_of(const float* row, const std::vector<TokenId>& ids) {
+  float most = row[ids[0]];
+  for (const TokenId id : ids) most = std::max(most, row[id]);
+  return most;
+}
+
+// Logarithm of the sum of exponentials.
+double normaliser(const float* row, std::int64_t V) {
+  const float most = *std::max_element(row, row + V);
+  double sum = 0;
+  for (std::int64_t i = 0; i < V; ++i) sum += std::exp(row[i] - most);
+  return most + std::log(sum);
+}
+
+double probability_of(const float* row, const std::vector<TokenId>& ids, double log_sum) {
+  double sum = 0;
+  for (const TokenId id : ids) sum += std::exp(row[id] - log_sum);
+  return sum;
+}
+
+double divergence(const float* clean, const float* row, std::int64_t V) {
+  const double clean_sum = normaliser(clean, V), row_sum = normaliser(row, V);
+  double sum = 0;
+  for (std::int64_t i = 0; i < V; ++i) {
+    const double log_p = clean[i] - clean_sum;
+    sum += std::exp(log_p) * (log_p - (row[i] - row_sum));
+  }
+  return sum;
+}
+
+double measure_row(Metric metric, const float* row, std::int64_t V, const TaskPrompt& prompt,
+                   const float* clean) {
+  switch (metric) {
+    case Metric::kLogitDifference: return mean_of(row, prompt.answers) - mean_of(row, prompt.wrong);
+    case Metric::kProbabilityDifference: {
+      const double log_sum = normaliser(row, V);
+      return probability_of(row, prompt.answers, log_sum) -
+             probability_of(row, prompt.wrong, log_sum);
+    }
+    case Metric::kKl: return -divergence(clean, row, V);
+    case Metric::kAccuracy: return most_of(row, prompt.answers) > most_of(row, prompt.wrong);
+  }
+  return 0;
+}
+
+void check_prompts(const PromptRefs& prompts, std::int64_t V) {
+  for (const TaskPrompt* prompt : prompts)
+    for (const auto* ids : {&prompt->answers, &prompt->wrong}) {
+      require(!ids->empty(), "metric: a prompt has no {} answers",
+              ids == &prompt->wrong ? "wrong" : "right");
+      for (const TokenId id : *ids)
+        if (id < 0 || id >= V) fail("metric: token {} is outside the {} logits", id, V);
+    }
+}
+
+void check_clean(Metric metric, const Tensor& clean_logits, std::int64_t rows, std::int64_t V) {
+  require(metric != Metric::kKl || (clean_logits.defined() && clean_logits.elements() == rows * V),
+          "metric: kl needs the clean logits, [{}, {}]", rows, V);
+}
+
+}  // namespace
+
+std::string_view name_of(Metric metric) {
+  switch (metric) {
+    case Metric::kLogitDifference: return "logit-diff";
+    case Metric::kProbabilityDifference: return "prob-diff";
+    case Metric::kKl: return "kl";
+    case Metric::kAccuracy: return "accuracy";
+  }
+  return "unknown";
+}
+
+Metric metric_by_name(std::string_view name) {
+  std::string known;
+  for (const Metric metric : kMetrics) {
+    if (name_of(metric) == name) return metric;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(metric));
+  }
+  fail("there is no metric '{}'; there are {}", printable(name), known);
+}
+
+std::vector<double> measure(Metric metric, const Tensor& logits, const PromptRefs& prompts,
+                            const Tensor& clean_logits) {
+  const std::int64_t V = logits.size(-1), rows = logits.elements() / std::max<std::int64_t>(V, 1);
+  const auto count = static_cast<std::int64_t>(prompts.size());
+  require(count > 0 && rows % count == 0, "metric: {} rows of logits for {} prompts", rows, count);
+  check_prompts(prompts, V);
+  check_clean(metric, clean_logits, count, V);
+  std::vector<double> values(static_cast<std::size_t>(rows));
+  const float* data = logits.f32();
+  const float* clean = metric == Metric::kKl ? clean_logits.f32() : nullptr;
+  parallel_for(rows, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t prompt = row % count;
+      values[static_cast<std::size_t>(row)] =
+          measure_row(metric, data + row * V, V, *prompts[static_cast<std::size_t>(prompt)],
+                      clean == nullptr ? nullptr : clean + prompt * V);
+    }
+  });
+  return values;
+}
+
+Variable metric_sum(Metric metric, const Variable& logits, const PromptRefs& prompts,
+                    const Tensor& clean_logits) {
+  require(metric != Metric::kAccuracy,
+          "metric: accuracy has no gradient; attribute logit-diff, prob-diff or kl instead");
+  const std::int64_t V = logits.size(-1);
+  const auto rows = static_cast<std::int64_t>(prompts.size());
+  require(rows > 0 && logits.shape().elements() == rows * V,
+          "metric: logits {} for {} prompts; they must be [prompts, V]", logits.shape().to_string(),
+          rows);
+  check_prompts(prompts, V);
+  check_clean(metric, clean_logits, rows, V);
+  const Variable flat = reshape(logits, {rows, V});
+  if (metric == Metric::kKl)
+    return scale(kl_divergence(clean_logits.reshape({rows, V}), flat), -static_cast<float>(rows));
+  const bool probabilities = metric == Metric::kProbabilityDifference;
+  Tensor weights = Tensor::zeros({rows, V});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const TaskPrompt& prompt = *prompts[static_cast<std::size_t>(row)];
+    float* weight = weights.mutable_f32() + row * V;
+    const auto share = [&](const std::vector<TokenId>& ids) {
+      return probabilities ? 1.0f : 1.0f / static_cast<float>(ids.size());
+    };
+    for (const TokenId id : prompt.answers) weight[id] += share(prompt.answers);
+    for (const TokenId id : prompt.wrong) weight[id] -= share(prompt.wrong);
+  }
+  return sum_all(mul(probabilities ? softmax(flat) : flat, weights));
+}
+
+Estimate estimate(std::span<const double> values) {
+  Estimate result;
+  if (values.empty()) return result;
+  const auto n = static_cast<double>(values.size());
+  for (const double value : values) result.mean += value;
+  result.mean /= n;
+  if (values.size() < 2) return result;
+  double squares = 0;
+  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
+  result.error = std::sqrt(squares / (n - 1) / n);
+  return result;
+}
+
+}  // namespace filigree

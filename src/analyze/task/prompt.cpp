@@ -1,0 +1,156 @@
+#include "analyze/task/prompt.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace filigree {
+namespace {
+
+// The tokens that follow those of `prompt` when `answer` is written behind it; empty when the
+// tokenizer cuts the two differently together than apart.
+std::vector<TokenId> continuation(const Tokenizer& tokenizer, const std::string& prompt,
+                                  const std::vector<TokenId>& prompt_ids,
+                                  const std::string& answer) {
+  const std::vector<TokenId> all = tokenizer.encode(prompt + answer);
+  if (all.size() <= prompt_ids.size() ||
+      !std::equal(prompt_ids.begin(), prompt_ids.end(), all.begin()))
+    return {};
+  return {all.begin() + static_cast<std::ptrdiff_t>(prompt_ids.size()), all.end()};
+}
+
+struct AnswerToken {
+  std::optional<TokenId> id;
+  DropReason reason = DropReason::kJoined;
+};
+
+AnswerToken answer_token(const Tokenizer& tokenizer, const TaskPrompt& prompt,
+                         const std::string& answer, const FitOptions& options) {
+  if (answer.empty()) return {std::nullopt, DropReason::kEmpty};
+  const std::vector<TokenId> ids =
+      options.answers_apart ? tokenizer.encode(answer)
+                            : continuation(tokenizer, prompt.text.clean, prompt.clean, answer);
+  if (ids.empty()) return {std::nullopt, DropReason::kJoined};
+  if (ids.size() > 1 && options.answer_tokens == AnswerTokens::kSingle)
+    return {std::nullopt, DropReason::kSeveralTokens};
+  return {ids[0]};
+}
+
+bool contains(const std::vector<TokenId>& ids, TokenId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+bool beyond(const std::vector<TokenId>& ids, std::int64_t vocabulary) {
+  return vocabulary > 0 &&
+         std::any_of(ids.begin(), ids.end(), [&](TokenId id) { return id >= vocabulary; });
+}
+
+Fit dropped(DropReason reason) { return {std::nullopt, reason}; }
+
+}  // namespace
+
+std::int64_t TaskPrompt::first_difference() const {
+  const auto [first, second] =
+      std::mismatch(clean.begin(), clean.end(), corrupt.begin(), corrupt.end());
+  return first - clean.begin();
+}
+
+std::string_view description_of(DropReason reason) {
+  switch (reason) {
+    case DropReason::kEmpty: return "a prompt or answer is empty";
+    case DropReason::kSame: return "clean and corrupt are the same tokens";
+    case DropReason::kDifferentLengths: return "clean and corrupt have different numbers of tokens";
+    case DropReason::kTooLong: return "the prompt is longer than the model's context";
+    case DropReason::kJoined: return "the tokenizer joins prompt and answer";
+    case DropReason::kSeveralTokens: return "an answer is more than one token";
+    case DropReason::kSharedToken: return "right and wrong answers begin with the same token";
+    case DropReason::kOutsideVocabulary: return "a token is outside the model's vocabulary";
+  }
+  return "unknown";
+}
+
+Fit fit(const PromptText& text, const Tokenizer& tokenizer, const FitOptions& options) {
+  if (text.clean.empty() || text.corrupt.empty() || text.answers.empty() || text.wrong.empty())
+    return dropped(DropReason::kEmpty);
+  TaskPrompt prompt;
+  prompt.text = text;
+  prompt.clean = tokenizer.encode(text.clean);
+  prompt.corrupt = tokenizer.encode(text.corrupt);
+  if (prompt.clean.size() != prompt.corrupt.size()) return dropped(DropReason::kDifferentLengths);
+  if (prompt.clean == prompt.corrupt) return dropped(DropReason::kSame);
+
+  for (const std::string& answer : text.answers) {
+    const AnswerToken token = answer_token(tokenizer, prompt, answer, options);
+    if (!token.id) return dropped(token.reason);
+    if (!contains(prompt.answers, *token.id)) prompt.answers.push_back(*token.id);
+  }
+  Fit result;
+  for (const std::string& answer : text.wrong) {
+    AnswerToken token = answer_token(tokenizer, prompt, answer, options);
+    if (token.id && contains(prompt.answers, *token.id))
+      token = {std::nullopt, DropReason::kSharedToken};
+    if (!token.id) {
+      if (options.every_wrong_answer) return dropped(token.reason);
+      result.reason = token.reason;
+      ++result.wrong_left_out;
+    } else if (!contains(prompt.wrong, *token.id)) {
+      prompt.wrong.push_back(*token.id);
+    }
+  }
+  if (prompt.wrong.empty()) return dropped(result.reason);
+
+  if (options.end_of_text_first) {
+    const std::optional<TokenId> first = tokenizer.eos_id();
+    require(first.has_value(), "task: the tokenizer has no end-of-text token to begin with");
+    prompt.clean.insert(prompt.clean.begin(), *first);
+    prompt.corrupt.insert(prompt.corrupt.begin(), *first);
+  }
+  if (options.context > 0 && prompt.length() > options.context)
+    return dropped(DropReason::kTooLong);
+  for (const auto* ids : {&prompt.clean, &prompt.corrupt, &prompt.answers, &prompt.wrong})
+    if (beyond(*ids, options.vocabulary)) return dropped(DropReason::kOutsideVocabulary);
+  result.prompt = std::move(prompt);
+  return result;
+}
+
+void TaskPrompts::add(Fit result, const PromptText& text) {
+  ++drawn;
+  if (result.prompt) {
+    wrong_left_out += result.wrong_left_out;
+    prompts.push_back(std::move(*result.prompt));
+    return;
+  }
+  const auto reason = static_cast<std::size_t>(result.reason);
+  if (dropped[reason]++ == 0) example[reason] = text.clean;
+}
+
+std::size_t TaskPrompts::dropped_in_all() const {
+  return std::accumulate(dropped.begin(), dropped.end(), std::size_t{0});
+}
+
+std::vector<std::vector<std::size_t>> batches_of(const std::vector<TaskPrompt>& prompts,
+                                                 std::int64_t most_tokens) {
+  std::vector<std::size_t> order(prompts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (prompts[a].length() != prompts[b].length())
+      return prompts[a].length() < prompts[b].length();
+    return prompts[a].first_difference() < prompts[b].first_difference();
+  });
+  std::vector<std::vector<std::size_t>> batches;
+  std::int64_t tokens = 0;
+  for (const std::size_t i : order) {
+    const std::int64_t length = prompts[i].length();
+    if (batches.empty() || prompts[batches.back()[0]].length() != length ||
+        tokens + length > most_tokens) {
+      batches.emplace_back();
+      tokens = 0;
+    }
+    batches.back().push_back(i);
+    tokens += length;
+  }
+  return batches;
+}
+
+}  // namespace filigree

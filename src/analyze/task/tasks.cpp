@@ -1,0 +1,176 @@
+#include "analyze/task/tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyze/task/induction.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "text/shard_checksum.h"
+
+namespace filigree {
+namespace {
+
+using corpus::ArgumentChange;
+using corpus::CopyChange;
+using corpus::GiverChange;
+using corpus::NameOrder;
+using corpus::YearChange;
+
+// Pairs tried for each prompt wanted before giving up: tokenizers that split most names still leave
+// one pair in a hundred.
+constexpr std::size_t kTriesPerPrompt = 100;
+constexpr std::size_t kLeastTries = 2000;
+// Draws for each of these: one in 16 is held out, and small tasks repeat themselves.
+constexpr std::size_t kDrawsPerTry = 64;
+
+std::function<DrawPair(const Tokenizer&)> plain(DrawPair draw) {
+  return [draw = std::move(draw)](const Tokenizer&) { return draw; };
+}
+
+std::vector<TaskCorruption> giver_corruptions(NameOrder order) {
+  const auto with = [order](GiverChange change) {
+    return plain(
+        [=](Random& random) { return corpus::pair_indirect_object(random, order, change); });
+  };
+  return {{"third-person", "a third person gives, so that the receiver is open",
+           with(GiverChange::kThirdPerson)},
+          {"exchanged", "the other one gives, so that the answer is the other name",
+           with(GiverChange::kExchanged)},
+          {"other-names", "all three names are others", with(GiverChange::kOtherNames)}};
+}
+
+std::vector<TaskDefinition> all_tasks() {
+  std::vector<TaskDefinition> tasks;
+  tasks.push_back({"ioi", "indirect_object",
+                   "indirect object: of two people, the one who did not act receives"});
+  tasks.back().corruptions = giver_corruptions(NameOrder::kEither);
+  tasks.push_back({"ioi-abba", "indirect_object", "the same with the receiver named first (ABBA)"});
+  tasks.back().corruptions = giver_corruptions(NameOrder::kAbba);
+  tasks.push_back({"ioi-baba", "indirect_object", "the same with the giver named first (BABA)"});
+  tasks.back().corruptions = giver_corruptions(NameOrder::kBaba);
+  tasks.push_back({"greater-than", "greater_than", "an end year after the beginning",
+                   Metric::kProbabilityDifference, true});
+  tasks.back().corruptions = {
+      {"first-year", "it begins in year 01 of the century",
+       plain([](Random& r) { return corpus::pair_greater_than(r, YearChange::kFirstYear); })},
+      {"other-year", "it begins in another year of the century",
+       plain([](Random& r) { return corpus::pair_greater_than(r, YearChange::kOtherYear); })}};
+  tasks.push_back({"pronoun", "pronoun", "he or she, his or her, after a name"});
+  tasks.back().corruptions = {
+      {"other-gender", "a name of the other gender", plain(corpus::pair_pronoun)}};
+  tasks.push_back({"agreement", "agreement", "a verb in the number of its subject"});
+  tasks.back().corruptions = {
+      {"other-number", "the subject in the other number", plain(corpus::pair_agreement)}};
+  tasks.push_back({"antonym", "antonym", "the opposite of a word in quotes"});
+  tasks.back().corruptions = {{"other-word", "another word", plain(corpus::pair_antonym)}};
+  tasks.push_back({"capital", "capital", "the capital of a country"});
+  tasks.back().corruptions = {{"other-country", "another country", plain(corpus::pair_capital)}};
+  tasks.push_back({"copy", "copy", "random words a second time"});
+  tasks.back().corruptions = {
+      {"one-word", "another word where the answer stands first",
+       plain([](Random& r) { return corpus::pair_copy(r, CopyChange::kOneWord); })},
+      {"all-words", "other words the first time",
+       plain([](Random& r) { return corpus::pair_copy(r, CopyChange::kAllWords); })}};
+  tasks.push_back({"induction", "", "random tokens of the model's own vocabulary a second time"});
+  tasks.back().corruptions = {
+      {"one-token", "another token where the answer stands first",
+       [](const Tokenizer& tokenizer) { return induction_draw(tokenizer, CopyChange::kOneWord); }},
+      {"all-tokens", "other tokens the first time", [](const Tokenizer& tokenizer) {
+         return induction_draw(tokenizer, CopyChange::kAllWords);
+       }}};
+  tasks.push_back({"docstring", "docstring", "the next argument of a function, documented"});
+  tasks.back().corruptions = {
+      {"one-argument", "another name where the signature has the answer",
+       plain([](Random& r) { return corpus::pair_docstring(r, ArgumentChange::kOneArgument); })},
+      {"all-arguments", "a signature of other names",
+       plain([](Random& r) { return corpus::pair_docstring(r, ArgumentChange::kAllArguments); })}};
+  tasks.push_back({"addition", "addition", "the sum of two numbers of two digits"});
+  tasks.back().corruptions = {
+      {"other-summand", "another second summand", plain(corpus::pair_addition)}};
+  return tasks;
+}
+
+PromptText text_of(TaskPair pair) {
+  PromptText text;
+  text.clean = std::move(pair.clean.prompt);
+  text.corrupt = std::move(pair.corrupt);
+  text.answers = {std::move(pair.clean.answer)};
+  text.answers.insert(text.answers.end(), pair.clean.also_right.begin(),
+                      pair.clean.also_right.end());
+  text.wrong = std::move(pair.clean.wrong);
+  return text;
+}
+
+}  // namespace
+
+const std::vector<TaskDefinition>& task_definitions() {
+  static const std::vector<TaskDefinition> tasks = all_tasks();
+  return tasks;
+}
+
+const TaskDefinition& task_definition(std::string_view name) {
+  std::vector<std::string> names;
+  for (const TaskDefinition& task : task_definitions()) {
+    if (task.name == name || (!task.corpus_task.empty() && task.corpus_task == name)) return task;
+    names.emplace_back(task.name);
+  }
+  fail("there is no task '{}'; the nearest are {}", printable(name),
+       fmt::join(nearest_names(name, names, 3), ", "));
+}
+
+const TaskCorruption& corruption_of(const TaskDefinition& task, std::string_view name) {
+  if (name.empty()) return task.corruptions.front();
+  std::vector<std::string_view> names;
+  for (const TaskCorruption& corruption : task.corruptions) {
+    if (corruption.name == name) return corruption;
+    names.push_back(corruption.name);
+  }
+  fail("task '{}' has no corruption '{}'; it has {}", task.name, printable(name),
+       fmt::join(names, ", "));
+}
+
+TaskPrompts make_task(const TaskDefinition& task, const TaskCorruption& corruption,
+                      const Tokenizer& tokenizer, const TaskOptions& options) {
+  require(options.prompts > 0, "task: the number of prompts must be positive");
+  TaskPrompts result;
+  result.task = task.name;
+  result.corruption = corruption.name;
+  FitOptions fitting = options.fit;
+  fitting.every_wrong_answer = fitting.answers_apart = task.fixed_answers;
+  const DrawPair draw = corruption.prepare(tokenizer);
+  Random random(options.seed, xxh64(task.name));
+  std::set<std::string> kept;  // clean prompts
+  const std::size_t most = std::max(kLeastTries, options.prompts * kTriesPerPrompt);
+  for (std::size_t draws = 0; draws < most * kDrawsPerTry && result.drawn < most &&
+                              result.prompts.size() < options.prompts;
+       ++draws) {
+    TaskPair pair = draw(random);
+    if (!task.corpus_task.empty() && is_held_out(task.corpus_task, pair.clean.combination) !=
+                                         (options.split == CorpusSplit::kHeldOut))
+      continue;
+    const PromptText text = text_of(std::move(pair));
+    // One that did not fit may do so with another corrupt prompt.
+    if (kept.contains(text.clean)) continue;
+    Fit fitted = fit(text, tokenizer, fitting);
+    if (fitted.prompt) kept.insert(text.clean);
+    result.add(std::move(fitted), text);
+  }
+  require_prompts(result);
+  return result;
+}
+
+void require_prompts(const TaskPrompts& prompts) {
+  if (!prompts.prompts.empty()) return;
+  std::string reasons;
+  for (std::size_t i = 0; i < kDropReasons; ++i)
+    if (prompts.dropped[i] > 0)
+      reasons += fmt::format("{}{} times {}", reasons.empty() ? "" : ", ", prompts.dropped[i],
+                             description_of(static_cast<DropReason>(i)));
+  fail("task '{}': none of {} prompts fits this model's tokenizer: {}", printable(prompts.task),
+       prompts.drawn, reasons);
+}
+
+}  // namespace filigree

@@ -1,0 +1,28 @@
+// Tasks from files: one JSON object a line,
+//
+//   {"clean": "...", "corrupt": "...", "answer": " Mary", "wrong": [" John", " Anne"]}
+//
+// where answer and wrong are a text or a list of texts. Empty lines are skipped. A line that is not
+// such an object is an Error with its number; a pair that does not fit the tokenizer is dropped and
+// counted, as in the built-in tasks.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "analyze/task/prompt.h"
+
+namespace filigree {
+
+inline constexpr std::size_t kMostTaskBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMostTaskLineBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMostTaskLines = 100000;
+inline constexpr std::size_t kMostAnswers = 1000;  // of each kind, in one line
+
+// `most` prompts at most, the first ones that fit. `source` names the text in messages.
+TaskPrompts parse_task(std::string_view text, const std::string& source, const Tokenizer& tokenizer,
+                       const FitOptions& options, std::size_t most);
+TaskPrompts read_task(const std::filesystem::path& file, const Tokenizer& tokenizer,
+                      const FitOptions& options, std::size_t most);
+
+}  // namespace filigree

@@ -52,6 +52,8 @@ function(filigree_test_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main GTest::gmock)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  # A quarter less time to compile; what tests measure is in the libraries.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name} PRIVATE
     FILIGREE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FILIGREE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   include(GoogleTest)

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
@@ -23,13 +24,6 @@ namespace fs = std::filesystem;
 
 class AtomicFileTest : public testing::Test {
  protected:
-  AtomicFileTest() {
-    std::string pattern = (fs::temp_directory_path() / "atomic-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    path_ = folder_ / "file";
-  }
-  ~AtomicFileTest() override { fs::remove_all(folder_); }
-
   static std::string read(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -39,8 +33,9 @@ class AtomicFileTest : public testing::Test {
     return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
   }
 
-  fs::path folder_;
-  fs::path path_;
+  TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
+  const fs::path path_ = folder_ / "file";
 };
 
 std::string error_of(auto&& action) {

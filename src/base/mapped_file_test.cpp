@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
@@ -17,12 +18,6 @@ namespace fs = std::filesystem;
 
 class MappedFileTest : public testing::Test {
  protected:
-  MappedFileTest() {
-    std::string pattern = (fs::temp_directory_path() / "mapped-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~MappedFileTest() override { fs::remove_all(folder_); }
-
   fs::path write(const std::string& text) const {
     const fs::path path = folder_ / "file";
     std::ofstream(path, std::ios::binary) << text;
@@ -38,7 +33,8 @@ class MappedFileTest : public testing::Test {
     return "no error";
   }
 
-  fs::path folder_;
+  TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 std::string text_of(const MappedFile& file) {

@@ -1,54 +1,26 @@
 // Shared by the tests of this module only.
 #pragma once
 
-#include <stdlib.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "base/error.h"
+#include "support/temporary_folder.h"
 
 namespace filigree::io_test {
 
 namespace fs = std::filesystem;
 
+using filigree::TemporaryFolder;
+
 inline fs::path golden(std::string_view name) {
   return fs::path(FILIGREE_SOURCE_DIR) / "tests" / "golden" / name;
 }
-
-// A fresh folder that goes away with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "filigree-io-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  fs::path operator/(std::string_view name) const { return path_ / name; }
-  const fs::path& path() const { return path_; }
-  std::size_t file_count() const {
-    return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-
- private:
-  fs::path path_;
-};
 
 // The message of the Error that `action` throws; "(no error)" when it does not.
 template <typename Action>

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "apps/cli/attention_report.h"
 #include "base/error.h"
 #include "figure/attention_grid.h"
 #include "figure/correlation_map.h"
@@ -41,14 +42,6 @@ std::vector<std::string> role_names() {
   std::vector<std::string> names;
   for (std::size_t p = 0; p < kPatterns; ++p) names.emplace_back(name_of(static_cast<Pattern>(p)));
   return names;
-}
-
-// "row_mass" -> "row mass".
-std::string spoken(std::string_view name) {
-  std::string text(name);
-  for (char& c : text)
-    if (c == '_') c = ' ';
-  return text;
 }
 
 // Pearson's matrix with the rows of heads that never vary undefined, which they are.
@@ -185,7 +178,7 @@ void write_statistics_bars(const std::vector<AnalysedModel>& models,
   for (const ComparedStatistic& row : comparison) {
     if (row.group.scope != HeadGroup::Scope::kModel) continue;
     figure::Statistic statistic;
-    statistic.name = spoken(name_of(row.statistic));
+    statistic.name = heading_of(row.statistic);
     statistic.note = fmt::format("change {:+.2g}", row.change);
     if (row.interval)
       statistic.note += fmt::format(" ({:+.2g} to {:+.2g})", row.interval->low, row.interval->high);

@@ -32,12 +32,6 @@ std::string role_counts(const AnalysedModel& model) {
   return text;
 }
 
-std::string heading_of(Statistic statistic) {
-  std::string text(name_of(statistic));
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
 std::vector<Table::Column> statistic_columns(const std::string& first) {
   std::vector<Table::Column> columns = {{first}};
   for (std::size_t s = 0; s < kStatistics; ++s)
@@ -46,6 +40,12 @@ std::vector<Table::Column> statistic_columns(const std::string& first) {
 }
 
 }  // namespace
+
+std::string heading_of(Statistic statistic) {
+  std::string text(name_of(statistic));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
 
 std::string role_table(const std::vector<AnalysedModel>& models, const std::vector<HeadId>& heads) {
   std::vector<Table::Column> columns = {{"head"}};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "apps/cli/attention_report.h"
 #include "base/strings.h"
 
 namespace filigree::cli {
@@ -13,13 +14,6 @@ namespace {
 // Weights in a page: 24 MB before compression.
 constexpr double kMostCells = 12e6;
 constexpr std::int64_t kLeastTokens = 16;
-
-std::string spoken(std::string_view name) {
-  std::string text(name);
-  for (char& c : text)
-    if (c == '_') c = ' ';
-  return text;
-}
 
 std::string joined(const std::vector<std::string>& tokens) {
   return fmt::format("{}", fmt::join(tokens, ""));
@@ -119,7 +113,7 @@ Report make_report(const ReportSource& source) {
   }
   for (const ComparedStatistic& row : source.comparison) {
     if (row.group.scope != HeadGroup::Scope::kModel) continue;
-    ReportStatistic statistic{std::string(name_of(row.statistic)), spoken(name_of(row.statistic))};
+    ReportStatistic statistic{std::string(name_of(row.statistic)), heading_of(row.statistic)};
     if (row.statistic == Statistic::kActiveEdges) statistic.unit = "%";
     statistic.values = {row.first, row.second};
     statistic.change = row.change;

@@ -12,13 +12,6 @@
 namespace filigree {
 namespace {
 
-ModelConfig tiny_config(bool gated) {
-  nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", 2},      {"n_head", 2},
-                         {"n_embd", 16},         {"n_positions", 12}, {"vocab_size", 20}};
-  if (gated) json["gate"] = {{"bias", {{2.0, 2.0}, {2.0, 2.0}}}};
-  return parse_model_config(json, "test");
-}
-
 std::vector<float> values_of(const std::vector<NamedParameter>& parameters) {
   std::vector<float> all;
   for (const NamedParameter& p : parameters)

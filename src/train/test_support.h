@@ -1,10 +1,19 @@
-// Data for small runs.
+// Model and data for small runs.
 #pragma once
 
 #include "base/random.h"
+#include "model/model.h"
 #include "train/objective.h"
 
 namespace filigree {
+
+// A model that learns Arithmetic in seconds.
+inline ModelConfig tiny_config(bool gated) {
+  nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", 2},      {"n_head", 2},
+                         {"n_embd", 16},         {"n_positions", 12}, {"vocab_size", 20}};
+  if (gated) json["gate"] = {{"bias", {{2.0, 2.0}, {2.0, 2.0}}}};
+  return parse_model_config(json, "test");
+}
 
 // Each token is followed by itself plus a step that the first token gives: learnable, not trivial.
 class Arithmetic : public BatchSource {

@@ -20,13 +20,6 @@
 namespace filigree {
 namespace {
 
-nlohmann::json tiny_json(bool gated) {
-  nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", 2},      {"n_head", 2},
-                         {"n_embd", 16},         {"n_positions", 12}, {"vocab_size", 20}};
-  if (gated) json["gate"] = {{"bias", {{2.0, 2.0}, {2.0, 2.0}}}};
-  return json;
-}
-
 struct SmallRun {
   std::unique_ptr<Model> model, teacher;
   std::unique_ptr<Objective> objective;
@@ -35,11 +28,11 @@ struct SmallRun {
   TrainerOptions options;
 
   explicit SmallRun(bool gated, std::int64_t steps = 40) {
-    model = make_model(parse_model_config(tiny_json(gated), "test"), 1);
+    model = make_model(tiny_config(gated), 1);
     model->set_requires_grad(true);
     std::vector<NamedParameter> parameters = model->parameters();
     if (gated) {
-      teacher = make_model(parse_model_config(tiny_json(false), "test"), 1);
+      teacher = make_model(tiny_config(false), 1);
       objective = std::make_unique<Sparsification>(*model, teacher.get(), SparsificationOptions{});
       for (std::size_t l = 0; l < model->gate_biases().size(); ++l) {
         model->gate_biases()[l].set_requires_grad(true);

@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "io/safetensors_writer.h"
 #include "io/test_support.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using io_test::golden;
 using io_test::message_of;
-using io_test::TemporaryFolder;
 using io_test::write_text;
 using Shape = std::vector<std::int64_t>;
 

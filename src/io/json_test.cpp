@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "io/test_support.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
 
 namespace fs = std::filesystem;
 using io_test::message_of;
-using io_test::TemporaryFolder;
 using io_test::write_text;
 
 std::string parse_message(std::string_view text, const JsonLimits& limits = {}) {

@@ -8,13 +8,13 @@
 
 #include "io/test_support.h"
 #include "support/npz_reader.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
 
 using io_test::message_of;
 using io_test::read_text;
-using io_test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 std::vector<float> counting(std::size_t count) {

@@ -9,6 +9,7 @@
 
 #include "io/safetensors.h"
 #include "io/test_support.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
@@ -17,7 +18,6 @@ namespace fs = std::filesystem;
 using io_test::bytes_of;
 using io_test::message_of;
 using io_test::read_text;
-using io_test::TemporaryFolder;
 using io_test::write_text;
 
 // While it lives no file may grow beyond `bytes`, which is what a full disk looks like to a writer.

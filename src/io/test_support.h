@@ -10,13 +10,10 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "support/temporary_folder.h"
 
 namespace filigree::io_test {
 
 namespace fs = std::filesystem;
-
-using filigree::TemporaryFolder;
 
 inline fs::path golden(std::string_view name) {
   return fs::path(FILIGREE_SOURCE_DIR) / "tests" / "golden" / name;

@@ -1,0 +1,76 @@
+// Attention on tensor cores: bf16 in and out, f32 inside, gated or not. Launchers of the kernels in
+// flash_forward.cu and flash_backward.cu; the formulas are in attention.h and gated_attention.h.
+//
+// Blocks of scores live in registers only. Forward keeps the row log-sum-exp; backward computes
+// scores and noise again, once for dq (a block of queries goes over its keys) and once for dk and
+// dv (a block of keys goes over its queries), so that every sum has one owner and one order:
+// the same inputs give the same bits. Memory grows with T.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "ops/attention/gate_noise.h"
+
+namespace filigree::cuda {
+
+// Elements from one token and from one batch entry to the next; heads are D apart.
+struct TokenStrides {
+  std::int64_t token = 0, batch = 0;
+};
+
+struct FlashShape {
+  int B = 0, H = 0, G = 0, Tq = 0, Tk = 0, D = 0;  // D: 16, 32, 64 or 128; G divides H
+  float scale = 1.0f;                              // positive
+};
+
+enum class FlashGate { kNone, kHard, kSampled };
+
+struct FlashGateArgs {
+  FlashGate kind = FlashGate::kNone;
+  const float* bias = nullptr;  // [H]
+  GateNoise noise = {};         // of kSampled
+};
+
+// Pointers to bf16 are void: headers of device types stay in the .cu files.
+struct FlashForwardArgs {
+  FlashShape shape;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  void* z = nullptr;
+  TokenStrides q_strides, kv_strides, z_strides;
+  float* log_sum_exp = nullptr;  // [B, H, Tq]
+  FlashGateArgs gate;
+  float* expected_rows = nullptr;  // [B, H, Tq], with a gate: sums of sigmoid(gate logit)
+  float* active_rows = nullptr;    // [B, H, Tq], with a gate: open gates
+};
+
+struct FlashBackwardArgs {
+  FlashShape shape;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  const void* z = nullptr;
+  const void* dz = nullptr;
+  void* dq = nullptr;
+  void* dk = nullptr;
+  void* dv = nullptr;
+  TokenStrides q_strides, kv_strides, z_strides;  // z_strides: of z and dz
+  TokenStrides dq_strides, dkv_strides;
+  const float* log_sum_exp = nullptr;
+  FlashGateArgs gate;
+  const float* dexpected = nullptr;  // [B, H], with a gate
+  float* dbias = nullptr;            // [B, H], written with a gate
+  float* scratch = nullptr;          // flash_backward_scratch() floats
+};
+
+// Whether the kernels take this shape.
+bool flash_attention_takes(const FlashShape& shape);
+std::int64_t flash_backward_scratch(const FlashShape& shape);
+
+cudaError_t flash_forward(const FlashForwardArgs& args, cudaStream_t stream);
+cudaError_t flash_backward(const FlashBackwardArgs& args, cudaStream_t stream);
+
+}  // namespace filigree::cuda

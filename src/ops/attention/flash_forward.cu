@@ -1,0 +1,260 @@
+// Forward pass of flash attention: a block of queries goes over its keys, 64 at a time, with the
+// running maximum and sum of the softmax. The sum is over all causal keys, the mixture over the
+// open ones: z_i = sum_j e_ij exp(s_ij - m) v_j / sum_j exp(s_ij - m).
+#include "ops/attention/flash_attention_cuda.h"
+#include "ops/attention/flash_gate_cuda.h"
+#include "ops/attention/flash_tiles_cuda.h"
+
+namespace filigree::cuda {
+namespace flash {
+
+constexpr int kKeys = 64;  // in a tile
+
+template <int D>
+constexpr int kForwardWarps = D <= 64 ? 8 : 4;
+
+struct ForwardParameters {
+  FlashForwardArgs args;
+  NoiseKeys noise;
+};
+
+template <int D, FlashGate kGate>
+__global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
+    forward(const __grid_constant__ ForwardParameters parameters) {
+  constexpr int kWarps = kForwardWarps<D>, kThreads = kWarps * 32, kQueries = kWarps * 16;
+  constexpr int kSteps = D / 16, kTileBytes = kKeys * D * 2;
+  const FlashForwardArgs& args = parameters.args;
+  const FlashShape& shape = args.shape;
+  const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5;
+  // Late queries have the most keys: first come, first served, so that short blocks fill the end.
+  const int first_query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
+  const int head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
+  const int key_head = head / (shape.H / shape.G);
+  const int offset = shape.Tk - shape.Tq;  // of a query's position to its index
+
+  extern __shared__ __align__(128) unsigned char memory[];
+  const std::uint32_t q_tile = shared_address(memory);
+  const std::uint32_t k_tiles = q_tile + kQueries * D * 2, v_tiles = k_tiles + 2 * kTileBytes;
+
+  const bf16* q = static_cast<const bf16*>(args.q) + batch * args.q_strides.batch + head * D;
+  const bf16* k = static_cast<const bf16*>(args.k) + batch * args.kv_strides.batch + key_head * D;
+  const bf16* v = static_cast<const bf16*>(args.v) + batch * args.kv_strides.batch + key_head * D;
+  const int last_position = min(first_query + kQueries, shape.Tq) - 1 + offset;
+  const int tiles = last_position / kKeys + 1;
+
+  load_tile<D, kQueries, kThreads>(q_tile, q, args.q_strides.token, first_query, shape.Tq);
+  load_tile<D, kKeys, kThreads>(k_tiles, k, args.kv_strides.token, 0, shape.Tk);
+  load_tile<D, kKeys, kThreads>(v_tiles, v, args.kv_strides.token, 0, shape.Tk);
+  commit_copies();
+
+  const float scale = shape.scale * kLog2E;  // scores in units of log 2
+  float bias = 0.0f;
+  if constexpr (kGate != FlashGate::kNone) bias = args.gate.bias[head] * kLog2E;
+  const int row0 = first_query + warp * 16 + (lane >> 2);  // and row0 + 8
+  HighLow head_part = {};
+  QueryNoise query_parts[2] = {};
+  if constexpr (kGate == FlashGate::kSampled) {
+    head_part = head_noise((parameters.noise.first_batch + batch) * shape.H + head);
+#pragma unroll
+    for (int r = 0; r < 2; ++r)
+      query_parts[r] = query_noise(parameters.noise, head_part,
+                                   static_cast<std::uint32_t>(row0 + 8 * r + offset));
+  }
+
+  std::uint32_t q_part[kSteps][4];
+  float z[2 * kSteps][4] = {};
+  float maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+  float expected[2] = {}, active[2] = {};
+
+  for (int tile = 0; tile < tiles; ++tile) {
+    wait_copies<0>();
+    __syncthreads();
+    if (tile == 0) {
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step)
+        load_left<D>(q_part[step], q_tile, warp * 16, step, lane);
+    }
+    if (tile + 1 < tiles) {
+      const std::uint32_t next = static_cast<std::uint32_t>((tile + 1) & 1) * kTileBytes;
+      load_tile<D, kKeys, kThreads>(k_tiles + next, k, args.kv_strides.token, (tile + 1) * kKeys,
+                                    shape.Tk);
+      load_tile<D, kKeys, kThreads>(v_tiles + next, v, args.kv_strides.token, (tile + 1) * kKeys,
+                                    shape.Tk);
+      commit_copies();
+    }
+    const std::uint32_t k_tile = k_tiles + static_cast<std::uint32_t>(tile & 1) * kTileBytes;
+    const std::uint32_t v_tile = v_tiles + static_cast<std::uint32_t>(tile & 1) * kTileBytes;
+    const int first_key = tile * kKeys;
+    // Every key of the tile is after every query of this warp.
+    if (first_key > first_query + warp * 16 + 15 + offset) continue;
+
+    float s[8][4] = {};
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+#pragma unroll
+      for (int pair = 0; pair < 4; ++pair) {
+        std::uint32_t b[4];
+        load_right_rows<D>(b, k_tile, pair * 16, step, lane);
+        multiply(s[2 * pair], q_part[step], b[0], b[1]);
+        multiply(s[2 * pair + 1], q_part[step], b[2], b[3]);
+      }
+    if (first_key + kKeys - 1 > first_query + warp * 16 + offset || first_key + kKeys > shape.Tk) {
+#pragma unroll
+      for (int n = 0; n < 8; ++n)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const int key = first_key + n * 8 + 2 * (lane & 3) + (c & 1);
+          if (key > row0 + 8 * (c >> 1) + offset || key >= shape.Tk) s[n][c] = -INFINITY;
+        }
+    }
+
+    float minus_maximum[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float largest = maximum[r];
+#pragma unroll
+      for (int n = 0; n < 8; ++n) largest = fmaxf(largest, fmaxf(s[n][2 * r], s[n][2 * r + 1]));
+      largest = row_max(largest);
+      const float shrink = exp2_approx((maximum[r] - largest) * scale);
+      maximum[r] = largest;
+      minus_maximum[r] = -largest * scale;
+      sum[r] *= shrink;
+#pragma unroll
+      for (int n = 0; n < 2 * kSteps; ++n) z[n][2 * r] *= shrink, z[n][2 * r + 1] *= shrink;
+    }
+
+    if constexpr (kGate == FlashGate::kSampled) {
+#pragma unroll
+      for (int part = 0; part < 4; ++part) {  // keys 8 (part / 2) + 2 (lane % 4) + part % 2, mod 16
+        const int n0 = part >> 1, c0 = part & 1;
+        const KeyNoise key_part =
+            key_noise(parameters.noise, head_part,
+                      static_cast<std::uint32_t>(tile * 16 + n0 * 8 + 2 * (lane & 3) + c0));
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          std::uint32_t words[4];
+          noise_words(words, parameters.noise, query_parts[r], key_part);
+#pragma unroll
+          for (int w = 0; w < 4; ++w) {
+            float& x = s[2 * w + n0][2 * r + c0];
+            const float p = exp2_approx(fmaf(x, scale, minus_maximum[r]));
+            const float E = exp2_approx(fmaf(x, -scale, -bias));
+            const float u = uniform_of(words[w]);
+            const bool open = u > closing_weight(E, u);
+            sum[r] += p;
+            expected[r] += reciprocal_approx(1.0f + E);
+            active[r] += open ? 1.0f : 0.0f;
+            x = open ? p : 0.0f;
+          }
+        }
+      }
+    } else {
+#pragma unroll
+      for (int n = 0; n < 8; ++n)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const int r = c >> 1;
+          const float p = exp2_approx(fmaf(s[n][c], scale, minus_maximum[r]));
+          sum[r] += p;
+          if constexpr (kGate == FlashGate::kHard) {
+            const float logit = fmaf(s[n][c], scale, bias);
+            expected[r] += reciprocal_approx(1.0f + exp2_approx(-logit));
+            active[r] += logit > 0.0f ? 1.0f : 0.0f;
+            s[n][c] = logit > 0.0f ? p : 0.0f;
+          } else {
+            s[n][c] = p;
+          }
+        }
+    }
+
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      std::uint32_t a[4];
+      as_left(a, s[2 * step], s[2 * step + 1]);
+#pragma unroll
+      for (int pair = 0; pair < kSteps; ++pair) {
+        std::uint32_t b[4];
+        load_right_columns<D>(b, v_tile, step * 16, pair, lane);
+        multiply(z[2 * pair], a, b[0], b[1]);
+        multiply(z[2 * pair + 1], a, b[2], b[3]);
+      }
+    }
+  }
+
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const float total = row_sum(sum[r]);
+    const float inverse = 1.0f / total;
+    const int row = row0 + 8 * r;
+    const std::int64_t place = (static_cast<std::int64_t>(batch) * shape.H + head) * shape.Tq + row;
+    const float expected_total = row_sum(expected[r]), active_total = row_sum(active[r]);
+    if (row < shape.Tq && (lane & 3) == 0) {
+      args.log_sum_exp[place] = (maximum[r] * scale + log2f(total)) * kLn2;
+      if constexpr (kGate != FlashGate::kNone) {
+        args.expected_rows[place] = expected_total;
+        args.active_rows[place] = active_total;
+      }
+    }
+    // Through shared memory, each warp its own rows, so that 16 bytes are written at once.
+#pragma unroll
+    for (int n = 0; n < 2 * kSteps; ++n) {
+      const std::uint32_t at =
+          q_tile + chunk_offset<D>(warp * 16 + (lane >> 2) + 8 * r, n) + 4 * (lane & 3);
+      asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(at),
+                   "r"(pack(z[n][2 * r] * inverse, z[n][2 * r + 1] * inverse)));
+    }
+  }
+  __syncwarp();
+  bf16* out = static_cast<bf16*>(args.z) + batch * args.z_strides.batch + head * D;
+  for (int i = lane; i < 16 * (D / 8); i += 32) {
+    const int row = warp * 16 + i / (D / 8), chunk = i % (D / 8);
+    if (first_query + row >= shape.Tq) continue;
+    const uint4 value = *reinterpret_cast<const uint4*>(memory + chunk_offset<D>(row, chunk));
+    *reinterpret_cast<uint4*>(out + (first_query + row) * args.z_strides.token + chunk * 8) = value;
+  }
+}
+
+template <int D, FlashGate kGate>
+cudaError_t launch_forward(const FlashForwardArgs& args, cudaStream_t stream) {
+  constexpr int kQueries = kForwardWarps<D> * 16;
+  constexpr int kBytes = kQueries * D * 2 + 4 * kKeys * D * 2;
+  const auto kernel = forward<D, kGate>;
+  if (const cudaError_t code =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+      code != cudaSuccess)
+    return code;
+  const dim3 grid(static_cast<unsigned>((args.shape.Tq + kQueries - 1) / kQueries),
+                  static_cast<unsigned>(args.shape.H), static_cast<unsigned>(args.shape.B));
+  kernel<<<grid, kForwardWarps<D> * 32, kBytes, stream>>>({args, noise_keys(args.gate.noise)});
+  return cudaGetLastError();
+}
+
+template <int D>
+cudaError_t launch_forward(const FlashForwardArgs& args, cudaStream_t stream) {
+  switch (args.gate.kind) {
+    case FlashGate::kNone: return launch_forward<D, FlashGate::kNone>(args, stream);
+    case FlashGate::kHard: return launch_forward<D, FlashGate::kHard>(args, stream);
+    case FlashGate::kSampled: return launch_forward<D, FlashGate::kSampled>(args, stream);
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace flash
+
+bool flash_attention_takes(const FlashShape& shape) {
+  return (shape.D == 16 || shape.D == 32 || shape.D == 64 || shape.D == 128) && shape.G > 0 &&
+         shape.H % shape.G == 0 && shape.Tq > 0 && shape.Tk >= shape.Tq && shape.scale > 0.0f &&
+         shape.H < 65536 && shape.B < 65536;
+}
+
+cudaError_t flash_forward(const FlashForwardArgs& args, cudaStream_t stream) {
+  if (!flash_attention_takes(args.shape)) return cudaErrorInvalidValue;
+  switch (args.shape.D) {
+    case 16: return flash::launch_forward<16>(args, stream);
+    case 32: return flash::launch_forward<32>(args, stream);
+    case 64: return flash::launch_forward<64>(args, stream);
+    default: return flash::launch_forward<128>(args, stream);
+  }
+}
+
+}  // namespace filigree::cuda

@@ -1,0 +1,134 @@
+// Tiles of bf16 in shared memory and the tensor-core instructions on them (sm_80 and later).
+//
+// A tile holds rows of D elements; its 16-byte chunks are permuted within each row so that the
+// eight rows that one 8x8 matrix load reads lie in different banks.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+namespace filigree::cuda::flash {
+
+using bf16 = __nv_bfloat16;
+
+// Byte offset of a 16-byte chunk (8 elements) of a row.
+template <int D>
+__device__ __forceinline__ std::uint32_t chunk_offset(int row, int chunk) {
+  constexpr int kChunks = D / 8;
+  constexpr int kRowsInLine = kChunks >= 8 ? 1 : 8 / kChunks;  // rows in 128 bytes, all 32 banks
+  constexpr int kMask = kChunks >= 8 ? 7 : kChunks - 1;
+  return static_cast<std::uint32_t>(row * D * 2 + ((chunk ^ ((row / kRowsInLine) & kMask)) << 4));
+}
+
+__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+// 16 bytes from global to shared memory without passing through registers; zeros unless `valid`.
+__device__ __forceinline__ void copy_async(std::uint32_t to, const void* from, bool valid) {
+  const int bytes = valid ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from), "r"(bytes));
+}
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;\n"); }
+template <int kPending>
+__device__ __forceinline__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending));
+}
+
+// Rows [first, first + kRows) of one head; rows from `limit` on become zeros.
+template <int D, int kRows, int kThreads>
+__device__ __forceinline__ void load_tile(std::uint32_t tile, const bf16* head, std::int64_t stride,
+                                          int first, int limit) {
+  constexpr int kChunks = D / 8;
+#pragma unroll
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * kChunks; i += kThreads) {
+    const int row = i / kChunks, chunk = i % kChunks;
+    const bool valid = first + row < limit;
+    const bf16* from = head + (valid ? (first + row) * stride : 0) + chunk * 8;
+    copy_async(tile + chunk_offset<D>(row, chunk), from, valid);
+  }
+}
+
+__device__ __forceinline__ void load_matrices(std::uint32_t (&r)[4], std::uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address));
+}
+__device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&r)[4],
+                                                         std::uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address));
+}
+
+// c [16, 8] += a [16, 16] b [16, 8]
+__device__ __forceinline__ void multiply(float (&c)[4], const std::uint32_t (&a)[4],
+                                         std::uint32_t b0, std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};\n"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Left operand: 16 rows of a tile from `row` on, columns [16 step, 16 step + 16).
+template <int D>
+__device__ __forceinline__ void load_left(std::uint32_t (&a)[4], std::uint32_t tile, int row,
+                                          int step, int lane) {
+  load_matrices(a, tile + chunk_offset<D>(row + (lane & 15), step * 2 + (lane >> 4)));
+}
+
+// Right operand whose 16 columns are the rows [row, row + 16) of a tile (a product with the tile
+// transposed), inner index [16 step, 16 step + 16): b[0..1] for the first 8 columns, b[2..3] for
+// the others.
+template <int D>
+__device__ __forceinline__ void load_right_rows(std::uint32_t (&b)[4], std::uint32_t tile, int row,
+                                                int step, int lane) {
+  load_matrices(b, tile + chunk_offset<D>(row + (lane & 7) + ((lane >> 4) << 3),
+                                          step * 2 + ((lane >> 3) & 1)));
+}
+
+// Right operand whose inner index is the rows [row, row + 16) of a tile and whose 16 columns are
+// the tile's [16 pair, 16 pair + 16).
+template <int D>
+__device__ __forceinline__ void load_right_columns(std::uint32_t (&b)[4], std::uint32_t tile,
+                                                   int row, int pair, int lane) {
+  load_matrices_transposed(b, tile + chunk_offset<D>(row + (lane & 7) + (((lane >> 3) & 1) << 3),
+                                                     pair * 2 + (lane >> 4)));
+}
+
+__device__ __forceinline__ std::uint32_t pack(float low, float high) {
+  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const std::uint32_t*>(&both);
+}
+
+// Accumulators as left operand of the next product: two neighbouring [16, 8] tiles.
+__device__ __forceinline__ void as_left(std::uint32_t (&a)[4], const float (&first)[4],
+                                        const float (&second)[4]) {
+  a[0] = pack(first[0], first[1]), a[1] = pack(first[2], first[3]);
+  a[2] = pack(second[0], second[1]), a[3] = pack(second[2], second[3]);
+}
+
+// Over the four lanes that share an accumulator row.
+__device__ __forceinline__ float row_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+__device__ __forceinline__ float row_sum(float x) {
+  x += __shfl_xor_sync(0xffffffffu, x, 1);
+  return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+__device__ __forceinline__ float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float reciprocal_approx(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+}  // namespace filigree::cuda::flash

@@ -1,15 +1,18 @@
-# filigree_module(NAME [DEPENDS module...] [LINK target...])
+# filigree_module(NAME [DEPENDS module...] [LINK target...] [WITHOUT pattern])
 #
 # Makes the library filigree_NAME of all sources below src/NAME and, of the *_test.cpp files that sit
 # beside them, the test program NAME_tests, registered test by test under the CTest label "unit".
 # CUDA sources (*.cu, files named *_cuda.*, folders named cuda/) take part with FILIGREE_CUDA only,
-# and the tests among them have the label "cuda" instead.
+# and the tests among them have the label "cuda" instead. Sources that fit the pattern are left out.
 function(filigree_module name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "WITHOUT" "DEPENDS;LINK" ${ARGN})
   set(root ${CMAKE_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.cu)
   # Matched below src only, so that a checkout below a folder named "cuda" is not mistaken.
   list(TRANSFORM sources REPLACE "^${CMAKE_SOURCE_DIR}/" "")
+  if(ARG_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "${ARG_WITHOUT}")
+  endif()
   set(cuda_pattern "/cuda/|_cuda(_test)?\\.|\\.cu$")
   set(cuda_tests ${sources})
   list(FILTER cuda_tests INCLUDE REGEX "_test\\.(cpp|cu)$")
@@ -46,6 +49,19 @@ endfunction()
 # All modules without programs and tests: shows that they compile.
 add_custom_target(libraries)
 
+# filigree_precompile(TARGET header...)
+#
+# Parses large library headers once a target instead of once a file, which halves the time of a
+# build from nothing. A compiler cache does better still, and does not go together with it.
+function(filigree_precompile target)
+  if(NOT FILIGREE_CCACHE)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    # Precompiled, a library's header is no longer told apart as one whose warnings are not ours;
+    # GCC 12 has false ones about std::string.
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  endif()
+endfunction()
+
 # filigree_test_program(NAME LABEL label SOURCES file... LINK target...)
 function(filigree_test_program name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINK" ${ARGN})
@@ -56,6 +72,10 @@ function(filigree_test_program name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name} PRIVATE
     FILIGREE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FILIGREE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  list(LENGTH ARG_SOURCES files)
+  if(files GREATER 2)
+    filigree_precompile(${name} <gmock/gmock.h> <gtest/gtest.h>)
+  endif()
   include(GoogleTest)
   # Parameterised tests keep the names that the test gives its parameters.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES

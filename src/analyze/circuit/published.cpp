@@ -59,6 +59,11 @@ const PublishedPart* PublishedCircuit::find(const PatchTarget& target) const {
   return nullptr;
 }
 
+bool PublishedCircuit::speaks_of(Site site) const {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const PublishedPart& part) { return part.target.site == site; });
+}
+
 const PublishedCircuit* published_circuit(std::string_view task, const ModelConfig& config) {
   if (config.family != "gpt2" || config.layers != 12 || config.heads != 12 || config.width != 768 ||
       config.vocabulary != 50257)
@@ -69,25 +74,28 @@ const PublishedCircuit* published_circuit(std::string_view task, const ModelConf
   return nullptr;
 }
 
-Agreement agreement(const PublishedCircuit& circuit, const std::vector<PatchTarget>& order,
-                    const std::vector<double>& scores, std::size_t kept) {
-  require(order.size() == scores.size() && kept <= order.size(),
-          "agreement: {} scores and {} kept of {} parts", scores.size(), kept, order.size());
-  Agreement result;
-  result.kept = kept;
+Agreement agreement(const PublishedCircuit& circuit, const std::vector<PatchTarget>& parts,
+                    const std::vector<double>& scores, const std::vector<PatchTarget>& kept) {
+  require(parts.size() == scores.size(), "agreement: {} scores for {} parts", scores.size(),
+          parts.size());
   std::vector<double> inside, outside;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const bool member = circuit.find(order[i]) != nullptr;
-    (member ? inside : outside).push_back(scores[i]);
-    if (member && i < kept) ++result.found;
-  }
-  result.published = inside.size();
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (circuit.speaks_of(parts[i].site))
+      (circuit.find(parts[i]) != nullptr ? inside : outside).push_back(scores[i]);
   require(!inside.empty() && !outside.empty(),
-          "agreement: {} of {} parts are in the published circuit; there must be some inside and "
-          "some outside",
-          inside.size(), order.size());
-  result.precision = kept == 0 ? 0 : static_cast<double>(result.found) / static_cast<double>(kept);
-  result.recall = static_cast<double>(result.found) / static_cast<double>(result.published);
+          "agreement: {} parts are in the published circuit and {} outside it; there must be some "
+          "of both",
+          inside.size(), outside.size());
+  Agreement result;
+  result.published = inside.size();
+  for (const PatchTarget& target : kept) {
+    if (!circuit.speaks_of(target.site)) continue;
+    ++result.kept;
+    if (circuit.find(target) != nullptr) ++result.common;
+  }
+  const auto common = static_cast<double>(result.common);
+  result.precision = result.kept == 0 ? 0 : common / static_cast<double>(result.kept);
+  result.recall = common / static_cast<double>(result.published);
   double before = 0;
   for (const double in : inside)
     for (const double out : outside) before += in > out ? 1.0 : (in == out ? 0.5 : 0.0);

@@ -25,27 +25,29 @@ struct PublishedCircuit {
   std::vector<PublishedPart> parts;
 
   const PublishedPart* find(const PatchTarget& target) const;
+  bool speaks_of(Site site) const;
 };
 
 // Of that task and a model of GPT-2 small's shape (whose weights nobody checks); null when nothing
 // was published.
 const PublishedCircuit* published_circuit(std::string_view task, const ModelConfig& config);
 
-// An order of parts against a published circuit. MLPs count where the order has them.
+// Scores of parts against a published circuit. Parts of a kind that the circuit does not speak of
+// (MLPs in that of ioi) do not count.
 struct Agreement {
-  std::size_t published = 0;  // parts of the published circuit that are in the order
-  std::size_t found = 0;      // of these, how many are among the first `kept`
-  std::size_t kept = 0;
-  double precision = 0;  // found / kept
-  double recall = 0;     // found / published
-  // Probability that a part of the circuit comes before one outside it: 1 when all do, 0.5 for
-  // chance.
+  std::size_t published = 0;  // parts of the published circuit that have a score
+  std::size_t kept = 0;       // parts of the circuit that was found
+  std::size_t common = 0;
+  double precision = 0;  // common / kept
+  double recall = 0;     // common / published
+  // Probability that a part of the published circuit has a higher score than one outside it: 1 when
+  // all have, 0.5 for chance. The area under the receiver operating characteristic.
   double area = 0.5;
 };
 
-// `order` has every part once, the most important first, and `scores` their importance, of which
-// equal ones share their place. Throws Error when there is no part inside or outside the circuit.
-Agreement agreement(const PublishedCircuit& circuit, const std::vector<PatchTarget>& order,
-                    const std::vector<double>& scores, std::size_t kept);
+// `parts` and their scores (the higher the more important), each once, and those that were kept.
+// Throws Error when there is no part inside or outside the published circuit.
+Agreement agreement(const PublishedCircuit& circuit, const std::vector<PatchTarget>& parts,
+                    const std::vector<double>& scores, const std::vector<PatchTarget>& kept);
 
 }  // namespace filigree

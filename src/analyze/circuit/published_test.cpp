@@ -51,16 +51,24 @@ TEST(Agreement, OfAMadeUpImportance) {
   circuit.parts = {{{Site::kZ, 0, 0}, "a"}, {{Site::kZ, 0, 1}, "b"}, {{Site::kZ, 5, 5}, "absent"}};
   const std::vector<PatchTarget> order = {
       {Site::kZ, 0, 0}, {Site::kZ, 1, 0}, {Site::kZ, 0, 1}, {Site::kZ, 1, 1}};
-  const Agreement found = agreement(circuit, order, {4, 3, 2, 1}, 3);
+  const std::vector<PatchTarget> kept(order.begin(), order.begin() + 3), one = {order[0]};
+  const Agreement found = agreement(circuit, order, {4, 3, 2, 1}, kept);
   EXPECT_EQ(found.published, 2u);
-  EXPECT_EQ(found.found, 2u);
+  EXPECT_EQ(found.kept, 3u);
+  EXPECT_EQ(found.common, 2u);
   EXPECT_DOUBLE_EQ(found.precision, 2.0 / 3);
   EXPECT_DOUBLE_EQ(found.recall, 1.0);
   EXPECT_DOUBLE_EQ(found.area, 0.75);  // three of four pairs in order
-  EXPECT_DOUBLE_EQ(agreement(circuit, order, {4, 2, 2, 1}, 1).area, 0.875);  // a tie is half
-  EXPECT_DOUBLE_EQ(agreement(circuit, order, {4, 2, 2, 1}, 1).recall, 0.5);
-  EXPECT_DOUBLE_EQ(agreement(circuit, order, {1, 1, 1, 1}, 0).area, 0.5);
-  EXPECT_THROW(agreement(circuit, {{Site::kZ, 0, 0}}, {1}, 1), Error);
+  EXPECT_DOUBLE_EQ(agreement(circuit, order, {4, 2, 2, 1}, one).area, 0.875);  // a tie is half
+  EXPECT_DOUBLE_EQ(agreement(circuit, order, {4, 2, 2, 1}, one).recall, 0.5);
+  EXPECT_DOUBLE_EQ(agreement(circuit, order, {1, 1, 1, 1}, {}).area, 0.5);
+  EXPECT_THROW(agreement(circuit, one, {1}, one), Error);
+  // The circuit speaks of heads only, so an MLP is neither right nor wrong.
+  std::vector<PatchTarget> with_mlp = order;
+  with_mlp.push_back({Site::kMlpOut, 0});
+  const Agreement same = agreement(circuit, with_mlp, {4, 3, 2, 1, 9}, with_mlp);
+  EXPECT_DOUBLE_EQ(same.area, 0.75);
+  EXPECT_EQ(same.kept, 4u);
 }
 
 TEST(Agreement, OfTheCircuitWithItselfIsPerfect) {
@@ -70,7 +78,7 @@ TEST(Agreement, OfTheCircuitWithItselfIsPerfect) {
                         [&](const PatchTarget& target) { return ioi.find(target) != nullptr; });
   std::vector<double> scores(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) scores[i] = static_cast<double>(200 - i);
-  const Agreement found = agreement(ioi, order, scores, 26);
+  const Agreement found = agreement(ioi, order, scores, {order.begin(), order.begin() + 26});
   EXPECT_DOUBLE_EQ(found.precision, 1);
   EXPECT_DOUBLE_EQ(found.recall, 1);
   EXPECT_DOUBLE_EQ(found.area, 1);

@@ -120,8 +120,7 @@ void SweepSection::add(std::size_t step, std::vector<double> values) {
   state_->save_now_and_then();
 }
 
-SweepState::SweepState(std::filesystem::path path)
-    : path_(std::move(path)), last_save_(std::chrono::steady_clock::now()) {
+SweepState::SweepState(std::filesystem::path path) : path_(std::move(path)) {
   if (!std::filesystem::exists(path_)) return;
   const auto file = MappedFile::open(path_);
   read({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
@@ -177,7 +176,8 @@ void SweepState::save() {
 }
 
 void SweepState::save_now_and_then() {
-  if (std::chrono::steady_clock::now() - last_save_ >= kSecondsBetweenSaves) save();
+  // The first step at once, so that a file that cannot be written shows before hours of work.
+  if (!last_save_ || std::chrono::steady_clock::now() - *last_save_ >= kSecondsBetweenSaves) save();
 }
 
 std::size_t SweepState::steps() const {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,7 +79,7 @@ class SweepState {
 
   std::filesystem::path path_;
   std::map<std::string, SweepSection> sections_;
-  std::chrono::steady_clock::time_point last_save_;
+  std::optional<std::chrono::steady_clock::time_point> last_save_;
 };
 
 }  // namespace filigree

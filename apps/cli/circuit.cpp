@@ -165,15 +165,15 @@ void run_circuit(const CircuitCommand& command, Session& session) {
 
 void add_circuit(Program& program) {
   const auto command = std::make_shared<CircuitCommand>();
-  CLI::App& app = program.add(
-      {"circuit",
-       "Which heads, MLPs or edges a task needs, in models side by side.",
-       {"filigree circuit gpt2 --task ioi", "filigree circuit dense sparse --task copy",
-        "filigree circuit dense sparse --task ioi --parts edges",
-        "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
-        "filigree circuit gpt2 --task ioi --parts edges --method exact --state ioi.state",
-        "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"}},
-      [command](Session& session) { run_circuit(*command, session); });
+  CLI::App& app =
+      program.add({"circuit",
+                   "Which heads, MLPs or edges a task needs, in models side by side.",
+                   {"filigree circuit gpt2 --task ioi", "filigree circuit dense sparse --task copy",
+                    "filigree circuit dense sparse --task ioi --parts edges",
+                    "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
+                    "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
+                    "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"}},
+                  [command](Session& session) { run_circuit(*command, session); });
   app.add_option("MODEL", command->models, "model folders; sizes are compared with the first")
       ->required();
   app.add_option("--task", command->selection.name, "name of a task (see task list) or JSONL file")

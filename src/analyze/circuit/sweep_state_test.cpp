@@ -129,6 +129,22 @@ TEST_F(SweepStateFile, IsRefusedWhenDamaged) {
   EXPECT_THAT(error_with(""), HasSubstr("not a sweep state"));
 }
 
+// Sizes that no file could have, under a checksum that fits.
+TEST_F(SweepStateFile, IsRefusedWhenItsSizesLie) {
+  const auto numbers = [](const std::vector<std::uint64_t>& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * 8);
+  };
+  const std::uint64_t huge = ~std::uint64_t{0};
+  for (const std::string& body :
+       {numbers({huge}), numbers({0, 1, huge}), numbers({0, 1, 1, 0, huge}),
+        numbers({0, 1, 1, 0, huge / 8 + 1}), numbers({0, 1, 2, 0, 0}), std::string("abc")}) {
+    std::string bytes = "FILIGREE SWEEP 1" + body;
+    bytes += numbers({SweepKey().add(bytes).value()});
+    std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes;
+    EXPECT_THAT(error_of([&] { SweepState state(file_); }), HasSubstr("damaged"));
+  }
+}
+
 TEST(SweepKeys, TellModelsPromptsAndOptionsApart) {
   const auto model = small_model(false), other = small_model(true);
   const std::vector<TaskPrompt> prompts = small_prompts({6, 8});

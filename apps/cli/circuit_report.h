@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/circuit/circuit.h"
-#include "apps/cli/session.h"
-#include "apps/cli/task_input.h"
+#include "apps/cli/circuit_search.h"
 
 namespace filigree::cli {
 
@@ -15,17 +13,19 @@ struct ModelCircuit {
   std::string model, label;
   LoadedTask task;
   TaskCheck check;
+  SearchOptions options;
   // Absent when the model is not better than chance or the corruption does nothing.
-  std::optional<Importance> importance;
-  std::optional<CircuitCurve> curve;
-  double level = 0.9;
+  std::optional<FoundCircuit> found;
 
-  std::optional<std::size_t> size() const { return curve ? curve->size_at(level) : std::nullopt; }
+  // The smallest circuit at the level: parts without those that lead nowhere.
+  std::optional<std::size_t> size() const;
 };
 
 // Sizes side by side with the ratio to the first model, what each model can do, and each one's
-// `top` most important heads.
+// `top` first parts.
 std::string circuit_text(const std::vector<ModelCircuit>& circuits, std::size_t top);
 Json circuit_json(const ModelCircuit& circuit);
+// How many times smaller than the first model's circuit; null where either has none.
+Json size_ratio(const ModelCircuit& first, const ModelCircuit& circuit);
 
 }  // namespace filigree::cli

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "analyze/task/check.h"
@@ -77,7 +79,9 @@ TEST(CircuitCommand, FindsHeadsByEveryMethodAndComparesModels) {
     ASSERT_EQ(json["models"].size(), 2u);
     const auto& found = json["models"][0];
     EXPECT_EQ(found, json["models"][1]);  // the same model twice
-    EXPECT_EQ(found["heads"].size(), 8u);
+    EXPECT_EQ(found["scores"].size(), 8u);
+    EXPECT_EQ(found["circuit"].size(), found["size"].get<std::size_t>());
+    EXPECT_EQ(found["ratio"], 1.0);
     ASSERT_EQ(found["curve"].size(), 9u);
     EXPECT_NEAR(found["curve"][8]["effect"].get<double>(), 1.0, 1e-5);
     EXPECT_NEAR(found["curve"][0]["effect"].get<double>(), 0.0, 1e-3);
@@ -85,11 +89,115 @@ TEST(CircuitCommand, FindsHeadsByEveryMethodAndComparesModels) {
   }
 }
 
+TEST(CircuitCommand, FindsEveryKindOfPart) {
+  const ModelFolder model;
+  const ScratchFolder scratch;
+  const std::string file = (scratch.path() / "task.jsonl").string();
+  write_task_of(model, file, 12);
+  struct Case {
+    std::vector<std::string> options;
+    double parts;  // 0: depends on the prompts
+  };
+  // 2 layers of 4 heads: 12 inputs before 1 and 6 nodes, MLPs before 5 and 10, logits before 11.
+  const double edges = 12 * 1 + 5 + 12 * 6 + 10 + 11;
+  for (const Case& test :
+       {Case{{"--parts", "heads+mlps"}, 10}, Case{{"--parts", "heads", "--select", "greedy"}, 8},
+        Case{{"--parts", "heads", "--select", "greedy-add"}, 8}, Case{{"--parts", "edges"}, edges},
+        Case{{"--parts", "edges", "--method", "exact"}, edges},
+        Case{{"--parts", "edges", "--method", "eap"}, edges},
+        Case{{"--parts", "edges", "--select", "greedy"}, edges},
+        Case{{"--parts", "attention-edges"}, 0},
+        Case{{"--parts", "attention-edges", "--replacement", "zero"}, 0}}) {
+    std::vector<std::string> arguments = {"circuit", model.name(), "--task", file, "--quiet"};
+    arguments.insert(arguments.end(), test.options.begin(), test.options.end());
+    SCOPED_TRACE(test.options[1] + " " + test.options.back());
+    const ProgramRun text = run_program(arguments);
+    EXPECT_EQ(text.code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("for 90 %"));
+    arguments.push_back("--json");
+    const ProgramRun run = run_program(arguments);
+    ASSERT_EQ(run.code, 0) << run.err;
+    const auto json = nlohmann::json::parse(run.out);
+    EXPECT_EQ(json["kind"], test.options[1]);
+    const auto& found = json["models"][0];
+    const auto& curve = found["curve"];
+    EXPECT_NEAR(curve.back()["effect"].get<double>(), 1.0, 1e-5);
+    EXPECT_GE(found["size"].get<int>(), 0);
+    if (test.parts > 0) {
+      EXPECT_EQ(found["parts"], test.parts);
+      EXPECT_EQ(found["scores"].size(), static_cast<std::size_t>(test.parts));
+      EXPECT_EQ(found["circuit"].size(), found["size"].get<std::size_t>());
+      // MLPs that stay clean keep a part of the effect when no head is left.
+      if (test.options[1] != "heads") {
+        EXPECT_NEAR(curve[0]["effect"].get<double>(), 0.0, 1e-3);
+      }
+    } else {
+      ASSERT_EQ(found["scores_by_prompt"].size(), 12u);
+      EXPECT_GT(found["scores_by_prompt"][0].size(), 0u);
+      EXPECT_EQ(found["scores_by_prompt"][0][0].size(), 5u);
+    }
+  }
+}
+
+TEST(CircuitCommand, GoesOnWhereItStopped) {
+  const ModelFolder model;
+  const ScratchFolder scratch;
+  const std::string file = (scratch.path() / "task.jsonl").string();
+  const std::filesystem::path state = scratch.path() / "sweep.state";
+  write_task_of(model, file, 12);
+  const std::vector<std::string> plain = {"circuit", model.name(),      "--task",   file,
+                                          "--parts", "attention-edges", "--method", "exact",
+                                          "--json",  "--quiet"};
+  std::vector<std::string> kept = plain;
+  kept.insert(kept.end(), {"--state", state.string()});
+  const ProgramRun whole = run_program(plain);
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const ProgramRun stopped =
+      run_and_signal(kept, SIGINT, [&] { return std::filesystem::exists(state); });
+  EXPECT_EQ(stopped.code, 130) << stopped.err;
+  EXPECT_EQ(stopped.out, "");
+  const ProgramRun resumed = run_program(kept);
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(nlohmann::json::parse(resumed.out)["models"],
+            nlohmann::json::parse(whole.out)["models"]);
+  // All of it is in the file now.
+  EXPECT_EQ(run_program(kept).out, resumed.out);
+
+  std::vector<std::string> other = kept;
+  other.insert(other.end(), {"--replacement", "zero"});
+  const ProgramRun stale = run_program(other);
+  EXPECT_EQ(stale.code, 1);
+  EXPECT_THAT(stale.err, AllOf(HasSubstr("another model, task or option"), HasSubstr("remove")));
+  std::filesystem::resize_file(state, std::filesystem::file_size(state) - 3);
+  const ProgramRun damaged = run_program(kept);
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_THAT(damaged.err, HasSubstr("damaged"));
+}
+
+TEST(CircuitCommand, RefusesOptionsThatDoNotGoTogether) {
+  const ModelFolder model;
+  const auto run = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"circuit", model.name(), "--task", "ioi"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return run_program(arguments);
+  };
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--parts", "edges", "--replacement", "zero"},
+        {"--parts", "edges", "--select", "greedy-add"},
+        {"--parts", "attention-edges", "--select", "greedy"},
+        {"--method", "ig", "--replacement", "mean"},
+        {"--parts", "neurons"}}) {
+    const ProgramRun refused = run(options);
+    EXPECT_EQ(refused.code, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr(options[options.size() - 2]));
+  }
+}
+
 TEST(CircuitCommand, NamesWhatIsWrong) {
   const ModelFolder model;
   EXPECT_THAT(run_program({"circuit", model.name()}).err, HasSubstr("--task"));
   EXPECT_THAT(run_program({"circuit", model.name(), "--task", "ioi", "--method", "guess"}).err,
-              HasSubstr("none of exact, attribution, ig"));
+              HasSubstr("none of exact, attribution, ig, eap, eap-ig"));
   EXPECT_THAT(run_program({"circuit", model.name(), "--task", "ioi", "--replacement", "x"}).err,
               HasSubstr("no replacement 'x'"));
 }

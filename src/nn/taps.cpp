@@ -1,5 +1,6 @@
 #include "nn/taps.h"
 
+#include "autograd/tape.h"
 #include "base/error.h"
 #include "base/strings.h"
 
@@ -39,6 +40,10 @@ void Taps::watch(std::string pattern, TapWatcher watcher) {
   requests_.push_back({.pattern = std::move(pattern), .watcher = std::move(watcher)});
 }
 
+void Taps::watch_gradient(std::string pattern, TapWatcher watcher) {
+  requests_.push_back({.pattern = std::move(pattern), .gradient_watcher = std::move(watcher)});
+}
+
 void Taps::intervene(std::string pattern, Intervention intervention) {
   requests_.push_back({.pattern = std::move(pattern), .intervention = std::move(intervention)});
 }
@@ -58,6 +63,7 @@ void Taps::bind(const std::vector<std::string>& known) {
       bound.gradient = bound.gradient || request.gradient;
       if (request.intervention) bound.interventions.push_back(i);
       if (request.watcher) bound.watchers.push_back(i);
+      if (request.gradient_watcher) bound.gradient_watchers.push_back(i);
     }
     if (!found)
       fail("taps: the model has no tap '{}'; the nearest are {}", printable(request.pattern),
@@ -74,8 +80,25 @@ bool Taps::wants_inside(std::string_view prefix) const {
 
 bool Taps::needs_graph(std::string_view name) const {
   const auto found = bound_.find(name);
-  return found != bound_.end() && (found->second.gradient || !found->second.interventions.empty());
+  return found != bound_.end() && (found->second.gradient || !found->second.interventions.empty() ||
+                                   !found->second.gradient_watchers.empty());
 }
+
+namespace {
+
+// The value with a place in the tape at which its gradient is shown.
+Variable shown_gradient(const Variable& value, std::string name, std::vector<TapWatcher> watchers) {
+  if (Tape::current() == nullptr) return value;
+  Variable result = Variable::result(value.value());
+  Tape::current()->add(
+      result, [value, name = std::move(name), watchers = std::move(watchers)](const Tensor& grad) {
+        for (const TapWatcher& watcher : watchers) watcher(name, grad);
+        if (value.requires_grad()) value.accumulate_grad(grad);
+      });
+  return result;
+}
+
+}  // namespace
 
 Variable Taps::pass(std::string_view name, Variable value) {
   const auto found = bound_.find(name);
@@ -91,6 +114,12 @@ Variable Taps::pass(std::string_view name, Variable value) {
     // A constant (every parameter frozen) becomes a leaf here, so that gradients exist at the tap.
     if (!value.requires_grad()) value = Variable(value.value(), true);
     value.retain_grad();
+  }
+  if (!found->second.gradient_watchers.empty()) {
+    std::vector<TapWatcher> watchers;
+    for (std::size_t i : found->second.gradient_watchers)
+      watchers.push_back(requests_[i].gradient_watcher);
+    value = shown_gradient(value, std::string(name), std::move(watchers));
   }
   for (std::size_t i : found->second.watchers) requests_[i].watcher(name, value.value());
   if (found->second.observed) {

@@ -43,6 +43,8 @@ class Taps {
   void observe_gradient(std::string pattern);
   // Calls `watcher` while the model runs, with the value that an observer would keep.
   void watch(std::string pattern, TapWatcher watcher);
+  // Calls `watcher` while backward() runs, with the gradient at the tap, which nothing keeps.
+  void watch_gradient(std::string pattern, TapWatcher watcher);
   // The result must have the tap's shape.
   void intervene(std::string pattern, Intervention intervention);
 
@@ -69,6 +71,7 @@ class Taps {
     bool gradient = false;
     Intervention intervention = {};
     TapWatcher watcher = {};
+    TapWatcher gradient_watcher = {};
   };
   // What was asked of one tap; indices into requests_.
   struct Bound {
@@ -76,6 +79,7 @@ class Taps {
     bool gradient = false;
     std::vector<std::size_t> interventions;
     std::vector<std::size_t> watchers;
+    std::vector<std::size_t> gradient_watchers;
   };
 
   std::vector<Request> requests_;

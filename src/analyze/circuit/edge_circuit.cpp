@@ -1,0 +1,83 @@
+#include "analyze/circuit/edge_circuit.h"
+
+#include <cmath>
+#include <map>
+#include <queue>
+
+#include "base/error.h"
+
+namespace filigree {
+namespace {
+
+std::vector<std::int64_t> connected_first(const ComponentGraph& graph,
+                                          const std::vector<std::int64_t>& order,
+                                          std::size_t count) {
+  return graph.connected({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count)});
+}
+
+}  // namespace
+
+std::vector<std::int64_t> EdgeCurve::edges_of(const ComponentGraph& graph,
+                                              const CurvePoint& point) const {
+  return connected_first(graph, order, point.kept);
+}
+
+EdgeCurve keep_edges(const Model& model, const ComponentGraph& graph,
+                     const std::vector<TaskPrompt>& prompts, std::vector<std::int64_t> order,
+                     std::vector<std::size_t> sizes, std::optional<double> level,
+                     const PatchOptions& options) {
+  if (sizes.empty()) sizes = spread_sizes(order.size());
+  EdgeCurve curve;
+  std::map<std::size_t, std::size_t> parts;  // of each size
+  static_cast<Curve&>(curve) = measured_curve(
+      order.size(), std::move(sizes), level, [&](const std::vector<std::size_t>& kept) {
+        // More edges of one order hold fewer ones, so as many connected ones are the same ones.
+        std::vector<EdgeSet> sets;
+        std::map<std::size_t, std::size_t> set_of;  // by the number of connected edges
+        for (const std::size_t count : kept) {
+          EdgeSet set;
+          set.kept = true;
+          set.edges = connected_first(graph, order, count);
+          parts[count] = set.edges.size();
+          if (set_of.try_emplace(set.edges.size(), sets.size()).second)
+            sets.push_back(std::move(set));
+        }
+        const PatchedRuns runs = run_edges(model, graph, prompts, sets, options);
+        PatchedRuns all;
+        all.clean = runs.clean, all.corrupt = runs.corrupt;
+        for (const std::size_t count : kept)
+          all.patched.push_back(runs.patched[set_of.at(parts.at(count))]);
+        return all;
+      });
+  for (CurvePoint& point : curve.points) point.parts = parts.at(point.kept);
+  curve.order = std::move(order);
+  return curve;
+}
+
+std::vector<std::int64_t> greedy_edge_order(const ComponentGraph& graph, const EdgeScores& scores) {
+  require(static_cast<std::int64_t>(scores.drops.size()) == graph.edges(),
+          "edges: {} scores for {} edges", scores.drops.size(), graph.edges());
+  using Entry = std::pair<double, std::int64_t>;  // absolute score; minus the edge, for ties
+  std::priority_queue<Entry> open;
+  std::vector<bool> seen(graph.inputs().size());
+  const auto reach = [&](std::int64_t index) {
+    if (seen[static_cast<std::size_t>(index)]) return;
+    seen[static_cast<std::size_t>(index)] = true;
+    const GraphInput& input = graph.inputs()[static_cast<std::size_t>(index)];
+    for (std::int64_t u = 0; u < input.before; ++u) {
+      const std::int64_t number = input.first + u;
+      open.emplace(std::abs(scores.drops[static_cast<std::size_t>(number)].mean), -number);
+    }
+  };
+  reach(graph.logits());
+  std::vector<std::int64_t> order;
+  while (!open.empty()) {
+    const std::int64_t number = -open.top().second;
+    open.pop();
+    order.push_back(number);
+    for (const std::int64_t input : graph.inputs_of(graph.edge(number).node)) reach(input);
+  }
+  return order;
+}
+
+}  // namespace filigree

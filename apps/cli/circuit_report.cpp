@@ -79,6 +79,16 @@ std::string members_text(const ModelCircuit& circuit) {
   return text + "\n";
 }
 
+// Cells say where heads look; where both prompts make them look alike, the values do the work.
+std::string hint_text(const ModelCircuit& circuit) {
+  if (circuit.options.parts != Parts::kAttentionEdges || circuit.size() != 0u ||
+      circuit.options.replacement != Replacement::kCorrupt)
+    return "";
+  return "  no attention edge is needed: the corrupt maps look where the clean ones do; "
+         "--replacement "
+         "zero\n  asks which edges carry something\n";
+}
+
 std::string agreement_text(const FoundCircuit& found) {
   if (!found.agreement) return "";
   const Agreement& a = *found.agreement;
@@ -111,7 +121,8 @@ std::string circuit_text(const std::vector<ModelCircuit>& circuits, std::size_t 
     text += dropped_text(circuit.task.prompts) + verdict_text(circuit.check);
     if (!circuit.found) continue;
     text += "\n" + parts_table(circuit, top);
-    const std::string more = members_text(circuit) + agreement_text(*circuit.found);
+    const std::string more =
+        members_text(circuit) + hint_text(circuit) + agreement_text(*circuit.found);
     if (!more.empty()) text += "\n" + more;
   }
   return text;

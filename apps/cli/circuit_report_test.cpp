@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ModelCircuit circuit_with(const std::string& label, std::size_t size, bool published) {
   ModelCircuit circuit;
@@ -54,6 +55,17 @@ TEST(CircuitReport, ComparesSizesWithoutWhatLeadsNowhere) {
   none[1].found.reset();
   EXPECT_TRUE(size_ratio(none[0], none[1]).is_null());
   EXPECT_THAT(circuit_text(none, 5), HasSubstr("none claimed"));
+}
+
+TEST(CircuitReport, SaysWhatToAskWhenNoAttentionEdgeIsNeeded) {
+  ModelCircuit circuit = circuit_with("dense", 20, false);
+  circuit.options.parts = Parts::kAttentionEdges;
+  EXPECT_THAT(circuit_text({circuit}, 5), Not(HasSubstr("--replacement zero")));
+  for (CurvePoint& point : circuit.found->curve.points) point.effect = 1;
+  EXPECT_EQ(circuit.size(), 0u);
+  EXPECT_THAT(circuit_text({circuit}, 5), HasSubstr("--replacement zero"));
+  circuit.options.replacement = Replacement::kZero;
+  EXPECT_THAT(circuit_text({circuit}, 5), Not(HasSubstr("--replacement zero")));
 }
 
 TEST(CircuitReport, SaysHowWellThePublishedCircuitIsMet) {

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "analyze/circuit/edge_circuit.h"
+#include "base/version.h"
 
 namespace filigree::cli {
 namespace {
@@ -260,6 +261,7 @@ FoundCircuit search_circuit(const Model& model, const LoadedTask& task,
 
 std::uint64_t search_key(const Model& model, const LoadedTask& task, const SearchOptions& options) {
   return SweepKey()
+      .add(version_string())  // another program may sum in another order
       .add(model)
       .add(task.prompts.prompts)
       .add(name_of(task.metric))

@@ -167,7 +167,8 @@ TEST(CircuitCommand, GoesOnWhereItStopped) {
   other.insert(other.end(), {"--replacement", "zero"});
   const ProgramRun stale = run_program(other);
   EXPECT_EQ(stale.code, 1);
-  EXPECT_THAT(stale.err, AllOf(HasSubstr("another model, task or option"), HasSubstr("remove")));
+  EXPECT_THAT(stale.err,
+              AllOf(HasSubstr("another model, task, option or version"), HasSubstr("remove")));
   std::filesystem::resize_file(state, std::filesystem::file_size(state) - 3);
   const ProgramRun damaged = run_program(kept);
   EXPECT_EQ(damaged.code, 1);

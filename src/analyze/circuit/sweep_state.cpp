@@ -150,10 +150,11 @@ SweepSection& SweepState::section(const std::string& name, std::uint64_t key) {
   const auto [found, fresh] = sections_.try_emplace(name);
   SweepSection& section = found->second;
   if (fresh) section.state_ = this, section.key_ = key;
-  require(section.key_ == key,
-          "sweep state {}: '{}' there is of another model, task or option; remove the file or name "
-          "another one",
-          path_.string(), printable(name));
+  require(
+      section.key_ == key,
+      "sweep state {}: '{}' there is of another model, task, option or version; remove the file "
+      "or name another one",
+      path_.string(), printable(name));
   return section;
 }
 

@@ -99,9 +99,10 @@ TEST_F(SweepStateFile, IsRefusedForAnotherSweep) {
   EXPECT_EQ(*state.section("heads", 1).find(0), (std::vector<double>{1.5, 2.5}));
   EXPECT_EQ(state.section("heads", 1).find(1), nullptr);
   EXPECT_EQ(state.section("curve", 9).steps(), 0u);
-  EXPECT_THAT(error_of([&] { state.section("heads", 2); }),
-              testing::AllOf(HasSubstr(file_.string()), HasSubstr("another model, task or option"),
-                             HasSubstr("remove the file")));
+  EXPECT_THAT(
+      error_of([&] { state.section("heads", 2); }),
+      testing::AllOf(HasSubstr(file_.string()), HasSubstr("another model, task, option or version"),
+                     HasSubstr("remove the file")));
 }
 
 TEST_F(SweepStateFile, IsRefusedWhenDamaged) {

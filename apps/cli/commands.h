@@ -18,6 +18,7 @@ void add_compare(Program& program);
 void add_curves(Program& program);
 void add_task(Program& program);
 void add_circuit(Program& program);
+void add_patch(Program& program);
 void add_bench(Program& program);
 void add_demo(Program& program);
 void add_completion(Program& program);

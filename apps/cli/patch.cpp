@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 
 #include "analyze/lens/patch_sweep.h"
@@ -27,6 +28,7 @@ struct PatchCommand {
   std::string by;
   std::string direction = "noising";
   std::string replacement = "corrupt";
+  bool one_length = false;
   std::int64_t top = 10;
   std::string figure;
   FigureStyle style;
@@ -104,6 +106,17 @@ std::vector<std::string> column_names(const PatchSweep& sweep, SweepAxis axis,
   return names;
 }
 
+// Leaves the prompts of the commonest length, the shorter of equals.
+void keep_one_length(std::vector<TaskPrompt>& prompts) {
+  std::map<std::int64_t, std::size_t> counts;
+  for (const TaskPrompt& prompt : prompts) ++counts[prompt.length()];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const std::int64_t length = most->first;
+  std::erase_if(prompts, [&](const TaskPrompt& prompt) { return prompt.length() != length; });
+}
+
 SweptModel sweep_model(const std::string& name, const std::string& label,
                        const PatchCommand& command, const Session& session) {
   const Tokenizer tokenizer = open_tokenizer(model_folder(name).string());
@@ -111,6 +124,7 @@ SweptModel sweep_model(const std::string& name, const std::string& label,
   SweptModel swept;
   swept.model = name, swept.label = label;
   swept.task = load_task(command.selection, tokenizer, &config, session.options().seed);
+  if (command.one_length) keep_one_length(swept.task.prompts.prompts);
   const std::vector<TaskPrompt>& prompts = swept.task.prompts.prompts;
   const std::unique_ptr<Model> model = load_model(name);
   swept.check = check_task(
@@ -237,8 +251,13 @@ void draw(const PatchCommand& command, const std::vector<SweptModel>& models) {
       maps.panels.push_back(std::move(panel));
     }
   if (maps.panels.empty()) return;
+  // A scale to 1 is easier to read than one to 0.97.
+  float most = 0;
+  for (const figure::MapPanel& panel : maps.panels)
+    for (const float value : panel.values) most = std::max(most, std::abs(value));
+  if (most > 0.5f && most <= 1.02f) maps.end = 1;
   maps.caption = fmt::format(
-      "{} ({}), {} prompts; {} Mean over prompts; 0: does not matter, 1: decides alone.",
+      "Corruption {}, {}, {} prompts: {} 0 does not matter, 1 decides alone.",
       task.prompts.corruption, name_of(task.metric), task.prompts.prompts.size(),
       noising
           ? fmt::format("clean runs in which the place takes its {} value.", command.replacement)
@@ -250,6 +269,7 @@ void run_patch(const PatchCommand& command, Session& session) {
   check_figure_file(command.figure, command.style);
   for (const std::string& site : command.sites) sweep_options(command, site);  // before the work
   for (const std::string& model : command.models) model_folder(model);
+  catch_interrupts();
   const std::vector<std::string> labels = short_names(command.models);
   std::vector<SweptModel> models;
   for (std::size_t i = 0; i < command.models.size(); ++i)
@@ -290,8 +310,8 @@ void add_patch(Program& program) {
        "Patch a task's runs at every layer and head or position; a heat map.",
        {"filigree patch gpt2 --task ioi --figure heads.svg",
         "filigree patch dense sparse --task ioi --site z --direction denoising",
-        "filigree patch gpt2 --task copy --site resid,attn-out,mlp-out --figure blocks.pdf",
-        "filigree patch gpt2 --task ioi --site z --by layer-position --replacement mean --json"}},
+        "filigree patch gpt2 --task copy --site resid,mlp-out --figure blocks.pdf",
+        "filigree patch gpt2 --task ioi --by layer-position --replacement mean --json"}},
       [command](Session& session) { run_patch(*command, session); });
   app.add_option("MODEL", command->models, "model folders, drawn side by side")->required();
   app.add_option("--task", command->selection.name, "name of a task (see task list) or JSONL file")
@@ -320,6 +340,8 @@ void add_patch(Program& program) {
                  "of noising: corrupt, zero, mean or mean-by-position")
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_flag("--one-length", command->one_length,
+               "keep the prompts of the commonest length only, so that positions mean the same");
   app.add_option("--top", command->top, "places listed for each site")
       ->check(whole_number(0, 1 << 20))
       ->type_name("N")

@@ -1,5 +1,6 @@
 #include "analyze/lens/eigenvalues.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -14,12 +15,21 @@ using Complex = std::complex<double>;
 constexpr int kMostSteps = 120;  // for one eigenvalue; a handful is usual
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
+// The library's own product looks for infinities in every call, which is most of its time.
+Complex times(const Complex& a, const Complex& b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+// conj(a) b.
+Complex conjugate_times(const Complex& a, const Complex& b) {
+  return {a.real() * b.real() + a.imag() * b.imag(), a.real() * b.imag() - a.imag() * b.real()};
+}
+
 // A square matrix whose subdiagonal is worked off from the end.
 class Hessenberg {
  public:
-  Hessenberg(std::span<const double> matrix, std::size_t n)
-      : n_(n), h_(matrix.begin(), matrix.end()) {
-    reduce();
+  Hessenberg(std::span<const double> matrix, std::size_t n) : n_(n) {
+    const std::vector<double> reduced_matrix = reduced(matrix, n);
+    h_.assign(reduced_matrix.begin(), reduced_matrix.end());
   }
 
   std::vector<Complex> values() {
@@ -48,31 +58,34 @@ class Hessenberg {
   Complex& at(std::size_t i, std::size_t j) { return h_[i * n_ + j]; }
 
   // Householder reflections make everything below the first subdiagonal zero.
-  void reduce() {
-    std::vector<Complex> v(n_);
-    for (std::size_t k = 0; k + 2 < n_; ++k) {
+  static std::vector<double> reduced(std::span<const double> matrix, std::size_t n) {
+    std::vector<double> m(matrix.begin(), matrix.end());
+    std::vector<double> v(n), sums(n);
+    for (std::size_t k = 0; k + 2 < n; ++k) {
       double norm = 0;
-      for (std::size_t i = k + 1; i < n_; ++i) norm += std::norm(at(i, k));
+      for (std::size_t i = k + 1; i < n; ++i) norm += m[i * n + k] * m[i * n + k];
       norm = std::sqrt(norm);
       if (norm == 0) continue;
-      for (std::size_t i = k + 1; i < n_; ++i) v[i] = at(i, k);
-      const double size = std::abs(v[k + 1]);
-      v[k + 1] += size == 0 ? Complex(norm) : v[k + 1] / size * norm;
+      for (std::size_t i = k + 1; i < n; ++i) v[i] = m[i * n + k];
+      v[k + 1] += v[k + 1] < 0 ? -norm : norm;
       double squares = 0;
-      for (std::size_t i = k + 1; i < n_; ++i) squares += std::norm(v[i]);
-      for (std::size_t j = 0; j < n_; ++j) {
-        Complex sum = 0;
-        for (std::size_t i = k + 1; i < n_; ++i) sum += std::conj(v[i]) * at(i, j);
-        sum *= 2 / squares;
-        for (std::size_t i = k + 1; i < n_; ++i) at(i, j) -= v[i] * sum;
+      for (std::size_t i = k + 1; i < n; ++i) squares += v[i] * v[i];
+      std::fill(sums.begin(), sums.end(), 0.0);
+      for (std::size_t i = k + 1; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) sums[j] += v[i] * m[i * n + j];
+      for (std::size_t i = k + 1; i < n; ++i) {
+        const double factor = 2 * v[i] / squares;
+        for (std::size_t j = 0; j < n; ++j) m[i * n + j] -= factor * sums[j];
       }
-      for (std::size_t i = 0; i < n_; ++i) {
-        Complex sum = 0;
-        for (std::size_t j = k + 1; j < n_; ++j) sum += at(i, j) * v[j];
+      for (std::size_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (std::size_t j = k + 1; j < n; ++j) sum += m[i * n + j] * v[j];
         sum *= 2 / squares;
-        for (std::size_t j = k + 1; j < n_; ++j) at(i, j) -= sum * std::conj(v[j]);
+        for (std::size_t j = k + 1; j < n; ++j) m[i * n + j] -= sum * v[j];
       }
+      for (std::size_t i = k + 2; i < n; ++i) m[i * n + k] = 0;
     }
+    return m;
   }
 
   // First row of the last block that does not fall apart.
@@ -112,16 +125,16 @@ class Hessenberg {
       rotations.emplace_back(c, s);
       for (std::size_t j = k; j < end; ++j) {
         const Complex upper = at(k, j), lower = at(k + 1, j);
-        at(k, j) = std::conj(c) * upper + std::conj(s) * lower;
-        at(k + 1, j) = -s * upper + c * lower;
+        at(k, j) = conjugate_times(c, upper) + conjugate_times(s, lower);
+        at(k + 1, j) = times(c, lower) - times(s, upper);
       }
     }
     for (std::size_t k = begin; k + 1 < end; ++k) {
       const auto& [c, s] = rotations[k - begin];
       for (std::size_t i = begin; i < std::min(k + 2, end); ++i) {
         const Complex left = at(i, k), right = at(i, k + 1);
-        at(i, k) = left * c + right * s;
-        at(i, k + 1) = -left * std::conj(s) + right * std::conj(c);
+        at(i, k) = times(left, c) + times(right, s);
+        at(i, k + 1) = conjugate_times(c, right) - conjugate_times(s, left);
       }
     }
     for (std::size_t i = begin; i < end; ++i) at(i, i) += shift;

@@ -25,18 +25,14 @@ Tensor product(const Tensor& a, const Tensor& b, MatmulOptions options = {}) {
 
 // W^T W of W [rows, D], or W W^T of W [D, columns].
 Doubles gram(const Tensor& w, bool of_rows) {
-  const std::int64_t rows = w.size(0), columns = w.size(1);
-  const std::int64_t D = of_rows ? rows : columns, length = of_rows ? columns : rows;
-  const std::int64_t step = of_rows ? columns : 1, along = of_rows ? 1 : columns;
-  Doubles result(static_cast<std::size_t>(D * D));
-  for (std::int64_t i = 0; i < D; ++i)
-    for (std::int64_t j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (std::int64_t t = 0; t < length; ++t)
-        sum += static_cast<double>(w.f32()[i * step + t * along]) * w.f32()[j * step + t * along];
-      result[static_cast<std::size_t>(i * D + j)] = result[static_cast<std::size_t>(j * D + i)] =
-          sum;
-    }
+  const std::int64_t D = w.size(of_rows ? 0 : 1), length = w.size(of_rows ? 1 : 0);
+  Doubles result(static_cast<std::size_t>(D * D), 0.0), row(static_cast<std::size_t>(D));
+  for (std::int64_t t = 0; t < length; ++t) {
+    for (std::int64_t i = 0; i < D; ++i)
+      row[static_cast<std::size_t>(i)] = w.f32()[of_rows ? i * length + t : t * D + i];
+    for (std::size_t i = 0; i < row.size(); ++i)
+      for (std::size_t j = 0; j < row.size(); ++j) result[i * row.size() + j] += row[i] * row[j];
+  }
   return result;
 }
 

@@ -17,34 +17,38 @@ float element(const LinearWeight& w, std::int64_t in, std::int64_t out) {
                   : values.f32()[in * values.size(1) + place];
 }
 
-// Outputs [first, first + count) of a layer with its adapter: [inputs, count].
-Tensor outputs_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first,
-                  std::int64_t count) {
-  const std::int64_t inputs = w.inputs();
-  Tensor result = Tensor::empty({inputs, count});
+// A part of a layer's matrix with its adapter's: [input_count, output_count].
+Tensor part_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first_input,
+               std::int64_t input_count, std::int64_t first_output, std::int64_t output_count) {
+  Tensor result = Tensor::empty({input_count, output_count});
   float* data = result.mutable_f32();
-  for (std::int64_t i = 0; i < inputs; ++i)
-    for (std::int64_t j = 0; j < count; ++j) {
-      double sum = element(w, i, first + j);
+  for (std::int64_t i = 0; i < input_count; ++i)
+    for (std::int64_t j = 0; j < output_count; ++j) {
+      const std::int64_t in = first_input + i, out = first_output + j;
+      double sum = element(w, in, out);
       if (lora.on()) {
         const Tensor &down = lora.down.value(), &up = lora.up.value();
         const std::int64_t rank = down.size(1);
         double added = 0;
         for (std::int64_t r = 0; r < rank; ++r)
-          added +=
-              static_cast<double>(down.f32()[i * rank + r]) * up.f32()[r * up.size(1) + first + j];
+          added += static_cast<double>(down.f32()[in * rank + r]) * up.f32()[r * up.size(1) + out];
         sum += lora.scale * added;
       }
-      data[i * count + j] = static_cast<float>(sum);
+      data[i * output_count + j] = static_cast<float>(sum);
     }
   return result;
 }
 
-// Rows [first, first + count) of what a head's output goes through: [count, outputs].
+// Outputs [first, first + count): [inputs, count].
+Tensor outputs_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first,
+                  std::int64_t count) {
+  return part_of(w, lora, 0, w.inputs(), first, count);
+}
+
+// Inputs [first, first + count): [count, outputs].
 Tensor inputs_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first,
                  std::int64_t count) {
-  const Tensor all = outputs_of(w, lora, 0, w.outputs());
-  return all.rows(first, first + count);
+  return part_of(w, lora, first, count, 0, w.outputs());
 }
 
 // What a norm does to the stream before `w` reads it: each row by its gain, then every column less

@@ -94,6 +94,15 @@ PatchSweep sweep_patches(const Model& model, const std::vector<TaskPrompt>& give
   sweep.from_end = !by_head && std::any_of(prompts.begin(), prompts.end(), [&](const auto& prompt) {
     return prompt.length() != sweep.columns;
   });
+  // Before the first token that differs both runs agree: nothing is replaced there, so that zero is
+  // exactly zero and not what rounding leaves of it.
+  const bool from_corrupt = options.patch.replacement == Replacement::kCorrupt;
+  const auto differs = [&](std::int64_t column) {
+    return !from_corrupt || by_head ||
+           std::any_of(prompts.begin(), prompts.end(), [&](const TaskPrompt& prompt) {
+             return prompt.first_difference() <= prompt.length() - sweep.columns + column;
+           });
+  };
   std::vector<PatchSet> sets;
   for (std::int64_t layer = 0; layer < sweep.layers; ++layer)
     for (std::int64_t column = 0; column < sweep.columns; ++column) {
@@ -102,7 +111,7 @@ PatchSweep sweep_patches(const Model& model, const std::vector<TaskPrompt>& give
         target.head = column;
       else
         target.position = sweep.from_end ? column - sweep.columns : column;
-      sets.push_back({target});
+      sets.push_back(differs(column) ? PatchSet{target} : PatchSet{});
     }
   const PatchedRuns runs = sweep.from_end ? run_from_end(model, prompts, sets, options.patch)
                                           : run_patched(model, prompts, sets, options.patch);

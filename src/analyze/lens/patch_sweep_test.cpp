@@ -108,6 +108,22 @@ TEST(PatchSweep, AlignsPromptsOfDifferentLengthsAtTheirEnds) {
   EXPECT_EQ(tokens.back(), 5);
 }
 
+TEST(PatchSweep, IsExactlyZeroBeforeTheFirstDifference) {
+  const auto model = small_model(false, 3);
+  for (const auto& lengths : {std::vector<std::size_t>{12, 12}, std::vector<std::size_t>{12, 9}}) {
+    const auto prompts = small_prompts(lengths);  // they differ from a third of the length on
+    const PatchSweep sweep = sweep_patches(
+        *model, prompts, {Site::kResidual, SweepAxis::kPosition, PatchDirection::kNoising, {}});
+    const std::int64_t first = sweep.from_end ? 9 - 8 : 4;  // from the end: 12 - 4 and 9 - 3
+    for (std::int64_t layer = 0; layer < 3; ++layer)
+      for (std::int64_t column = 0; column < first; ++column) {
+        EXPECT_EQ(sweep.at(layer, column).mean, 0);
+        EXPECT_EQ(sweep.at(layer, column).error, 0);
+      }
+    EXPECT_NE(sweep.at(0, first).mean, 0);
+  }
+}
+
 TEST(PatchSweep, KnowsTheErrorOfItsMeans) {
   const auto model = small_model(false, 2);
   const auto prompts = small_prompts({7, 7});

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "apps/cli/run_program.h"
-#include "apps/cli/test_model.h"
+#include "apps/cli/test_task.h"
 #include "support/temporary_folder.h"
 
 namespace filigree::cli {
@@ -56,6 +56,31 @@ class CompareCommandTest : public ::testing::Test {
   ModelFolder model_;
   TemporaryFolder scratch_;
 };
+
+TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
+  const std::string task = path("own.jsonl");
+  write_own_task(model_, task, 8);
+  const auto json = json_of({"compare", dense(), gated("open", 1e6f), "--out", path("out"),
+                             "--task", task + ",pronoun", "--task-prompts", "8", "--format", "svg",
+                             "--prompt", "The cat sat."});
+  ASSERT_EQ(json["tasks"].size(), 2u);
+  const auto& models = json["tasks"][0]["models"];
+  // The gates of the second model are all open: it is the first one.
+  EXPECT_EQ(models[0]["size"], models[1]["size"]);
+  EXPECT_EQ(models[0]["heads"], models[1]["heads"]);
+  EXPECT_EQ(models[0]["heads"].size(), models[0]["size"].get<std::size_t>());
+  EXPECT_EQ(models[0]["curve"].size(), 9u);
+  for (const char* name : {"own-curves.svg", "own-heads.svg"})
+    EXPECT_GT(fs::file_size(fs::path(path("out")) / "figures" / name), 2000u);
+  // A model of random weights knows no pronouns: the page says so and draws nothing.
+  EXPECT_TRUE(json["tasks"][1]["models"][0]["size"].is_null());
+  EXPECT_FALSE(fs::exists(fs::path(path("out")) / "figures" / "pronoun-curves.svg"));
+  const std::string page = contents_of(fs::path(path("out")) / "report.html");
+  EXPECT_THAT(page, AllOf(HasSubstr("\"tasks\":["), HasSubstr("Explained effect"),
+                          HasSubstr("not better than chance: no circuit")));
+  expect_failure({"compare", dense(), dense(), "--out", path("x"), "--task", "pronuon"},
+                 HasSubstr("pronoun"));
+}
 
 TEST_F(CompareCommandTest, WritesFiguresTablesDataAndThePage) {
   const nlohmann::json json =

@@ -158,6 +158,27 @@ void write_figures(const CompareOptions& options, const Compared& compared, cons
   write_strips(options, compared, folder);
 }
 
+std::vector<ReportTask> write_tasks(const CompareOptions& options, const Compared& compared,
+                                    Folder& folder) {
+  std::vector<ReportTask> sections;
+  for (const TaskCircuits& found : compared.tasks) {
+    SectionFigures figures;
+    figures.curves = curves_of(found);
+    figures.grid = circuit_grid(found);
+    sections.push_back(task_section(found, figures, options.style));
+    // A task of a file is called by the file's name alone.
+    const std::string name = fs::path(found.task.prompts.task).stem().string();
+    for (const std::string& format : options.formats) {
+      const auto path = [&](const char* what) {
+        return folder.add(fmt::format("figures/{}-{}.{}", name, what, format));
+      };
+      if (figures.curves) write_circuit_curves(*figures.curves, path("curves"), options.style);
+      if (figures.grid) write_attention_grid(*figures.grid, path("heads"), options.style);
+    }
+  }
+  return sections;
+}
+
 std::string roles_csv(const Compared& compared) {
   std::string csv = "model,layer,head,role,confidence";
   for (std::size_t p = 0; p < kPatterns; ++p)

@@ -27,7 +27,7 @@ FitOptions fit_options(const TaskSelection& selection, const ModelConfig* config
 
 }  // namespace
 
-void add_task_options(CLI::App& app, TaskSelection& selection) {
+void add_task_options(CLI::App& app, TaskSelection& selection, bool with_metric) {
   app.add_option("--corruption", selection.corruption,
                  "how prompts are corrupted (default the task's first; see task list)")
       ->type_name("NAME");
@@ -35,9 +35,10 @@ void add_task_options(CLI::App& app, TaskSelection& selection) {
       ->check(whole_number(1, kMostPrompts))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--metric", selection.metric,
-                 "logit-diff, prob-diff, kl or accuracy (default the task's)")
-      ->type_name("NAME");
+  if (with_metric)
+    app.add_option("--metric", selection.metric,
+                   "logit-diff, prob-diff, kl or accuracy (default the task's)")
+        ->type_name("NAME");
   app.add_option("--split", selection.split,
                  "held-out or train: combinations that the corpus keeps from training, or not")
       ->check(CLI::Validator(

@@ -134,6 +134,12 @@ class Gpt2 final : public Model {
     name_taps();
   }
 
+  ModelWeights weights() const override {
+    ModelWeights weights = {token_embedding_, {}, final_norm_, output_};
+    for (const Block& block : blocks_) weights.layers.push_back({block.ln1, &block.attention});
+    return weights;
+  }
+
  private:
   Variable run(const Tensor& ids, const ForwardOptions& options) const override {
     const TapScope tap(options.taps, "");

@@ -16,6 +16,7 @@
 #include "model/config.h"
 #include "nn/kv_cache.h"
 #include "nn/lora.h"
+#include "nn/norm.h"
 #include "nn/self_attention.h"
 #include "nn/taps.h"
 
@@ -53,6 +54,19 @@ struct NamedParameter {
   Variable variable;
 };
 
+// The weights as analyses of weights read them, whatever a family calls and keeps them. They live
+// as long as the model.
+struct LayerWeights {
+  NormWeights norm;  // before the attention
+  const AttentionWeights* attention = nullptr;
+};
+struct ModelWeights {
+  Variable token_embedding;  // [V, width]
+  std::vector<LayerWeights> layers;
+  NormWeights final_norm;
+  LinearWeight output;  // width -> V
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -68,6 +82,7 @@ class Model {
   // In the order of the checkpoint: embeddings, blocks, final norm, output.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
   std::int64_t parameter_count() const;  // adapters included
+  virtual ModelWeights weights() const = 0;
   const std::vector<std::string>& tap_names() const { return tap_names_; }
 
   // Puts gates on the attention, or takes them off (an empty GateConfig). Throws Error unless there

@@ -68,6 +68,15 @@ TEST_F(ReportPage, ShowsBothModelsRolesStatisticsAndPairs) {
       "return at(1, 0)[0] < 200 && at(1, 1)[0] === 255 && at(0, 1)[3] === 0"));
 }
 
+TEST_F(ReportPage, ShowsTasksWithSizesAndPictures) {
+  EXPECT_THAT(text_of("#tasks"), HasSubstr("61 of 144"));
+  EXPECT_THAT(text_of("#tasks"), HasSubstr("6.78"));
+  EXPECT_THAT(text_of("#tasks"), HasSubstr("metric: logit-diff"));
+  browser_->wait_for("return document.querySelector('#tasks img').complete");
+  EXPECT_EQ(browser_->run("return document.querySelector('#tasks img').naturalWidth"), 30);
+  EXPECT_EQ(text_of("nav a[href=\"#tasks\"]"), "tasks");
+}
+
 TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
   browser_->click("button[data-model=\"0\"][data-head=\"L3H4\"]");
   browser_->wait_for("return document.querySelector('dialog').open");

@@ -277,7 +277,7 @@ void draw(const HeadCircuitsCommand& command, const CircuitsFound& found,
     maps.panels.push_back(std::move(panel));
   }
   maps.caption = fmt::format(
-      "Share of what an earlier head writes that a later one reads as its query, key or value. "
+      "How much a later head reads, as its query, key or value, of what an earlier one writes. "
       "Random matrices of this size: {:.3f}.",
       found.composition.random);
   write_labelled_maps(maps, command.figure, command.style);

@@ -54,8 +54,8 @@ TEST(LogitLensCommand, ShowsEveryLayer) {
   ASSERT_EQ(cell["top"].size(), 2u);
   EXPECT_GE(cell["rank"].get<int>(), 1);
   // The last point is the model's own prediction: the same as what it generates.
-  const auto generated = json_of({"generate", model.name(), "--prompt", "The cat sat on the",
-                                  "--temperature", "0", "--tokens", "1"});
+  const auto generated = json_of(
+      {"generate", model.name(), "The cat sat on the", "--temperature", "0", "--max-tokens", "1"});
   EXPECT_THAT(generated.dump(), HasSubstr(cell["top"][0]["token"].dump()));
 }
 

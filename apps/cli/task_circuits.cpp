@@ -98,8 +98,9 @@ std::optional<figure::CircuitCurves> curves_of(const TaskCircuits& found) {
   if (chart.curves.empty()) return std::nullopt;
   curves.charts = {std::move(chart)};
   curves.caption = fmt::format(
-      "Heads kept in order of importance, all others with the values of the corrupt prompt. {} "
-      "over {} prompts, bands of one standard error.",
+      "Heads kept in order of importance, all others with the values of the corrupt prompt. "
+      "Metric: "
+      "{}, {} prompts; bands: one standard error.",
       name_of(found.task.metric), found.circuits[0].prompts);
   return curves;
 }
@@ -133,8 +134,8 @@ std::optional<figure::AttentionGrid> circuit_grid(const TaskCircuits& found) {
                           name_of(found.task.metric), circuit.check.clean.mean, circuit.label);
   }
   if (grid.panels.empty()) return std::nullopt;
-  grid.title = fmt::format("Heads that explain {:g} % of {}", 100 * found.circuits[0].level,
-                           printable(found.task.prompts.task));
+  grid.title = fmt::format("Heads that explain {:g} % of the task {}",
+                           100 * found.circuits[0].level, printable(found.task.prompts.task));
   grid.prompt = "Prompt: " + example.text.clean;
   grid.metric = metric + "; the most important heads first";
   return grid;

@@ -68,8 +68,12 @@ PointMark mark_of(const EffectChart& chart, std::size_t index) {
   std::string label = with_thousands(count) + " " + unit;
   const std::optional<double>& reference = chart.curves[0].size;
   if (index > 0 && reference && *reference > 0) label += ": " + size_ratio(*reference, *curve.size);
-  return {*curve.size, std::clamp(curve.effect[place], kLeastEffect, kMostEffect), label, index,
-          true};
+  return {.x = *curve.size,
+          .y = std::clamp(curve.effect[place], kLeastEffect, kMostEffect),
+          .label = label,
+          .curve = index,
+          .drop_line = true,
+          .colored = true};
 }
 
 LineChart chart_of(const EffectChart& input, double level, bool named) {

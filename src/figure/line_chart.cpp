@@ -308,7 +308,8 @@ void draw_line_chart(Canvas& canvas, const Rect& area, const LineChart& chart, c
     const Point at = to_page(point.x, point.y);
     canvas.dots(std::array{at}, 2.2, color_of(chart, point.curve, theme), {theme.plot, 0.7});
     if (point.label.empty()) continue;
-    const TextStyle style = {.size = theme.text_size, .color = theme.text, .bold = true};
+    const Color color = point.colored ? color_of(chart, point.curve, theme) : theme.text;
+    const TextStyle style = {.size = theme.text_size, .color = color, .bold = true};
     const Size size = text_size(point.label, style);
     std::vector<Rect> boxes;
     for (const double distance : {7.0, 12.0, 19.0, 30.0}) {

@@ -34,7 +34,7 @@ function taskView(task: Task): HTMLElement {
     element("p", { class: "facts" },
       [task.description, ...task.facts.map(([name, value]) => `${name}: ${value}`)].join(" \u00b7 ")),
     sizes(task),
-    ...figures,
+    element("div", { class: "row" }, ...figures),
   );
 }
 

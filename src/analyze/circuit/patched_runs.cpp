@@ -167,7 +167,8 @@ class BatchRuns {
                       part.mutable_f32() + row * width);
         return part;
       };
-      prefix_->append(layer, begin(clean_cache_->keys(layer)), begin(clean_cache_->values(layer)));
+      prefix_->append(layer, begin(clean_cache_->keys(layer).on_host()),
+                      begin(clean_cache_->values(layer).on_host()));
     }
     prefix_->advance(first_);
     return prefix_.get();

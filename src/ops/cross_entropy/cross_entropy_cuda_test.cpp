@@ -24,13 +24,12 @@ TEST(CudaCrossEntropy, ValuesAndGradients) {
       const Tensor targets = some_targets(rows, V);
       check_cuda({.name = std::to_string(rows) + " x " + std::to_string(V),
                   .inputs = {random_tensor({rows, V}, 1, -8.0f, 8.0f)},
-                  .op =
-                      [&](const std::vector<Variable>& in) {
-                        Tensor losses;
-                        const Variable mean = cross_entropy(in[0], targets, &losses);
-                        EXPECT_EQ(losses.shape(), targets.shape());
-                        return mean;
-                      }});
+                  .op = [&](const std::vector<Variable>& in) {
+                    Tensor losses;
+                    const Variable mean = cross_entropy(in[0], targets, &losses);
+                    EXPECT_EQ(losses.shape(), targets.shape());
+                    return mean;
+                  }});
     }
 }
 

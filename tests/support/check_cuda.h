@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -86,12 +87,18 @@ inline void compare(const Run& found, const Run& wanted, double tolerance, bool 
   const auto error = [&](const Tensor& a, const Tensor& b) {
     return by_norm ? l2_error(a.values(), b.values()) : relative_error(a.values(), to_doubles(b));
   };
+  // Of few numbers the roundings to bf16 do not average out.
+  const auto limit = [&](const Tensor& b) {
+    const auto count = static_cast<double>(std::max<std::int64_t>(b.elements(), 1));
+    return by_norm ? tolerance * (1.0 + 4.0 / std::sqrt(count)) : tolerance;
+  };
   ASSERT_EQ(found.value.shape(), wanted.value.shape());
-  EXPECT_LT(error(found.value, wanted.value), tolerance) << "the value";
+  EXPECT_LT(error(found.value, wanted.value), limit(wanted.value)) << "the value";
   for (std::size_t i = 0; i < wanted.gradients.size(); ++i) {
     ASSERT_EQ(found.gradients[i].defined(), wanted.gradients[i].defined()) << "gradient " << i;
     if (!wanted.gradients[i].defined()) continue;
-    EXPECT_LT(error(found.gradients[i], wanted.gradients[i]), tolerance) << "gradient " << i;
+    EXPECT_LT(error(found.gradients[i], wanted.gradients[i]), limit(wanted.gradients[i]))
+        << "gradient " << i;
   }
 }
 

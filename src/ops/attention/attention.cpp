@@ -71,6 +71,7 @@ Variable attention(const Variable& q, const Variable& k, const Variable& v,
       attention_shape("attention", q.shape(), k.shape(), options.keys, options.scale);
   require(k.shape() == v.shape(), "attention: keys {} and values {} differ in shape",
           k.shape().to_string(), v.shape().to_string());
+  require_alike("attention", {&q.value(), &k.value(), &v.value()});
   Tensor z = q.value().like(q.shape());
   Tensor lse = z.like({s.B, s.H, s.Tq}, DType::kF32);
   Tensor pattern = options.pattern != nullptr ? lse.like({s.B, s.H, s.Tq, s.Tk}) : Tensor();
@@ -121,6 +122,7 @@ Variable attention(const Variable& q, const Variable& k, const Variable& v,
 
 Variable attention_scores(const Variable& q, const Variable& k, float scale) {
   const AttentionShape s = attention_shape("attention_scores", q.shape(), k.shape(), -1, scale);
+  require_alike("attention_scores", {&q.value(), &k.value()});
   Tensor scores = q.value().like({s.B, s.H, s.Tq, s.Tk});
   const std::int64_t group = s.H / s.G, edges = s.Tq * s.Tk;
   for_heads(scores, s.B, s.H, s.G, {{s.G, group * s.D, s.D, group * edges}},
@@ -171,7 +173,7 @@ Variable attention_mix(const Variable& pattern, const Variable& v) {
               p[1] % sv[2] == 0,
           "attention_mix: pattern {} and values {} do not fit: [B, H, Tq, Tk] and [B, Tk, G, D]",
           p.to_string(), sv.to_string());
-  require_same_device("attention_mix", pattern.value(), v.value());
+  require_alike("attention_mix", {&pattern.value(), &v.value()});
   const std::int64_t B = p[0], H = p[1], Tq = p[2], Tk = p[3], G = sv[2], D = sv[3];
   const std::int64_t group = H / G, edges = Tq * Tk;
   Tensor z = pattern.value().like({B, Tq, H, D});

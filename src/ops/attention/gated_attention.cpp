@@ -81,6 +81,8 @@ GatedAttention gated_attention(const Variable& q, const Variable& k, const Varia
   check_uniform("gated_attention", options.gate.uniform, edges);
 
   const GateOptions gate = on_device(options.gate, q.value().device());
+  require_alike("gated_attention", {&q.value(), &k.value(), &v.value()});
+  require_same_device("gated_attention", q.value(), bias);
   Tensor z = q.value().like(q.shape());
   Tensor lse = z.like({s.B, s.H, s.Tq}, DType::kF32);
   Tensor expected_rows = lse.like(lse.shape()), active_rows = lse.like(lse.shape());
@@ -168,6 +170,7 @@ Variable gate_mask(const Variable& scores, const GateOptions& options) {
   const Tensor bias = bias_by_head("gate_mask", options.bias, H);
   check_uniform("gate_mask", options.uniform, edges);
   const GateOptions gate = on_device(options, scores.value().device());
+  require_same_device("gate_mask", scores.value(), bias);
   Tensor mask = scores.value().like(edges);
   // r (1 - r), the slope that the gradient uses.
   Tensor slope = needs_grad({&scores, &gate.bias}) ? mask.like(edges, DType::kF32) : Tensor();

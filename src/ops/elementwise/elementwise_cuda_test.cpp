@@ -14,7 +14,7 @@ TEST(CudaElementwise, BinaryWithEveryKindOfBroadcast) {
   const std::vector<std::pair<Shape, Shape>> shapes = {
       {{}, {}},         {{1}, {1}},          {{5}, {5}},          {{8200}, {8200}},
       {{3, 33}, {33}},  {{2, 5, 7}, {5, 7}}, {{2, 5, 7}, {5, 1}}, {{2, 5, 7}, {2, 1, 7}},
-      {{4, 1}, {1, 6}}, {{3, 4}, {}},        {{1, 1}, {300, 9}},  {{2, 1, 3, 1}, {2, 4, 1, 5}},
+      {{4, 1}, {1, 6}}, {{3, 4}, {}},        {{1, 6}, {40, 6}},   {{2, 1, 3, 1}, {2, 4, 1, 5}},
       {{0, 4}, {4}}};
   for (const Named op :
        {Named{"add", add}, Named{"sub", sub}, Named{"mul", mul}, Named{"div", div}})
@@ -49,7 +49,7 @@ TEST(CudaElementwise, Unary) {
     for (const std::int64_t count : {0, 1, 8, 1001}) {
       const bool positive = name == "log" || name == "sqrt";
       check_cuda({.name = name + " " + std::to_string(count),
-                  .inputs = {random_tensor({count}, 1, positive ? 0.5f : -4.0f, 4.0f)},
+                  .inputs = {random_tensor({count}, 1, positive ? 0.5f : -1.5f, 1.5f)},
                   .op = [&](const std::vector<Variable>& in) { return operation(in[0]); }});
     }
 }

@@ -17,6 +17,7 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
           "layer_norm: weight {} and bias {} do not fit an input of {}", weight.shape().to_string(),
           bias.shape().to_string(), x.shape().to_string());
   require_same_device("layer_norm", x.value(), weight.value());
+  require_same_device("layer_norm", x.value(), bias.value());
   const std::int64_t rows = x.shape().elements() / width;
   Tensor y = x.value().like(x.shape());
   Tensor mean = y.like({rows}, DType::kF32), inverse = y.like({rows}, DType::kF32);

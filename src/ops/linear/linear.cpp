@@ -30,6 +30,7 @@ void check(const Variable& x, const LinearWeight& w) {
           x.shape().to_string(), w.inputs(), shape.to_string());
   const std::int64_t all = shape[w.out_in ? 0 : 1];
   require_same_device("linear", x.value(), w.weight.value());
+  if (w.bias.defined()) require_same_device("linear", x.value(), w.bias.value());
   require(w.begin >= 0 && w.outputs() >= 0 && w.begin + w.outputs() <= all,
           "linear: outputs [{}, {}) are not within the weight's {}", w.begin, w.begin + w.outputs(),
           all);

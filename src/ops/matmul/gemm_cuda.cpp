@@ -153,10 +153,14 @@ class Blas {
   bool run(const Call& call, const void* first, const void* second, void* result, const void* bias,
            void* pre) {
     const std::lock_guard lock(mutex_);
-    const Plan& plan = plan_for(call);
-    if (!plan.found) return false;
+    const auto [place, fresh] = plans_.try_emplace(call.key());
+    Plan& plan = place->second;
+    if (fresh) describe(call, plan);
+    // Before an algorithm is looked for: which ones fit depends on where these point to.
     if (bias != nullptr) set(plan.description.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     if (pre != nullptr) set(plan.description.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, pre);
+    if (fresh) choose_algorithm(call, plan);
+    if (!plan.found) return false;
     const float alpha = 1.0f, beta = call.accumulate ? 1.0f : 0.0f;
     check_blas(cublasLtMatmul(handle_, plan.description.get(), &alpha, first, plan.first.get(),
                               second, plan.second.get(), &beta, result, plan.result.get(), result,
@@ -167,14 +171,7 @@ class Blas {
   }
 
  private:
-  const Plan& plan_for(const Call& call) {
-    const auto [place, fresh] = plans_.try_emplace(call.key());
-    if (fresh) place->second = make_plan(call);
-    return place->second;
-  }
-
-  Plan make_plan(const Call& call) {
-    Plan plan;
+  static void describe(const Call& call, Plan& plan) {
     cublasLtMatmulDesc_t description = nullptr;
     // Full f32 for f32 factors: no tf32.
     check_blas(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
@@ -193,7 +190,9 @@ class Blas {
     plan.second = make_layout(call.second, call.in, batch.count, batch.a_step);
     plan.result =
         make_layout({call.N, call.M, call.c_row, false}, call.out, batch.count, batch.c_step);
+  }
 
+  void choose_algorithm(const Call& call, Plan& plan) const {
     cublasLtMatmulPreference_t raw = nullptr;
     check_blas(cublasLtMatmulPreferenceCreate(&raw), "plan a product");
     const Preference preference(raw);
@@ -212,12 +211,11 @@ class Blas {
            static_cast<std::uint32_t>(call.result_alignment));
     cublasLtMatmulHeuristicResult_t best = {};
     int count = 0;
-    const cublasStatus_t code =
-        cublasLtMatmulAlgoGetHeuristic(handle_, description, plan.first.get(), plan.second.get(),
-                                       plan.result.get(), plan.result.get(), raw, 1, &best, &count);
+    const cublasStatus_t code = cublasLtMatmulAlgoGetHeuristic(
+        handle_, plan.description.get(), plan.first.get(), plan.second.get(), plan.result.get(),
+        plan.result.get(), raw, 1, &best, &count);
     plan.found = code == CUBLAS_STATUS_SUCCESS && count > 0;
     plan.algorithm = best.algo;
-    return plan;
   }
 
   std::mutex mutex_;

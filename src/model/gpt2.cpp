@@ -146,17 +146,18 @@ class Gpt2 final : public Model {
     const std::int64_t B = ids.size(0), T = ids.size(1);
     const std::int64_t past = options.cache != nullptr ? options.cache->length() : 0;
 
+    const DType dtype = placement().precision;
     std::size_t first = 0;
     bool skip_attention = false;
     Variable x;  // [B, T, d]
     if (options.start != nullptr) {
       first = static_cast<std::size_t>(options.start->layer);
       skip_attention = options.start->after_attention;
-      x = options.start->residual;
+      x = placed(options.start->residual, placement().device, dtype);
     } else {
-      const Variable tokens = tap("hook_embed", embedding(token_embedding_, ids));
+      const Variable tokens = tap("hook_embed", embedding(token_embedding_, ids, dtype));
       const Variable positions =
-          tap("hook_pos_embed", embedding(position_embedding_, position_ids(B, T, past)));
+          tap("hook_pos_embed", embedding(position_embedding_, position_ids(B, T, past), dtype));
       x = add(tokens, positions);
     }
     for (std::size_t l = first; l < blocks_.size(); ++l) {

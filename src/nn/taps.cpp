@@ -3,6 +3,7 @@
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "base/strings.h"
+#include "ops/layout/layout.h"
 
 namespace filigree {
 namespace {
@@ -92,7 +93,8 @@ Variable shown_gradient(const Variable& value, std::string name, std::vector<Tap
   Variable result = Variable::result(value.value());
   Tape::current()->add(
       result, [value, name = std::move(name), watchers = std::move(watchers)](const Tensor& grad) {
-        for (const TapWatcher& watcher : watchers) watcher(name, grad);
+        const Tensor on_host = grad.on_host();
+        for (const TapWatcher& watcher : watchers) watcher(name, on_host);
         if (value.requires_grad()) value.accumulate_grad(grad);
       });
   return result;
@@ -104,11 +106,13 @@ Variable Taps::pass(std::string_view name, Variable value) {
   const auto found = bound_.find(name);
   if (found == bound_.end()) return value;
   for (std::size_t i : found->second.interventions) {
-    Variable changed = requests_[i].intervention(value);
+    const Variable given = placed(value, DeviceKind::kCpu);
+    const Variable changed = requests_[i].intervention(given);
     require(changed.defined(), "taps: the intervention on '{}' returned nothing", name);
     require(changed.shape() == value.shape(), "taps: the intervention on '{}' turned {} into {}",
             name, value.shape().to_string(), changed.shape().to_string());
-    value = std::move(changed);
+    if (changed.id() != given.id())
+      value = placed(changed, value.value().device(), value.value().dtype());
   }
   if (found->second.gradient) {
     // A constant (every parameter frozen) becomes a leaf here, so that gradients exist at the tap.
@@ -121,15 +125,20 @@ Variable Taps::pass(std::string_view name, Variable value) {
       watchers.push_back(requests_[i].gradient_watcher);
     value = shown_gradient(value, std::string(name), std::move(watchers));
   }
-  for (std::size_t i : found->second.watchers) requests_[i].watcher(name, value.value());
+  if (found->second.watchers.empty() && !found->second.observed) return value;
+  const Tensor on_host = value.value().on_host();
+  for (std::size_t i : found->second.watchers) requests_[i].watcher(name, on_host);
   if (found->second.observed) {
-    values_.insert_or_assign(std::string(name), value);
+    // Without a gradient to wait for, memory of the GPU is not held for the copy's sake.
+    const bool host_only = value.value().on_gpu() && !found->second.gradient;
+    values_.insert_or_assign(std::string(name),
+                             Observed{host_only ? Variable(on_host) : value, on_host});
     passed_.emplace_back(name);
   }
   return value;
 }
 
-const Variable& Taps::variable(std::string_view name) const {
+const Taps::Observed& Taps::observed(std::string_view name) const {
   const auto found = values_.find(name);
   if (found == values_.end()) {
     const auto bound = bound_.find(name);
@@ -140,13 +149,17 @@ const Variable& Taps::variable(std::string_view name) const {
   return found->second;
 }
 
-const Tensor& Taps::value(std::string_view name) const { return variable(name).value(); }
+const Variable& Taps::variable(std::string_view name) const { return observed(name).variable; }
+const Tensor& Taps::value(std::string_view name) const { return observed(name).value; }
 
 const Tensor& Taps::gradient(std::string_view name) const {
-  const Variable& tapped = variable(name);
+  const Observed& tapped = observed(name);
   require(bound_.find(name)->second.gradient, "taps: no gradient was asked for at '{}'", name);
-  require(tapped.grad().defined(), "taps: no gradient has reached '{}'; was backward() run?", name);
-  return tapped.grad();
+  require(tapped.variable.grad().defined(),
+          "taps: no gradient has reached '{}'; was backward() run?", name);
+  if (!tapped.variable.grad().on_gpu()) return tapped.variable.grad();
+  tapped.gradient = tapped.variable.grad().on_host();
+  return tapped.gradient;
 }
 
 }  // namespace filigree

@@ -17,6 +17,9 @@
 // watch() is observe() without the keeping: the caller sees each value as the model passes it, one
 // layer after the other, so that maps of all layers never lie in memory together.
 //
+// Whatever device a model computes on, values, gradients and what interventions and watchers are
+// given are f32 on the CPU. An intervention may return a value of either device.
+//
 // Reading a value, changing it and differentiating at it may cost different amounts: a model takes
 // its fused paths where nothing asks for what they skip.
 #pragma once
@@ -50,6 +53,7 @@ class Taps {
 
   // After a run. Throws Error when the tap was not asked for or not passed.
   const Tensor& value(std::string_view name) const;
+  // The value within the computation; on the model's device when its gradient was asked for.
   const Variable& variable(std::string_view name) const;
   // After backward(). Throws Error when no gradient reached the tap.
   const Tensor& gradient(std::string_view name) const;
@@ -82,9 +86,17 @@ class Taps {
     std::vector<std::size_t> gradient_watchers;
   };
 
+  // A value that the last run passed, and its copies on the CPU where it lies elsewhere.
+  struct Observed {
+    Variable variable = {};
+    Tensor value = {};
+    mutable Tensor gradient = {};
+  };
+  const Observed& observed(std::string_view name) const;
+
   std::vector<Request> requests_;
   std::map<std::string, Bound, std::less<>> bound_;
-  std::map<std::string, Variable, std::less<>> values_;
+  std::map<std::string, Observed, std::less<>> values_;
   std::vector<std::string> passed_;
 };
 

@@ -27,7 +27,8 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   Tensor teacher_logits;
   if (teacher_ != nullptr) {
     const NoGrad no_grad;
-    const Variable logits = teacher_->forward(batch.ids, {.gates = GateMode::kIgnored});
+    const Variable logits =
+        teacher_->forward(batch.ids, {.gates = GateMode::kIgnored, .logits_on_device = true});
     teacher_logits = logits.value();
     teacher_loss = static_cast<double>(cross_entropy(logits, batch.targets).value().item());
   }
@@ -37,6 +38,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   forward.noise.seed = options_.seed;
   forward.noise.step = static_cast<std::uint64_t>(micro_step);
   forward.reports = &reports;
+  forward.logits_on_device = true;
   const Variable logits = student_.forward(batch.ids, forward);
   const Variable cross = cross_entropy(logits, batch.targets);
 

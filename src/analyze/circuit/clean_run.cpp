@@ -77,7 +77,8 @@ KeyValueCache* CleanRun::prefix(std::int64_t times) {
                     part.mutable_f32() + row * width);
       return part;
     };
-    prefix_->append(layer, begin(cache_->keys(layer)), begin(cache_->values(layer)));
+    prefix_->append(layer, begin(cache_->keys(layer).on_host()),
+                    begin(cache_->values(layer).on_host()));
   }
   prefix_->advance(first_);
   return prefix_.get();

@@ -5,9 +5,12 @@
 
 #include "autograd/tape.h"
 #include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
 #include "ops/linear/linear_kernels.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/threads.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {
@@ -39,6 +42,8 @@ void check(const Variable& x, const LinearWeight& w) {
           "outputs",
           x.shape().to_string(), w.inputs(), w.outputs());
   const std::int64_t all = w.weight.size(w.out_in ? 0 : 1);
+  require_same_device("linear_by_head", x.value(), w.weight.value());
+  if (w.bias.defined()) require_same_device("linear_by_head", x.value(), w.bias.value());
   require(w.begin >= 0 && w.begin + w.outputs() <= all,
           "linear_by_head: outputs [{}, {}) are not within the weight's {}", w.begin,
           w.begin + w.outputs(), all);
@@ -47,20 +52,26 @@ void check(const Variable& x, const LinearWeight& w) {
           w.bias.defined() ? w.bias.shape().to_string() : "", all);
 }
 
-void backward(const Variable& x, const LinearWeight& w, const Tensor& dy) {
+// As in linear.cpp, head by head; dY is [M, heads, out], of element type T.
+template <typename T>
+void backward_as(const Variable& x, const LinearWeight& w, const Tensor& dy) {
   const Heads n(x, w);
-  if (w.bias.defined() && w.bias.requires_grad())
-    cpu::add_column_sums(
-        {n.M, n.heads * n.out, dy.f32(), w.bias.grad_to_add_into().mutable_f32() + w.begin});
-  Tensor dx = x.requires_grad() ? Tensor::empty(x.shape()) : Tensor();
+  if (w.bias.defined() && w.bias.requires_grad()) {
+    float* db = w.bias.grad_to_add_into().template mutable_data<float>() + w.begin;
+    const std::int64_t cols = n.heads * n.out;
+    dispatch(
+        "linear_by_head", dy, [&] { cpu::add_column_sums({n.M, cols, dy.f32(), db}); },
+        [&](auto) { cuda::add_column_sums(ColumnSumArgs<T>{n.M, cols, dy.data<T>(), db}); });
+  }
+  Tensor dx = x.requires_grad() ? dy.like(x.shape()) : Tensor();
   for (std::int64_t h = 0; h < n.heads; ++h) {
-    const float* dy_h = dy.f32() + h * n.out;
+    const T* dy_h = dy.data<T>() + h * n.out;
     if (w.weight.requires_grad()) {
-      GemmArgs args;
+      GemmArgs<T, float> args;
       args.K = n.M;
       args.accumulate = true;
-      args.C = w.weight.grad_to_add_into().mutable_f32() + n.weight_offset(w, h);
-      const float* x_h = x.value().f32() + h * n.in;
+      args.C = w.weight.grad_to_add_into().template mutable_data<float>() + n.weight_offset(w, h);
+      const T* x_h = x.value().data<T>() + h * n.in;
       if (w.out_in) {
         args.M = n.out, args.N = n.in, args.c_row = n.in;
         args.A = dy_h, args.a_row = 1, args.a_col = n.heads * n.out;
@@ -70,16 +81,16 @@ void backward(const Variable& x, const LinearWeight& w, const Tensor& dy) {
         args.A = x_h, args.a_row = 1, args.a_col = n.heads * n.in;
         args.B = dy_h, args.b_row = n.heads * n.out, args.b_col = 1;
       }
-      cpu::gemm(args);
+      gemm_on(dy.device(), args);
     }
     if (dx.defined()) {
-      GemmArgs args;
+      GemmArgs<T> args;
       args.M = n.M, args.N = n.in, args.K = n.out;
       args.A = dy_h, args.a_row = n.heads * n.out, args.a_col = 1;
-      args.B = w.weight.value().f32() + n.weight_offset(w, h);
+      args.B = w.weight.as(dy.dtype()).data<T>() + n.weight_offset(w, h);
       args.b_row = n.weight_out, args.b_col = n.weight_in;
-      args.C = dx.mutable_f32() + h * n.in, args.c_row = n.heads * n.in;
-      cpu::gemm(args);
+      args.C = dx.mutable_data<T>() + h * n.in, args.c_row = n.heads * n.in;
+      gemm_on(dy.device(), args);
     }
   }
   if (dx.defined()) x.accumulate_grad(std::move(dx));
@@ -92,19 +103,28 @@ Variable linear_by_head(const Variable& x, const LinearWeight& w) {
   const Heads n(x, w);
   std::vector<std::int64_t> extents(x.shape().extents().begin(), x.shape().extents().end());
   extents.back() = n.out;
-  Tensor y = Tensor::empty(Shape(extents));
-  for (std::int64_t h = 0; h < n.heads; ++h) {
-    GemmArgs args;
-    args.M = n.M, args.N = n.out, args.K = n.in;
-    args.A = x.value().f32() + h * n.in, args.a_row = n.heads * n.in, args.a_col = 1;
-    args.B = w.weight.value().f32() + n.weight_offset(w, h);
-    args.b_row = n.weight_in, args.b_col = n.weight_out;
-    args.C = y.mutable_f32() + h * n.out, args.c_row = n.heads * n.out;
-    args.bias = w.bias.defined() ? w.bias.value().f32() + w.begin + h * n.out : nullptr;
-    cpu::gemm(args);
-  }
-  return make_result(std::move(y), {&x, &w.weight, &w.bias},
-                     [x, w](const Tensor& grad) { backward(x, w, grad); });
+  Tensor y = x.value().like(Shape(extents));
+  const auto run = [&](auto type) {
+    using T = decltype(type);
+    for (std::int64_t h = 0; h < n.heads; ++h) {
+      GemmArgs<T> args;
+      args.M = n.M, args.N = n.out, args.K = n.in;
+      args.A = x.value().data<T>() + h * n.in, args.a_row = n.heads * n.in, args.a_col = 1;
+      args.B = w.weight.as(y.dtype()).template data<T>() + n.weight_offset(w, h);
+      args.b_row = n.weight_in, args.b_col = n.weight_out;
+      args.C = y.mutable_data<T>() + h * n.out, args.c_row = n.heads * n.out;
+      if (w.bias.defined())
+        args.bias = w.bias.as(y.dtype()).template data<T>() + w.begin + h * n.out;
+      gemm_on(y.device(), args);
+    }
+  };
+  dispatch(
+      "linear_by_head", y, [&] { run(float()); }, run);
+  return make_result(std::move(y), {&x, &w.weight, &w.bias}, [x, w](const Tensor& grad) {
+    dispatch(
+        "linear_by_head", grad, [&] { backward_as<float>(x, w, grad); },
+        [&](auto type) { backward_as<decltype(type)>(x, w, grad); });
+  });
 }
 
 Variable repeat_for_heads(const Variable& x, std::int64_t count) {
@@ -112,6 +132,11 @@ Variable repeat_for_heads(const Variable& x, std::int64_t count) {
           x.shape().to_string());
   std::vector<std::int64_t> extents(x.shape().extents().begin(), x.shape().extents().end());
   const std::int64_t d = extents.back(), rows = x.shape().elements() / std::max<std::int64_t>(d, 1);
+  if (x.value().on_gpu()) {  // a sum with zeros, which broadcasts
+    extents.insert(extents.end() - 1, 1);
+    return add(reshape(x, Shape(extents)),
+               Tensor::zeros({count, 1}, x.value().dtype(), DeviceKind::kCuda));
+  }
   extents.insert(extents.end() - 1, count);
   Tensor y = Tensor::empty(Shape(extents));
   const float* from = x.value().f32();

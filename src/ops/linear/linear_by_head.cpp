@@ -60,8 +60,13 @@ void backward_as(const Variable& x, const LinearWeight& w, const Tensor& dy) {
     float* db = w.bias.grad_to_add_into().template mutable_data<float>() + w.begin;
     const std::int64_t cols = n.heads * n.out;
     dispatch(
-        "linear_by_head", dy, [&] { cpu::add_column_sums({n.M, cols, dy.f32(), db}); },
-        [&](auto) { cuda::add_column_sums(ColumnSumArgs<T>{n.M, cols, dy.data<T>(), db}); });
+        "linear_by_head", dy,
+        [&] {
+          cpu::add_column_sums({n.M, cols, dy.f32(), db});
+        },
+        [&](auto) {
+          cuda::add_column_sums(ColumnSumArgs<T>{n.M, cols, dy.data<T>(), db});
+        });
   }
   Tensor dx = x.requires_grad() ? dy.like(x.shape()) : Tensor();
   for (std::int64_t h = 0; h < n.heads; ++h) {

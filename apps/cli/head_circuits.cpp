@@ -80,6 +80,7 @@ std::vector<ComposedPair> strongest(const HeadCircuitsCommand& command, const Ci
 CircuitsFound find(const HeadCircuitsCommand& command, const Tokenizer* tokenizer,
                    const std::vector<HeadId>& chosen, const Session& session) {
   const std::unique_ptr<Model> model = load_model(command.model);
+  model->place({});  // weights are read, not run: on the CPU, whatever --device says
   CircuitsFound found;
   found.config = model->config();
   PairOptions options;

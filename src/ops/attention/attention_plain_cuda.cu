@@ -296,7 +296,10 @@ __global__ void gate_each(GateMaskArgs<T> args) {
   }
 }
 
-std::size_t floats(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); }
+// Whole 16 bytes: the compiler reads shared memory in such pieces and may read a piece to its end.
+std::size_t floats(std::int64_t count) {
+  return static_cast<std::size_t>((count + 3) / 4 * 4) * sizeof(float);
+}
 
 }  // namespace
 

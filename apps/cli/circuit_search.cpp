@@ -112,7 +112,7 @@ class Search {
         {}, options_.level, keeping());
     found_.part_count = static_cast<double>(graph.edges());
     for (const std::int64_t number : curve.order) {
-      const GraphEdge edge = graph.edge(number);
+      const ComponentEdge edge = graph.edge(number);
       found_.parts.push_back(
           {graph.edge_text(number),
            scores.drops[static_cast<std::size_t>(number)],
@@ -139,7 +139,7 @@ class Search {
     std::vector<PatchTarget> targets, kept;
     std::vector<double> of_targets;
     for (std::size_t i = 1; i < graph.nodes().size(); ++i) {
-      const GraphNode& node = graph.nodes()[i];
+      const ComponentNode& node = graph.nodes()[i];
       const PatchTarget target = {node.is_mlp() ? Site::kMlpOut : Site::kZ, node.layer, node.head};
       targets.push_back(target);
       of_targets.push_back(largest[i]);

@@ -63,7 +63,7 @@ std::vector<std::int64_t> greedy_edge_order(const ComponentGraph& graph, const E
   const auto reach = [&](std::int64_t index) {
     if (seen[static_cast<std::size_t>(index)]) return;
     seen[static_cast<std::size_t>(index)] = true;
-    const GraphInput& input = graph.inputs()[static_cast<std::size_t>(index)];
+    const ComponentInput& input = graph.inputs()[static_cast<std::size_t>(index)];
     for (std::int64_t u = 0; u < input.before; ++u) {
       const std::int64_t number = input.first + u;
       open.emplace(std::abs(scores.drops[static_cast<std::size_t>(number)].mean), -number);

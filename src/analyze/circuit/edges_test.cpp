@@ -30,7 +30,7 @@ class Edges : public testing::TestWithParam<bool> {
 
   // A node's output, [T, d] of a prompt's clean or corrupt run.
   std::vector<float> output(const TaskPrompt& prompt, bool corrupt, std::int64_t node) const {
-    const GraphNode& which = graph_.nodes()[static_cast<std::size_t>(node)];
+    const ComponentNode& which = graph_.nodes()[static_cast<std::size_t>(node)];
     Taps taps;
     taps.observe(tap_name(which));
     model_->forward(prompt_ids({&prompt}, corrupt), {.taps = &taps});
@@ -44,9 +44,9 @@ class Edges : public testing::TestWithParam<bool> {
   }
 
   // The metric when `share` of x_u(corrupt) - x_u(clean) is added to what an input reads.
-  double patched_by_hand(const TaskPrompt& prompt, const GraphEdge& edge,
+  double patched_by_hand(const TaskPrompt& prompt, const ComponentEdge& edge,
                          float share = 1.0f) const {
-    const GraphInput& input = graph_.inputs()[static_cast<std::size_t>(edge.input)];
+    const ComponentInput& input = graph_.inputs()[static_cast<std::size_t>(edge.input)];
     const std::vector<float> clean = output(prompt, false, edge.node);
     const std::vector<float> corrupt = output(prompt, true, edge.node);
     Taps taps;
@@ -161,7 +161,7 @@ TEST_P(Edges, ByAttributionAreSlopesTowardsTheCorruptValue) {
     const EdgeScores scores = attributed_edge_scores(*model_, graph_, one, 0);
     for (std::int64_t number = 0; number < graph_.edges(); number += 3) {
       constexpr float kStep = 2e-3f;
-      const GraphEdge edge = graph_.edge(number);
+      const ComponentEdge edge = graph_.edge(number);
       const double slope =
           (patched_by_hand(one[0], edge, kStep) - patched_by_hand(one[0], edge, -kStep)) /
           (2 * static_cast<double>(kStep));
@@ -192,7 +192,7 @@ TEST_P(Edges, AttributionOfSeveralPromptsIsTheMeanWithItsError) {
 TEST_P(Edges, OfOneInputAddUpToItsStream) {
   const EdgeScores scores = attributed_edge_scores(*model_, graph_, prompts_, 0);
   const auto sum_of = [&](std::int64_t index) {
-    const GraphInput& input = graph_.inputs()[static_cast<std::size_t>(index)];
+    const ComponentInput& input = graph_.inputs()[static_cast<std::size_t>(index)];
     double sum = 0;
     for (std::int64_t u = 0; u < input.before; ++u)
       sum += scores.drops[static_cast<std::size_t>(input.first + u)].mean;

@@ -314,6 +314,39 @@ TEST(GreedyEdges, WalkBackFromTheLogits) {
   EXPECT_EQ(scores.order()[0], lonely);
 }
 
+TEST(DrawnEdges, HaveNodesAndScoresAndGoToEveryHeadThatSharesAKey) {
+  ModelConfig config;
+  config.layers = 2, config.heads = 4, config.key_heads = 2;
+  const ComponentGraph graph(config);
+  EdgeScores scores;
+  scores.drops.resize(static_cast<std::size_t>(graph.edges()));
+  std::vector<std::int64_t> edges;
+  const auto add = [&](std::int64_t node, std::int64_t input, double drop) {
+    edges.push_back(graph.number({node, input}));
+    scores.drops[static_cast<std::size_t>(edges.back())].mean = drop;
+  };
+  // Key head 1 of layer 1 serves the heads 2 and 3; only head 3 is heard further on.
+  add(graph.head_node(1, 3), graph.logits(), -2);
+  add(graph.mlp_node(0), graph.input(Branch::kKey, 1, 1), 3);
+  add(0, graph.input(Branch::kMlp, 0), 1);
+  CircuitGraph drawn = drawn_edges(graph, edges, scores);
+  check_graph(drawn);
+  std::vector<std::string> names;
+  for (const GraphNode& node : drawn.nodes) names.push_back(name_of(node));
+  EXPECT_THAT(names, testing::ElementsAre("input", "MLP 0", "L1H3", "logits"));
+  ASSERT_EQ(drawn.edges.size(), 3u);
+  EXPECT_EQ(drawn.edges[0].score, -2);
+  EXPECT_EQ(drawn.edges[0].input, GraphInput::kNone);
+  EXPECT_EQ(drawn.edges[1].input, GraphInput::kKey);
+  EXPECT_EQ(drawn.edges[1].to, 2u);
+  EXPECT_EQ(drawn.edges[1].score, 3);
+
+  add(graph.head_node(1, 2), graph.logits(), 1);
+  drawn = drawn_edges(graph, edges, scores);
+  EXPECT_EQ(drawn.nodes.size(), 5u);
+  EXPECT_EQ(drawn.edges.size(), 5u);  // the key's edge twice
+}
+
 // The circuit built by hand. Positions, which the first head compares, and the last token, which
 // the second asks for, are the same in both prompts, so no edge that only brings these matters.
 TEST(InductionModelEdges, AreFoundByEitherScoreAndSelection) {

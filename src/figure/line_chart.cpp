@@ -72,7 +72,7 @@ class NotePlacer {
     std::size_t best = 0;
     double best_cost = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < boxes.size(); ++i) {
-      double cost = area_.contains(boxes[i]) ? 0 : 100;
+      double cost = area_.contains(boxes[i]) ? 0 : 1000;
       for (const Rect& other : boxes_) cost += other.overlaps(boxes[i]) ? 50 : 0;
       for (const Point& obstacle : obstacles_) cost += boxes[i].contains(obstacle) ? 1 : 0;
       if (cost < best_cost) {
@@ -319,7 +319,14 @@ void draw_line_chart(Canvas& canvas, const Rect& area, const LineChart& chart, c
                          size.width, size.height});
       }
     }
-    write(boxes[placer.choose(boxes)], point.label, style);
+    // Where curves leave no room around the point, the note stands beside its drop line.
+    if (point.drop_line)
+      for (double y_of_note = at.y + 15; y_of_note < area.bottom() - size.height; y_of_note += 10)
+        for (const double left : {at.x + 4, at.x - 4 - size.width})
+          boxes.push_back({left, y_of_note, size.width, size.height});
+    const Rect& box = boxes[placer.choose(boxes)];
+    canvas.fill(box.inset(-1), theme.plot.with_alpha(0.75));  // no line strikes the text out
+    write(box, point.label, style);
   }
 }
 

@@ -85,7 +85,7 @@ std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> k
   }
   if (curves.charts.empty()) return std::nullopt;
   const ModelCircuit& first = kinds[0][0];
-  curves.title = printable(first.task.prompts.task);
+  curves.title = task_title(first.task);
   curves.level = first.options.level;
   curves.caption = fmt::format("{}Metric: {}, {} prompts; bands: one standard error.", kept,
                                name_of(first.task.metric), first.task.prompts.prompts.size());
@@ -126,7 +126,7 @@ std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits) {
   if (grid.panels.empty()) return std::nullopt;
   if (!same_tokens) grid.tokens.clear();
   grid.title = fmt::format("Heads that explain {:g} % of the task {}",
-                           100 * circuits[0].options.level, printable(task.prompts.task));
+                           100 * circuits[0].options.level, task_title(task));
   grid.prompt = "Prompt: " + text;
   grid.metric = metric + "; the most important heads first";
   return grid;
@@ -148,7 +148,7 @@ std::optional<figure::CircuitDrawing> drawing_of(const CircuitsOfKind& circuits)
   if (drawing.panels.empty()) return std::nullopt;
   const LoadedTask& task = circuits[0].task;
   drawing.title = fmt::format("Edges that explain {:g} % of the task {}",
-                              100 * circuits[0].options.level, printable(task.prompts.task));
+                              100 * circuits[0].options.level, task_title(task));
   drawing.score_label = fmt::format("drop of {}", name_of(task.metric));
   drawing.caption = fmt::format("Score: {}, {} prompts, corruption {}.{}{}",
                                 circuits[0].options.method == Method::kExact ? "exact patches"
@@ -167,7 +167,7 @@ std::vector<DotFile> dots_of(const CircuitsOfKind& circuits) {
     const std::string title =
         fmt::format("{}: {} that explain {:g} % of the task {}", circuit.label,
                     count_text(circuit.found->members.size(), "edge"), 100 * circuit.options.level,
-                    circuit.task.prompts.task);
+                    task_title(circuit.task));
     std::string name = file_part(circuit.label);
     // Folders of one name differ in a number.
     const auto taken = [&](const std::string& wanted) {
@@ -194,6 +194,10 @@ std::string file_part(const std::string& name) {
   // A name that begins with a dot is hidden, and ".." is another folder.
   part.erase(0, part.find_first_not_of(".-"));
   return part.empty() ? "unnamed" : part;
+}
+
+std::string task_title(const LoadedTask& task) {
+  return printable(std::filesystem::path(task.prompts.task).filename().string());
 }
 
 std::string task_file_part(const LoadedTask& task) {

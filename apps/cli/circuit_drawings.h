@@ -34,6 +34,9 @@ struct DotFile {
 };
 std::vector<DotFile> dots_of(const CircuitsOfKind& circuits);
 
+// What figures and pages call a task: of a file its name without the folder.
+std::string task_title(const LoadedTask& task);
+
 // The name of a task or model as a part of a file's name: letters, digits, '.', '_' and '-'.
 std::string file_part(const std::string& name);
 // Of a task: of a file only its name, without folder and ending.

@@ -64,7 +64,7 @@ ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
                         const FigureStyle& style) {
   CircuitSection section;
   const LoadedTask& task = found.task();
-  section.task = printable(task.prompts.task);
+  section.task = task_title(task);
   section.description = task.description;
   section.level = found.kinds[0][0].options.level;
   section.facts = {{"corruption", task.prompts.corruption},

@@ -114,14 +114,7 @@ class EdgeBatch final : public SweepBatch {
   std::vector<double> changed(const std::vector<std::size_t>& chosen) override {
     const auto times = static_cast<std::int64_t>(chosen.size());
     const std::int64_t start = plans_[chosen[0]].start;
-    if (start == kNowhere) {
-      std::vector<double> all;
-      for (std::int64_t i = 0; i < times; ++i) {
-        const std::vector<double> values = clean();
-        all.insert(all.end(), values.begin(), values.end());
-      }
-      return all;
-    }
+    if (start == kNowhere) return clean_of(times);
     Taps taps;
     of_pass_.clear();
     std::set<std::string> watched;

@@ -304,7 +304,11 @@ void draw_line_chart(Canvas& canvas, const Rect& area, const LineChart& chart, c
         boxes.push_back({at, top, size.width, size.height - 0.5});
     write(boxes[placer.choose(boxes)], mark.label, style);
   }
-  for (const PointMark& point : chart.points) {
+  // From the left: of points close together the left one has its note on the left.
+  std::vector<PointMark> points = chart.points;
+  std::stable_sort(points.begin(), points.end(),
+                   [](const PointMark& a, const PointMark& b) { return a.x < b.x; });
+  for (const PointMark& point : points) {
     const Point at = to_page(point.x, point.y);
     canvas.dots(std::array{at}, 2.2, color_of(chart, point.curve, theme), {theme.plot, 0.7});
     if (point.label.empty()) continue;

@@ -107,7 +107,7 @@ TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
   EXPECT_EQ(text_of("#detail-title"), "Head L3H3");
   browser_->press("\uE00C");  // Escape
   browser_->wait_for("return !document.querySelector('dialog').open");
-  EXPECT_EQ(browser_->run("return location.hash"), "");
+  browser_->wait_for("return location.hash === ''");  // the dialog tells a moment after it closed
 }
 
 TEST_F(ReportPage, HeadsCanBeOrderedByRoleAndOpenedFromTheAddress) {

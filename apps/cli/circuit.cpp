@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <span>
 
+#include "apps/cli/circuit_output.h"
 #include "apps/cli/circuit_report.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/input.h"
 #include "apps/cli/program.h"
-#include "base/error.h"
-#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {
@@ -26,6 +26,7 @@ struct CircuitCommand {
   std::int64_t candidates = 8;
   std::int64_t top = 10;
   double level = 90;
+  CircuitOutput output;
 };
 
 struct Named {
@@ -54,16 +55,10 @@ const Named* find_name(const Names& names, std::string_view wanted) {
 }
 
 template <typename Names>
-CLI::Validator one_of(const Names& names) {
-  return CLI::Validator(
-      [&names](std::string& given) {
-        if (find_name(names, given) != nullptr) return std::string();
-        std::string known;
-        for (const Named& named : names)
-          known += (known.empty() ? "" : ", ") + std::string(named.name);
-        return fmt::format("'{}' is none of {}", printable(given), known);
-      },
-      "");
+CLI::Validator one_of_names(const Names& names) {
+  std::vector<std::string> known;
+  for (const Named& named : names) known.emplace_back(named.name);
+  return one_of(std::move(known));
 }
 
 SearchOptions search_options(const CircuitCommand& command) {
@@ -83,36 +78,15 @@ SearchOptions search_options(const CircuitCommand& command) {
   return options;
 }
 
-ModelCircuit find_circuit(const std::string& name, const std::string& label,
-                          const std::string& section, const SearchOptions& options,
-                          const TaskSelection& selection, SweepState* state,
-                          const Session& session) {
-  const Tokenizer tokenizer = open_tokenizer(model_folder(name).string());
-  const ModelConfig config = read_model_config(name);
-  ModelCircuit circuit;
-  circuit.model = name, circuit.label = label, circuit.options = options;
-  circuit.task = load_task(selection, tokenizer, &config, session.options().seed);
-  const std::unique_ptr<Model> model = load_model(name);
-  const std::vector<TaskPrompt>& prompts = circuit.task.prompts.prompts;
-  circuit.check = check_task(
-      score(*model, prompts, circuit.task.metric, [](std::size_t) { throw_if_interrupted(); }),
-      prompts);
-  if (!circuit.check.better_than_chance || !circuit.check.corruption_matters) return circuit;
-  SweepSection* kept = nullptr;
-  if (state != nullptr) kept = &state->section(section, search_key(*model, circuit.task, options));
-  if (kept != nullptr && kept->steps() > 0)
-    session.note(fmt::format("{}: goes on after {} steps", printable(label), kept->steps()));
-  circuit.found = search_circuit(*model, circuit.task, options, label, kept, session);
-  return circuit;
-}
-
 std::vector<ModelCircuit> find_circuits(const CircuitCommand& command, const SearchOptions& options,
                                         SweepState* state, const Session& session) {
   const std::vector<std::string> labels = short_names(command.models);
   std::vector<ModelCircuit> circuits;
   for (std::size_t i = 0; i < command.models.size(); ++i)
-    circuits.push_back(find_circuit(command.models[i], labels[i], fmt::format("model {}", i + 1),
-                                    options, command.selection, state, session));
+    circuits.push_back(find_model_circuits(command.models[i], labels[i], command.selection,
+                                           std::span(&options, 1), state,
+                                           fmt::format("model {}", i + 1), session)
+                           .front());
   return circuits;
 }
 
@@ -135,30 +109,26 @@ std::vector<ModelCircuit> find_with_state(const CircuitCommand& command,
 void run_circuit(const CircuitCommand& command, Session& session) {
   const SearchOptions options = search_options(command);  // before the long work
   for (const std::string& model : command.models) model_folder(model);
+  if (!command.output.folder.empty()) prepare_output(command.output, session);
   const std::vector<ModelCircuit> circuits = command.state.empty()
                                                  ? find_circuits(command, options, nullptr, session)
                                                  : find_with_state(command, options, session);
   for (const ModelCircuit& circuit : circuits)
     if (!circuit.found) session.set_exit_code(kOutOfReach);
-  if (!session.json()) {
-    session.print(circuit_text(circuits, static_cast<std::size_t>(command.top)));
-    return;
+  Json json;
+  if (session.json() || !command.output.folder.empty())
+    json = circuits_json(circuits, Scores::kEvery);
+  std::vector<std::string> files;
+  if (!command.output.folder.empty()) files = write_circuit_files(circuits, json, command.output);
+  if (session.json()) {
+    if (!command.output.folder.empty()) json["files"] = files;
+    session.print_json(json);
+  } else {
+    session.print(circuit_text(circuits, static_cast<std::size_t>(command.top)) +
+                  files_text(command.output, files));
   }
-  Json models = Json::array();
-  for (const ModelCircuit& circuit : circuits) {
-    models.push_back(circuit_json(circuit));
-    models.back()["ratio"] = size_ratio(circuits[0], circuit);
-  }
-  const bool integrated = options.method == Method::kIntegrated;
-  session.print_json({{"task", circuits[0].task.prompts.task},
-                      {"corruption", circuits[0].task.prompts.corruption},
-                      {"metric", name_of(circuits[0].task.metric)},
-                      {"kind", name_of(options.parts)},
-                      {"method", name_of(options.method)},
-                      {"steps", integrated ? Json(command.steps) : Json()},
-                      {"selection", name_of(options.selection)},
-                      {"replacement", command.replacement},
-                      {"models", models}});
+  // Only now, so that what needs no figures was written.
+  if (!command.output.folder.empty()) check_figures(command.output.style);
 }
 
 }  // namespace
@@ -171,6 +141,7 @@ void add_circuit(Program& program) {
                    {"filigree circuit gpt2 --task ioi", "filigree circuit dense sparse --task copy",
                     "filigree circuit dense sparse --task ioi --parts edges",
                     "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
+                    "filigree circuit dense sparse --task ioi --parts edges --out circuits",
                     "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
                     "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"}},
                   [command](Session& session) { run_circuit(*command, session); });
@@ -183,13 +154,13 @@ void add_circuit(Program& program) {
   app.add_option("--parts", command->parts,
                  "heads, heads+mlps, edges (of the component graph) or attention-edges (cells of "
                  "the attention maps)")
-      ->check(one_of(kParts))
+      ->check(one_of_names(kParts))
       ->type_name("KIND")
       ->capture_default_str();
   app.add_option("--method", command->method,
                  "how parts are scored: exact (a run a part), attribution (one gradient; eap for "
                  "edges) or ig (integrated gradients; eap-ig); exact for heads, ig for edges")
-      ->check(one_of(kMethods))
+      ->check(one_of_names(kMethods))
       ->type_name("NAME");
   app.add_option("--steps", command->steps, "steps of integrated gradients")
       ->check(whole_number(1, 1000))
@@ -198,7 +169,7 @@ void add_circuit(Program& program) {
   app.add_option("--select", command->select,
                  "top-k (by score), greedy (heads: remove what is missed least; edges: walk back "
                  "from the logits) or greedy-add (heads: add what helps most)")
-      ->check(one_of(kSelections))
+      ->check(one_of_names(kSelections))
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--candidates", command->candidates,
@@ -221,6 +192,12 @@ void add_circuit(Program& program) {
   app.add_option("--state", command->state,
                  "file that keeps what is done, so that a stopped command goes on")
       ->type_name("FILE");
+  app.add_option("--out", command->output.folder,
+                 "folder for figures (curves, maps of the heads, drawing of the edges), Graphviz "
+                 "files of edges, and JSON")
+      ->type_name("DIR");
+  add_figure_formats(app, command->output.formats);
+  add_figure_options(app, command->output.style);
 }
 
 }  // namespace filigree::cli

@@ -1,5 +1,5 @@
 // Figures of circuits and lenses as files, from the plain inputs of src/figure. Without Cairo the
-// program is built with circuit_figures_left_out.cpp, in which every function says so.
+// program is built with figures_left_out.cpp, in which every function says so.
 #pragma once
 
 #include <filesystem>

@@ -12,21 +12,10 @@ namespace {
 
 constexpr std::size_t kMembersShown = 40;
 
-std::string size_text(const ModelCircuit& circuit) {
-  if (!circuit.found) return "none claimed";
-  const std::optional<std::size_t> size = circuit.size();
-  return size ? with_thousands(*size) : "level not reached";
-}
-
 std::string count_text(const FoundCircuit& found) {
   const auto whole = static_cast<std::uint64_t>(found.part_count);
   return static_cast<double>(whole) == found.part_count ? with_thousands(whole)
                                                         : fmt::format("{:.1f}", found.part_count);
-}
-
-std::string ratio_text(const ModelCircuit& first, const ModelCircuit& circuit) {
-  const Json ratio = size_ratio(first, circuit);
-  return &first == &circuit || ratio.is_null() ? "" : fmt::format("{:.2f}x", ratio.get<double>());
 }
 
 std::string sizes_table(const std::vector<ModelCircuit>& circuits) {
@@ -98,17 +87,49 @@ std::string agreement_text(const FoundCircuit& found) {
       found.published->source, a.common, a.published, a.kept, a.precision, a.recall, a.area);
 }
 
-}  // namespace
-
-std::optional<std::size_t> ModelCircuit::size() const {
-  const CurvePoint* point = found ? found->curve.at(options.level) : nullptr;
-  return point == nullptr ? std::nullopt : std::optional(point->parts);
+Json scores_json(const FoundCircuit& found) {
+  Json scores = Json::array();
+  for (const CircuitPart& part : found.parts) {
+    Json entry = {{"part", part.name}};
+    entry.update(part.place);
+    entry["drop"] = part.drop.mean;
+    entry["standard_error"] = part.drop.error;
+    scores.push_back(std::move(entry));
+  }
+  return scores;
 }
+
+// Of each prompt: layer, head, query, key, drop.
+Json cells_json(const CellScores& scores) {
+  Json prompts = Json::array();
+  for (const CellScores::OfPrompt& prompt : scores.prompts) {
+    Json cells = Json::array();
+    for (std::size_t i = 0; i < prompt.cells.size(); ++i) {
+      const AttentionCell& cell = prompt.cells[i];
+      cells.push_back({cell.layer, cell.head, cell.query, cell.key, prompt.drops[i]});
+    }
+    prompts.push_back(std::move(cells));
+  }
+  return prompts;
+}
+
+}  // namespace
 
 Json size_ratio(const ModelCircuit& first, const ModelCircuit& circuit) {
   const std::optional<std::size_t> a = first.size(), b = circuit.size();
   if (!a || !b || *b == 0) return nullptr;
   return static_cast<double>(*a) / static_cast<double>(*b);
+}
+
+std::string size_text(const ModelCircuit& circuit) {
+  if (!circuit.found) return "none claimed";
+  const std::optional<std::size_t> size = circuit.size();
+  return size ? with_thousands(*size) : "level not reached";
+}
+
+std::string ratio_text(const ModelCircuit& first, const ModelCircuit& circuit) {
+  const Json ratio = size_ratio(first, circuit);
+  return &first == &circuit || ratio.is_null() ? "" : fmt::format("{:.2f}x", ratio.get<double>());
 }
 
 std::string circuit_text(const std::vector<ModelCircuit>& circuits, std::size_t top) {
@@ -128,7 +149,26 @@ std::string circuit_text(const std::vector<ModelCircuit>& circuits, std::size_t 
   return text;
 }
 
-Json circuit_json(const ModelCircuit& circuit) {
+Json circuits_json(const std::vector<ModelCircuit>& circuits, Scores scores) {
+  Json models = Json::array();
+  for (const ModelCircuit& circuit : circuits) {
+    models.push_back(circuit_json(circuit, scores));
+    models.back()["ratio"] = size_ratio(circuits[0], circuit);
+  }
+  const SearchOptions& options = circuits[0].options;
+  const bool integrated = options.method == Method::kIntegrated;
+  return {{"task", circuits[0].task.prompts.task},
+          {"corruption", circuits[0].task.prompts.corruption},
+          {"metric", name_of(circuits[0].task.metric)},
+          {"kind", name_of(options.parts)},
+          {"method", name_of(options.method)},
+          {"steps", integrated ? Json(options.steps) : Json()},
+          {"selection", name_of(options.selection)},
+          {"replacement", name_of(options.replacement)},
+          {"models", models}};
+}
+
+Json circuit_json(const ModelCircuit& circuit, Scores wanted) {
   Json json = {{"model", circuit.model},
                {"fit", dropped_json(circuit.task.prompts)},
                {"check", check_json(circuit.check)},
@@ -150,16 +190,10 @@ Json circuit_json(const ModelCircuit& circuit) {
                          {"recall", a.recall},
                          {"roc_area", a.area}};
   }
-  Json scores = Json::array();
-  for (const CircuitPart& part : found.parts) {
-    Json entry = {{"part", part.name}};
-    entry.update(part.place);
-    entry["drop"] = part.drop.mean;
-    entry["standard_error"] = part.drop.error;
-    scores.push_back(std::move(entry));
+  if (wanted == Scores::kEvery) {
+    json["scores"] = scores_json(found);
+    if (found.cells) json["scores_by_prompt"] = cells_json(*found.cells);
   }
-  json["scores"] = std::move(scores);
-  if (!found.cells.is_null()) json["scores_by_prompt"] = found.cells;
   Json curve = Json::array();
   for (const CurvePoint& point : found.curve.points)
     curve.push_back({{"kept", point.kept},

@@ -4,33 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <map>
-#include <memory>
 #include <set>
 #include <tuple>
 
 #include "analyze/circuit/edge_circuit.h"
+#include "apps/cli/patch_progress.h"
 #include "base/version.h"
 
 namespace filigree::cli {
 namespace {
-
-// The options with a bar that stops on Ctrl-C.
-PatchOptions shown(PatchOptions options, const std::string& label, const Session& session) {
-  const auto bar = std::make_shared<std::unique_ptr<Progress>>();
-  const auto last = std::make_shared<std::int64_t>(0);
-  options.progress = [bar, last, label, &session](std::int64_t done, std::int64_t total) {
-    throw_if_interrupted();
-    // The total is known only now, and a curve may be followed by a search for its size.
-    if (!*bar || done < *last)
-      *bar = std::make_unique<Progress>(std::cerr, session.progress(label, "runs", total));
-    *last = done;
-    (*bar)->update(done);
-    if (done == total) (*bar)->finish();
-  };
-  return options;
-}
 
 class Search {
  public:
@@ -58,9 +41,9 @@ class Search {
   }
 
  private:
-  PatchOptions scoring() const { return shown(patch_, label_ + " scores", session_); }
-  PatchOptions choosing() const { return shown(patch_, label_ + " selection", session_); }
-  PatchOptions keeping() const { return shown(patch_, label_ + " curve", session_); }
+  PatchOptions scoring() const { return with_bar(patch_, label_ + " scores", session_); }
+  PatchOptions choosing() const { return with_bar(patch_, label_ + " selection", session_); }
+  PatchOptions keeping() const { return with_bar(patch_, label_ + " curve", session_); }
   int steps() const { return options_.method == Method::kIntegrated ? options_.steps : 0; }
 
   void heads() {
@@ -95,7 +78,10 @@ class Search {
     std::vector<PatchTarget> kept;
     if (const CurvePoint* point = found_.curve.at(options_.level))
       kept.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(point->kept));
-    for (const PatchTarget& target : kept) found_.members.push_back(text_of(target));
+    for (const PatchTarget& target : kept) {
+      found_.members.push_back(text_of(target));
+      if (target.head >= 0) found_.heads.push_back({target.layer, target.head});
+    }
     if (found_.published != nullptr)
       found_.agreement = agreement(*found_.published, order, scores, kept);
   }
@@ -112,7 +98,7 @@ class Search {
         {}, options_.level, keeping());
     found_.part_count = static_cast<double>(graph.edges());
     for (const std::int64_t number : curve.order) {
-      const GraphEdge edge = graph.edge(number);
+      const ComponentEdge edge = graph.edge(number);
       found_.parts.push_back(
           {graph.edge_text(number),
            scores.drops[static_cast<std::size_t>(number)],
@@ -121,6 +107,7 @@ class Search {
     std::vector<std::int64_t> members;
     if (const CurvePoint* point = curve.at(options_.level)) members = curve.edges_of(graph, *point);
     for (const std::int64_t number : members) found_.members.push_back(graph.edge_text(number));
+    found_.graph = drawn_edges(graph, members, scores);
     if (found_.published != nullptr) compare_nodes(graph, scores, members);
     found_.curve = std::move(curve);
   }
@@ -139,7 +126,7 @@ class Search {
     std::vector<PatchTarget> targets, kept;
     std::vector<double> of_targets;
     for (std::size_t i = 1; i < graph.nodes().size(); ++i) {
-      const GraphNode& node = graph.nodes()[i];
+      const ComponentNode& node = graph.nodes()[i];
       const PatchTarget target = {node.is_mlp() ? Site::kMlpOut : Site::kZ, node.layer, node.head};
       targets.push_back(target);
       of_targets.push_back(largest[i]);
@@ -149,26 +136,23 @@ class Search {
   }
 
   void attention_edges() {
-    const CellScores scores = options_.method == Method::kExact
-                                  ? exact_cell_scores(model_, prompts_, scoring())
-                                  : attributed_cell_scores(model_, prompts_, steps(), scoring());
+    found_.cells = options_.method == Method::kExact
+                       ? exact_cell_scores(model_, prompts_, scoring())
+                       : attributed_cell_scores(model_, prompts_, steps(), scoring());
+    const CellScores& scores = *found_.cells;
     found_.curve = keep_cells(model_, prompts_, scores, {}, options_.level, keeping());
     found_.part_count = scores.mean_cells();
     // By position over all prompts, for the reader; prompts choose each their own.
     using Place = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
     std::map<Place, std::vector<double>> drops;
-    found_.cells = Json::array();
     for (std::size_t p = 0; p < scores.prompts.size(); ++p) {
       const CellScores::OfPrompt& prompt = scores.prompts[p];
-      Json cells = Json::array();
       for (std::size_t i = 0; i < prompt.cells.size(); ++i) {
         const AttentionCell& cell = prompt.cells[i];
         std::vector<double>& all = drops[{cell.layer, cell.head, cell.query, cell.key}];
         all.resize(scores.prompts.size(), 0.0);
         all[p] = prompt.drops[i];
-        cells.push_back({cell.layer, cell.head, cell.query, cell.key, prompt.drops[i]});
       }
-      found_.cells.push_back(std::move(cells));
     }
     for (const auto& [place, values] : drops) {
       const auto& [layer, head, query, key] = place;

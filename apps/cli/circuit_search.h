@@ -10,8 +10,10 @@
 #include "analyze/circuit/circuit.h"
 #include "analyze/circuit/published.h"
 #include "analyze/circuit/sweep_state.h"
+#include "analyze/head_selection.h"
 #include "apps/cli/session.h"
 #include "apps/cli/task_input.h"
+#include "base/circuit_graph.h"
 
 namespace filigree::cli {
 
@@ -50,7 +52,9 @@ struct FoundCircuit {
   Curve curve;
   double part_count = 0;             // a mean over the prompts for attention edges
   std::vector<std::string> members;  // of the circuit at the level; none for attention edges
-  Json cells = {};                   // of attention edges: every prompt's scores
+  std::vector<HeadId> heads;         // those of the members that are heads, in the same order
+  CircuitGraph graph;                // the members as a drawing, of edges
+  std::optional<CellScores> cells;   // of attention edges
   const PublishedCircuit* published = nullptr;
   std::optional<Agreement> agreement;  // with the published circuit
 };

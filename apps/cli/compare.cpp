@@ -161,7 +161,7 @@ void run_compare(CompareOptions options, Session& session) {
   for (const std::string& task : options.tasks) {
     TaskSelection selection = options.task;
     selection.name = task;
-    compared.tasks.push_back(find_head_circuits(selection, {options.dense, options.sparse},
+    compared.tasks.push_back(find_task_circuits(selection, {options.dense, options.sparse},
                                                 options.level / 100, session));
   }
   write_figures(options, compared, grid, grid_heads, folder, session.options().seed);
@@ -220,8 +220,10 @@ void add_compare(Program& program) {
   app.add_option("--scatter", options->scatter,
                  "heads of the scatter matrix (default five that differ)")
       ->type_name("HEADS");
-  app.add_option("--task", options->tasks,
-                 "tasks whose circuits of heads are compared too; several with commas")
+  app.add_option(
+         "--task", options->tasks,
+         "tasks whose circuits of heads, edges and attention edges are compared too; several with "
+         "commas")
       ->delimiter(',')
       ->expected(1)
       ->allow_extra_args(false)
@@ -237,18 +239,7 @@ void add_compare(Program& program) {
       ->check(number_above(0, 100))
       ->type_name("PERCENT")
       ->default_str("90");
-  app.add_option("--format", options->formats, "svg, pdf or png; may be given several times")
-      ->check(CLI::Validator(
-          [](std::string& name) {
-            if (name == "svg" || name == "pdf" || name == "png") return std::string();
-            return fmt::format("'{}' is none of svg, pdf and png", printable(name));
-          },
-          ""))
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("FORMAT")
-      ->default_str("svg, png");
+  add_figure_formats(app, options->formats);
   add_figure_options(app, options->style);
   app.add_flag("--maps", options->data, "write every map of every prompt too, as data/maps.npz");
 }

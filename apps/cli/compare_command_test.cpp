@@ -64,19 +64,31 @@ TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
                              "--task", task + ",pronoun", "--task-prompts", "8", "--format", "svg",
                              "--prompt", "The cat sat."});
   ASSERT_EQ(json["tasks"].size(), 2u);
-  const auto& models = json["tasks"][0]["models"];
-  // The gates of the second model are all open: it is the first one.
-  EXPECT_EQ(models[0]["size"], models[1]["size"]);
-  EXPECT_EQ(models[0]["heads"], models[1]["heads"]);
-  EXPECT_EQ(models[0]["heads"].size(), models[0]["size"].get<std::size_t>());
-  EXPECT_EQ(models[0]["curve"].size(), 9u);
-  for (const char* name : {"own-curves.svg", "own-heads.svg"})
-    EXPECT_GT(fs::file_size(fs::path(path("out")) / "figures" / name), 2000u);
+  const auto& kinds = json["tasks"][0]["kinds"];
+  ASSERT_EQ(kinds.size(), 3u);
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    EXPECT_EQ(kinds[k]["kind"], (Arguments{"heads", "edges", "attention-edges"}[k]));
+    const auto& models = kinds[k]["models"];
+    // The gates of the second model are all open: it is the first one.
+    EXPECT_EQ(models[0]["size"], models[1]["size"]);
+    EXPECT_EQ(models[0]["curve"].size(), models[1]["curve"].size());
+    EXPECT_FALSE(models[0].contains("scores"));  // far too many for a summary
+    if (k == 2) continue;
+    EXPECT_EQ(models[0]["circuit"], models[1]["circuit"]);
+    EXPECT_EQ(models[0]["circuit"].size(), models[0]["size"].get<std::size_t>());
+  }
+  for (const char* name : {"figures/own-curves.svg", "figures/own-heads.svg",
+                           "figures/own-edges.svg", "data/own-edges-open.dot"}) {
+    EXPECT_GT(fs::file_size(fs::path(path("out")) / name), 500u);
+    EXPECT_THAT(json["files"], ::testing::Contains(name));
+  }
   // A model of random weights knows no pronouns: the page says so and draws nothing.
-  EXPECT_TRUE(json["tasks"][1]["models"][0]["size"].is_null());
-  EXPECT_FALSE(fs::exists(fs::path(path("out")) / "figures" / "pronoun-curves.svg"));
+  EXPECT_TRUE(json["tasks"][1]["kinds"][0]["models"][0]["size"].is_null());
+  for (const char* what : {"curves", "heads", "edges"})
+    EXPECT_FALSE(fs::exists(path("out") + "/figures/pronoun-" + what + ".svg"));
   const std::string page = contents_of(fs::path(path("out")) / "report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"tasks\":["), HasSubstr("Explained effect"),
+                          HasSubstr("Edges of the circuits"), HasSubstr("attention edges"),
                           HasSubstr("not better than chance: no circuit")));
   expect_failure({"compare", dense(), dense(), "--out", path("x"), "--task", "pronuon"},
                  HasSubstr("pronoun"));

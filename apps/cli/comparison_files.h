@@ -64,7 +64,8 @@ class Folder {
 void write_figures(const CompareOptions& options, const Compared& compared, const MapGrid& grid,
                    const std::vector<HeadId>& grid_heads, Folder& folder, std::uint64_t seed);
 
-// Curves and grid of each task's circuits in every format; the sections of the page.
+// Curves, grid of heads, drawing and Graphviz files of each task's circuits in every format; the
+// sections of the page.
 std::vector<ReportTask> write_tasks(const CompareOptions& options, const Compared& compared,
                                     Folder& folder);
 

@@ -18,6 +18,16 @@ void add_figure_options(CLI::App& app, FigureStyle& style) {
       ->capture_default_str();
 }
 
+void add_figure_formats(CLI::App& app, std::vector<std::string>& formats) {
+  app.add_option("--format", formats, "svg, pdf or png; may be given several times")
+      ->check(one_of({"svg", "pdf", "png"}))
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("FORMAT")
+      ->default_str("svg, png");
+}
+
 void add_figure_file(CLI::App& app, std::string& file, FigureStyle& style) {
   app.add_option("--figure", file, "draw it: .svg, .pdf or .png")->type_name("FILE");
   add_figure_options(app, style);

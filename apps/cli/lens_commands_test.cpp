@@ -94,6 +94,27 @@ TEST(LogitAttributionCommand, SumsToTheLogitDifference) {
                              HasSubstr("sum")));
 }
 
+TEST(LogitAttributionCommand, SaysWhatItDidWithThePrompts) {
+  const ModelFolder model;
+  const ScratchFolder scratch;
+  const std::string task = (scratch.path() / "task.jsonl").string();
+  write_own_task(model, task, 20);
+  write_awkward_prompts(task);
+  const ProgramRun run =
+      run_program({"logit-attribution", model.name(), "--task", task, "--quiet"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("20 of 22 prompts fit"),
+                    HasSubstr("1 dropped: an answer is more than one token (--first-token"),
+                    HasSubstr("prompts of one length run together")));
+  EXPECT_THAT(run_program({"logit-attribution", model.name(), "--task", task, "--first-token"}).out,
+              AllOf(HasSubstr("21 of 22"), HasSubstr("the first token stands for the answer")));
+  const ProgramRun chance = run_program(
+      {"logit-attribution", model.name(), "--task", "pronoun", "--prompts", "20", "--quiet"});
+  EXPECT_EQ(chance.code, 3) << chance.err;
+  EXPECT_THAT(chance.out, HasSubstr("NOT better than chance"));
+}
+
 TEST(LogitAttributionCommand, NamesWhatIsWrong) {
   const ModelFolder model;
   EXPECT_THAT(error_of({"logit-attribution", model.name()}, 2), HasSubstr("either --task"));

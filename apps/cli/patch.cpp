@@ -71,6 +71,7 @@ struct SweptSite {
 struct SweptModel {
   std::string model, label;
   LoadedTask task;
+  std::string fit_text;  // what became of the prompts
   TaskCheck check;
   std::vector<SweptSite> sites;  // none when there is no effect to share out
 };
@@ -124,8 +125,13 @@ SweptModel sweep_model(const std::string& name, const std::string& label,
   SweptModel swept;
   swept.model = name, swept.label = label;
   swept.task = load_task(command.selection, tokenizer, &config, session.options().seed);
-  if (command.one_length) keep_one_length(swept.task.prompts.prompts);
-  const std::vector<TaskPrompt>& prompts = swept.task.prompts.prompts;
+  swept.fit_text = dropped_text(swept.task.prompts);
+  std::vector<TaskPrompt>& prompts = swept.task.prompts.prompts;
+  if (const std::size_t all = prompts.size(); command.one_length) {
+    keep_one_length(prompts);
+    swept.fit_text += fmt::format("  {} of {} have the commonest length, {} tokens, and are kept\n",
+                                  prompts.size(), all, prompts[0].length());
+  }
   const std::unique_ptr<Model> model = load_model(name);
   swept.check = check_task(
       score(*model, prompts, swept.task.metric, [](std::size_t) { throw_if_interrupted(); }),
@@ -185,11 +191,12 @@ std::string text_of(const PatchCommand& command, const std::vector<SweptModel>& 
                   task.prompts.corruption, name_of(task.metric), command.direction);
   for (const SweptModel& model : models) {
     text += fmt::format("\n{}\n", printable(model.label));
-    text += dropped_text(model.task.prompts) + verdict_text(model.check);
+    text += model.fit_text + verdict_text(model.check);
     for (const SweptSite& site : model.sites)
-      text += fmt::format("\n  {} by {}: clean {}, corrupt {}\n", site.site,
-                          axis_name(command, site.site), estimate_text(site.sweep.clean),
-                          estimate_text(site.sweep.corrupt)) +
+      text += fmt::format("\n  {} by {}{}: clean {}, corrupt {}\n", site.site,
+                          axis_name(command, site.site),
+                          site.sweep.from_end ? ", positions counted from the end" : "",
+                          estimate_text(site.sweep.clean), estimate_text(site.sweep.corrupt)) +
               strongest_table(command, site);
   }
   return text;
@@ -290,15 +297,6 @@ void run_patch(const PatchCommand& command, Session& session) {
                       {"replacement", command.replacement},
                       {"figure", command.figure},
                       {"models", list}});
-}
-
-CLI::Validator one_of(std::vector<std::string> names) {
-  return CLI::Validator(
-      [names = std::move(names)](std::string& name) {
-        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
-        return fmt::format("'{}' is none of {}", printable(name), fmt::join(names, ", "));
-      },
-      "");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class PatchCommand : public ::testing::Test {
  protected:
@@ -92,6 +93,33 @@ TEST_F(PatchCommand, KeepsPromptsOfOneLength) {
   if (!one["sites"].empty()) {
     EXPECT_EQ(one["sites"][0]["from_end"], false);
   }
+}
+
+TEST_F(PatchCommand, SaysWhatItDidWithThePrompts) {
+  write_awkward_prompts(task_);
+  const auto text_of = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"patch", model_.name(), "--task", task_, "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments).out;
+  };
+  EXPECT_THAT(text_of({"--by", "layer-position"}),
+              AllOf(HasSubstr("40 of 42 prompts fit"),
+                    HasSubstr("1 dropped: an answer is more than one token (--first-token"),
+                    HasSubstr("prompts of one length run together"),
+                    HasSubstr("positions counted from the end")));
+  EXPECT_THAT(text_of({"--first-token"}),
+              AllOf(HasSubstr("41 of 42"), HasSubstr("the first token stands for the answer"),
+                    Not(HasSubstr("counted from the end"))));
+  EXPECT_THAT(text_of({"--by", "layer-position", "--one-length"}),
+              AllOf(HasSubstr("40 of 42 prompts fit"), HasSubstr("of 40 have the commonest length"),
+                    Not(HasSubstr("counted from the end"))));
+}
+
+TEST_F(PatchCommand, MarksWhatIsNotBetterThanChance) {
+  const ProgramRun run =
+      run_program({"patch", model_.name(), "--task", "pronoun", "--prompts", "20", "--quiet"});
+  EXPECT_EQ(run.code, 3) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("NOT better than chance"));
 }
 
 TEST_F(PatchCommand, NamesWhatIsWrong) {

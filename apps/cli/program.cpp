@@ -1,7 +1,7 @@
 #include "apps/cli/program.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -151,6 +151,15 @@ CLI::Validator number_above(double bound, double most) {
         if (parse_number(text, value) && value > bound && value <= most) return std::string();
         return fmt::format("'{}' is not a number above {} and up to {}", printable(text), bound,
                            most);
+      },
+      "");
+}
+
+CLI::Validator one_of(std::vector<std::string> names) {
+  return CLI::Validator(
+      [names = std::move(names)](std::string& name) {
+        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
+        return fmt::format("'{}' is none of {}", printable(name), fmt::join(names, ", "));
       },
       "");
 }

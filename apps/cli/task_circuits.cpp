@@ -3,163 +3,88 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
-#include "analyze/capture.h"
-#include "analyze/circuit/importance.h"
+#include "apps/cli/circuit_report.h"
 #include "apps/cli/input.h"
-#include "apps/cli/patch_progress.h"
 #include "apps/cli/table.h"
-#include "apps/cli/token_input.h"
 #include "base/strings.h"
 
 namespace filigree::cli {
 namespace {
 
-HeadCircuit find_one(const std::string& name, const std::string& label, const LoadedTask& task,
-                     double level, const Session& session) {
-  const std::vector<TaskPrompt>& prompts = task.prompts.prompts;
-  const std::unique_ptr<Model> model = load_model(name);
-  HeadCircuit found = {.model = name, .label = label, .prompts = prompts.size(), .level = level};
-  found.check = check_task(
-      score(*model, prompts, task.metric, [](std::size_t) { throw_if_interrupted(); }), prompts);
-  if (!found.check.better_than_chance || !found.check.corruption_matters) return found;
-  PatchOptions options;
-  options.metric = task.metric;
-  const std::string what = fmt::format("{} {}", label, task.prompts.task);
-  const Importance importance = exact_importance(*model, prompts, all_heads(model->config()),
-                                                 with_bar(options, what + " heads", session));
-  found.curve = keep_most_important(*model, prompts, importance, {},
-                                    with_bar(options, what + " curve", session));
-  return found;
-}
-
-std::string size_text(const HeadCircuit& circuit) {
-  if (!circuit.curve) return "none claimed";
-  const std::optional<std::size_t> size = circuit.size();
-  return size ? std::to_string(*size) : "level not reached";
-}
-
 // What the section says of each model, since a circuit of nothing means nothing.
-std::string ability_text(const HeadCircuit& circuit) {
-  std::string text = fmt::format("accuracy {:.0f} % (chance {:.0f} %)",
-                                 100 * circuit.check.clean_accuracy, 100 * circuit.check.chance);
-  if (!circuit.check.better_than_chance) return text + ", not better than chance: no circuit";
-  if (!circuit.check.corruption_matters)
-    return text + ", the corruption changes nothing: no circuit";
+std::string ability_text(const TaskCheck& check) {
+  std::string text = fmt::format("accuracy {:.0f} % (chance {:.0f} %)", 100 * check.clean_accuracy,
+                                 100 * check.chance);
+  if (!check.better_than_chance) return text + ", not better than chance: no circuit";
+  if (!check.corruption_matters) return text + ", the corruption changes nothing: no circuit";
   return text;
 }
 
 }  // namespace
 
-std::vector<HeadId> HeadCircuit::heads() const {
-  std::vector<HeadId> heads;
-  if (!curve) return heads;
-  const std::size_t count = size().value_or(curve->order.size());
-  for (std::size_t i = 0; i < count; ++i)
-    heads.push_back({curve->order[i].layer, curve->order[i].head});
-  return heads;
+const CircuitsOfKind* TaskCircuits::find(Parts parts) const {
+  for (const CircuitsOfKind& circuits : kinds)
+    if (circuits[0].options.parts == parts) return &circuits;
+  return nullptr;
 }
 
-TaskCircuits find_head_circuits(const TaskSelection& selection,
+TaskCircuits find_task_circuits(const TaskSelection& selection,
                                 const std::vector<std::string>& models, double level,
                                 const Session& session) {
+  std::array<SearchOptions, 3> kinds;
+  kinds[0].parts = Parts::kHeads;
+  kinds[1].parts = Parts::kEdges, kinds[1].method = Method::kIntegrated;
+  // Where a head looks matters little when what it finds there stays: other cells become zero.
+  kinds[2].parts = Parts::kAttentionEdges, kinds[2].method = Method::kIntegrated;
+  kinds[2].replacement = Replacement::kZero;
+  for (SearchOptions& kind : kinds) kind.level = level;
   const std::vector<std::string> labels = short_names(models);
   TaskCircuits found;
+  found.kinds.resize(kinds.size());
   for (std::size_t m = 0; m < models.size(); ++m) {
-    const ModelConfig config = read_model_config(model_folder(models[m]));
-    LoadedTask task = load_task(selection, open_tokenizer(model_folder(models[m]).string()),
-                                &config, session.options().seed);
-    found.circuits.push_back(find_one(models[m], labels[m], task, level, session));
-    if (m == 0) found.task = std::move(task);
+    std::vector<ModelCircuit> circuits =
+        find_model_circuits(models[m], labels[m], selection, kinds, nullptr, "", session);
+    for (std::size_t k = 0; k < kinds.size(); ++k) found.kinds[k].push_back(std::move(circuits[k]));
   }
   return found;
 }
 
-figure::EffectCurve effect_curve(const std::string& name, const CircuitCurve& curve, double level) {
-  figure::EffectCurve result = {.name = name};
-  for (const CurvePoint& point : curve.points) {
-    result.kept.push_back(static_cast<double>(point.kept));
-    result.effect.push_back(point.effect);
-    result.error.push_back(point.error);
-  }
-  if (const std::optional<std::size_t> size = curve.size_at(level))
-    result.size = static_cast<double>(*size);
-  return result;
+TaskFigures task_figures(const TaskCircuits& found) {
+  TaskFigures figures;
+  figures.curves = curves_of(found.kinds);
+  if (const CircuitsOfKind* heads = found.find(Parts::kHeads)) figures.grid = grid_of(*heads);
+  if (const CircuitsOfKind* edges = found.find(Parts::kEdges)) figures.drawing = drawing_of(*edges);
+  return figures;
 }
 
-std::optional<figure::CircuitCurves> curves_of(const TaskCircuits& found) {
-  figure::CircuitCurves curves;
-  curves.title = printable(found.task.prompts.task);
-  curves.level = found.circuits[0].level;
-  figure::EffectChart chart = {.unit = "heads"};
-  for (const HeadCircuit& circuit : found.circuits)
-    if (circuit.curve)
-      chart.curves.push_back(effect_curve(circuit.label, *circuit.curve, circuit.level));
-  if (chart.curves.empty()) return std::nullopt;
-  curves.charts = {std::move(chart)};
-  curves.caption = fmt::format(
-      "Heads kept in order of importance, all others with the values of the corrupt prompt. "
-      "Metric: "
-      "{}, {} prompts; bands: one standard error.",
-      name_of(found.task.metric), found.circuits[0].prompts);
-  return curves;
-}
-
-std::optional<figure::AttentionGrid> circuit_grid(const TaskCircuits& found) {
-  figure::AttentionGrid grid;
-  const TaskPrompt& example = found.task.prompts.prompts[0];
-  std::string metric;
-  for (const HeadCircuit& circuit : found.circuits) {
-    const std::vector<HeadId> order = circuit.heads();
-    if (order.empty()) continue;
-    const Tokenizer tokenizer = open_tokenizer(model_folder(circuit.model).string());
-    // The same prompt may be other tokens to another model.
-    Prompt prompt = {tokenizer.encode(example.text.clean), {}};
-    const std::unique_ptr<Model> model = load_model(circuit.model, {.warn_about_values = false});
-    std::vector<HeadId> sorted = order;
-    std::sort(sorted.begin(), sorted.end());
-    figure::GridPanel panel = {
-        fmt::format("{}: {} head{}", circuit.label, order.size(), order.size() == 1 ? "" : "s"),
-        std::vector<figure::GridHead>(order.size())};
-    capture_maps(*model, std::span(&prompt, 1), CaptureOptions::of(sorted, MapKind::kWeights),
-                 [&](std::span<const HeadMap> maps) {
-                   for (const HeadMap& map : maps) {
-                     const auto place = std::find(order.begin(), order.end(), map.head);
-                     panel.heads[static_cast<std::size_t>(place - order.begin())] =
-                         map_of_head(map.head, map.weights, map.length);
-                   }
-                 });
-    grid.panels.push_back(std::move(panel));
-    metric += fmt::format("{}{} {:.3f} ({})", metric.empty() ? "" : ", ",
-                          name_of(found.task.metric), circuit.check.clean.mean, circuit.label);
-  }
-  if (grid.panels.empty()) return std::nullopt;
-  grid.title = fmt::format("Heads that explain {:g} % of the task {}",
-                           100 * found.circuits[0].level, printable(found.task.prompts.task));
-  grid.prompt = "Prompt: " + example.text.clean;
-  grid.metric = metric + "; the most important heads first";
-  return grid;
-}
-
-ReportTask task_section(const TaskCircuits& found, const SectionFigures& figures,
+ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
                         const FigureStyle& style) {
   CircuitSection section;
-  section.task = printable(found.task.prompts.task);
-  section.description = found.task.description;
-  section.level = found.circuits[0].level;
-  section.facts = {{"corruption", found.task.prompts.corruption},
-                   {"metric", std::string(name_of(found.task.metric))},
-                   {"prompts", std::to_string(found.circuits[0].prompts)}};
-  CircuitSize heads = {"heads", {}, {}};
-  for (const HeadCircuit& circuit : found.circuits) {
+  const LoadedTask& task = found.task();
+  section.task = task_title(task);
+  section.description = task.description;
+  section.level = found.kinds[0][0].options.level;
+  section.facts = {{"corruption", task.prompts.corruption},
+                   {"metric", std::string(name_of(task.metric))},
+                   {"prompts", std::to_string(task.prompts.prompts.size())}};
+  for (const ModelCircuit& circuit : found.kinds[0]) {
     section.models.push_back(circuit.label);
-    section.facts.emplace_back(circuit.label, ability_text(circuit));
-    heads.sizes.push_back(circuit.size());
-    heads.of.push_back(circuit.curve ? circuit.curve->order.size() : 0);
+    section.facts.emplace_back(circuit.label, ability_text(circuit.check));
   }
-  const bool any = std::any_of(found.circuits.begin(), found.circuits.end(),
-                               [](const HeadCircuit& circuit) { return circuit.curve; });
-  if (any) section.sizes = {heads};
+  for (const CircuitsOfKind& circuits : found.kinds) {
+    CircuitSize kind = {std::string(plural_of(circuits[0].options.parts)), {}, {}};
+    for (const ModelCircuit& circuit : circuits) {
+      kind.sizes.push_back(circuit.size());
+      kind.of.push_back(
+          circuit.found ? static_cast<std::size_t>(std::lround(circuit.found->part_count)) : 0);
+    }
+    const bool any = std::any_of(circuits.begin(), circuits.end(),
+                                 [](const ModelCircuit& circuit) { return circuit.found; });
+    if (any) section.sizes.push_back(std::move(kind));
+  }
   if (figures.curves)
     section.figures.push_back({"Explained effect", "against the number of parts kept",
                                circuit_curves_svg(*figures.curves, style)});
@@ -167,51 +92,40 @@ ReportTask task_section(const TaskCircuits& found, const SectionFigures& figures
     section.figures.push_back({"Heads of the circuits", "in order of importance",
                                attention_grid_svg(*figures.grid, style)});
   if (figures.drawing)
-    section.figures.push_back({"The circuit", "its parts and the edges between them",
+    section.figures.push_back({"Edges of the circuits", "and the parts they connect",
                                circuit_graph_svg(*figures.drawing, style)});
   return circuit_section(section);
 }
 
 std::string task_circuits_text(const TaskCircuits& found) {
-  Table table({{"model"},
-               {"accuracy", Align::kRight},
-               {fmt::format("heads for {:g} %", 100 * found.circuits[0].level), Align::kRight},
-               {"ratio", Align::kRight}});
-  const std::optional<std::size_t> first = found.circuits[0].size();
-  for (const HeadCircuit& circuit : found.circuits) {
-    const std::optional<std::size_t> size = circuit.size();
-    const bool ratio = &circuit != &found.circuits[0] && first && size && *size > 0;
-    table.add(
-        {printable(circuit.label), fmt::format("{:.1f} %", 100 * circuit.check.clean_accuracy),
-         size_text(circuit),
-         ratio ? fmt::format("{:.2f}x", static_cast<double>(*first) / static_cast<double>(*size))
-               : ""});
+  std::vector<Table::Column> columns = {{"model"}, {"accuracy", Align::kRight}};
+  for (const CircuitsOfKind& circuits : found.kinds) {
+    columns.push_back({std::string(plural_of(circuits[0].options.parts)), Align::kRight});
+    columns.push_back({"ratio", Align::kRight});
   }
-  return fmt::format("{}: {}\n", printable(found.task.prompts.task), found.task.description) +
+  Table table(columns);
+  for (std::size_t m = 0; m < found.kinds[0].size(); ++m) {
+    const ModelCircuit& model = found.kinds[0][m];
+    std::vector<std::string> row = {printable(model.label),
+                                    fmt::format("{:.1f} %", 100 * model.check.clean_accuracy)};
+    for (const CircuitsOfKind& circuits : found.kinds) {
+      row.push_back(size_text(circuits[m]));
+      row.push_back(ratio_text(circuits[0], circuits[m]));
+    }
+    table.add(row);
+  }
+  return fmt::format("{}: {}; parts for {:g} % of the effect\n",
+                     printable(found.task().prompts.task), found.task().description,
+                     100 * found.kinds[0][0].options.level) +
          table.text();
 }
 
 Json task_circuits_json(const TaskCircuits& found) {
-  Json models = Json::array();
-  for (const HeadCircuit& circuit : found.circuits) {
-    Json heads = Json::array(), curve = Json::array();
-    for (const HeadId& head : circuit.heads()) heads.push_back(head_name(head));
-    if (circuit.curve)
-      for (const CurvePoint& point : circuit.curve->points)
-        curve.push_back(
-            {{"kept", point.kept}, {"effect", point.effect}, {"standard_error", point.error}});
-    const std::optional<std::size_t> size = circuit.size();
-    models.push_back({{"model", circuit.model},
-                      {"check", check_json(circuit.check)},
-                      {"size", size ? Json(*size) : Json()},
-                      {"heads", heads},
-                      {"curve", curve}});
-  }
-  return {{"task", found.task.prompts.task},
-          {"corruption", found.task.prompts.corruption},
-          {"metric", name_of(found.task.metric)},
-          {"level", found.circuits[0].level},
-          {"models", models}};
+  Json kinds = Json::array();
+  for (const CircuitsOfKind& circuits : found.kinds)
+    kinds.push_back(circuits_json(circuits, Scores::kLeftOut));
+  const ModelCircuit& first = found.kinds[0][0];
+  return {{"task", first.task.prompts.task}, {"level", first.options.level}, {"kinds", kinds}};
 }
 
 }  // namespace filigree::cli

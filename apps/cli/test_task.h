@@ -49,4 +49,20 @@ inline void write_own_task(const ModelFolder& folder, const std::string& file, s
   FAIL() << "only " << written << " prompts on which the model tells clean from corrupt";
 }
 
+// Adds two prompts that do not fit as they are: one whose corrupt text has another length, one with
+// an answer of several tokens.
+inline void write_awkward_prompts(const std::string& file) {
+  std::ofstream out(file, std::ios::app);
+  out << nlohmann::json{{"clean", "the king"},
+                        {"corrupt", "the king of the hill"},
+                        {"answer", " of"},
+                        {"wrong", " to"}}
+      << "\n"
+      << nlohmann::json{{"clean", "the king"},
+                        {"corrupt", "the man"},
+                        {"answer", " extraordinarily long"},
+                        {"wrong", " to"}}
+      << "\n";
+}
+
 }  // namespace filigree::cli

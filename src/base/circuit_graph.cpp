@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -52,6 +53,33 @@ void check_graph(const CircuitGraph& graph) {
             "{}: edges into heads, and only they, go into a query, key or value", name);
     require(std::isfinite(edge.score), "{} has the score {}", name, edge.score);
   }
+}
+
+CircuitGraph strongest_edges(const CircuitGraph& graph, std::size_t most) {
+  if (graph.edges.size() <= most) return graph;
+  std::vector<std::size_t> order(graph.edges.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(graph.edges[a].score) > std::abs(graph.edges[b].score);
+  });
+  order.resize(most);
+  std::sort(order.begin(), order.end());
+  std::vector<bool> touched(graph.nodes.size(), false);
+  for (const std::size_t e : order)
+    touched[graph.edges[e].from] = touched[graph.edges[e].to] = true;
+  CircuitGraph strongest;
+  std::vector<std::size_t> place(graph.nodes.size(), 0);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!touched[i]) continue;
+    place[i] = strongest.nodes.size();
+    strongest.nodes.push_back(graph.nodes[i]);
+  }
+  for (const std::size_t e : order) {
+    strongest.edges.push_back(graph.edges[e]);
+    strongest.edges.back().from = place[graph.edges[e].from];
+    strongest.edges.back().to = place[graph.edges[e].to];
+  }
+  return strongest;
 }
 
 }  // namespace filigree

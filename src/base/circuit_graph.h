@@ -43,4 +43,8 @@ int depth_of(const GraphNode& node);
 // finite.
 void check_graph(const CircuitGraph& graph);
 
+// The `most` edges with the largest absolute scores, in the order they had, and the nodes that they
+// touch. A graph of no more edges comes back as it is.
+CircuitGraph strongest_edges(const CircuitGraph& graph, std::size_t most);
+
 }  // namespace filigree

@@ -67,5 +67,20 @@ TEST(CircuitGraph, RefusesWhatCannotBe) {
   EXPECT_THAT(error_of(graph), HasSubstr("layer -1"));
 }
 
+TEST(CircuitGraph, KeepsTheStrongestEdgesAndWhatTheyTouch) {
+  CircuitGraph graph = small_graph();
+  EXPECT_EQ(strongest_edges(graph, graph.edges.size()).nodes, graph.nodes);
+  graph.edges[0].score = 0.5, graph.edges[1].score = 2, graph.edges[2].score = -3;
+  const CircuitGraph two = strongest_edges(graph, 2);
+  EXPECT_EQ(error_of(two), "no error");
+  // The input has lost its only edge; the others keep their order.
+  ASSERT_EQ(two.edges.size(), 2u);
+  EXPECT_EQ(two.nodes, std::vector<GraphNode>(graph.nodes.begin() + 1, graph.nodes.end()));
+  EXPECT_EQ(two.edges[0].score, 2);
+  EXPECT_EQ(two.edges[1].score, -3);
+  EXPECT_EQ(name_of(two.nodes[two.edges[1].to]), "logits");
+  EXPECT_TRUE(strongest_edges(graph, 0).nodes.empty());
+}
+
 }  // namespace
 }  // namespace filigree

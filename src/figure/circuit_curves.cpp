@@ -15,6 +15,7 @@ namespace filigree::figure {
 namespace {
 
 constexpr double kColumnWidth = 340, kPageWidth = 516;
+constexpr double kChartWidth = 215;  // of three and more
 constexpr double kChartHeight = 150;
 constexpr double kChartGap = 16;
 constexpr double kLeastEffect = -0.25, kMostEffect = 1.3;
@@ -58,14 +59,16 @@ Curve line_of(const EffectCurve& input, std::size_t category) {
 }
 
 // The point at a curve's size, with the count and how it compares with the first model's.
-PointMark mark_of(const EffectChart& chart, std::size_t index) {
+PointMark mark_of(const EffectChart& chart, std::size_t index, bool with_unit) {
   const EffectCurve& curve = chart.curves[index];
   const auto place = static_cast<std::size_t>(
       std::find(curve.kept.begin(), curve.kept.end(), *curve.size) - curve.kept.begin());
   const auto count = static_cast<std::uint64_t>(std::llround(*curve.size));
-  std::string unit = chart.unit;
-  if (count == 1 && unit.ends_with('s')) unit.pop_back();
-  std::string label = with_thousands(count) + " " + unit;
+  std::string label = with_thousands(count);
+  if (with_unit) {
+    label += " " + chart.unit;
+    if (count == 1 && label.ends_with('s')) label.pop_back();
+  }
   const std::optional<double>& reference = chart.curves[0].size;
   if (index > 0 && reference && *reference > 0) label += ": " + size_ratio(*reference, *curve.size);
   return {.x = *curve.size,
@@ -76,7 +79,8 @@ PointMark mark_of(const EffectChart& chart, std::size_t index) {
           .colored = true};
 }
 
-LineChart chart_of(const EffectChart& input, double level, bool named) {
+// `first` has the name of the y axis; `alone` has room for the unit in its notes.
+LineChart chart_of(const EffectChart& input, double level, bool first, bool alone) {
   LineChart chart;
   double low = 0, high = 1.05;
   for (std::size_t c = 0; c < input.curves.size(); ++c) {
@@ -88,10 +92,10 @@ LineChart chart_of(const EffectChart& input, double level, bool named) {
         low = std::min(low, value - 0.02), high = std::max(high, value + 0.02);
     chart.curves.push_back(std::move(line));
     // A circuit of nothing has no place on a log axis.
-    if (curve.size && *curve.size > 0) chart.points.push_back(mark_of(input, c));
+    if (curve.size && *curve.size > 0) chart.points.push_back(mark_of(input, c, alone));
   }
   chart.x_axis = {.label = input.unit + " kept", .scale = AxisScale::kLog};
-  chart.y_axis = {.label = named ? "explained effect" : "",
+  chart.y_axis = {.label = first ? "explained effect" : "",
                   .format = NumberFormat::kPercent,
                   .low = low,
                   .high = high};
@@ -118,12 +122,14 @@ Figure circuit_curves(const CircuitCurves& input, const Theme& theme) {
   for (std::size_t i = 0; i < input.charts.size(); ++i) {
     require(!input.charts[i].curves.empty(), "circuit curves: the chart of {} has no curve",
             printable(input.charts[i].unit));
-    charts.push_back(chart_of(input.charts[i], input.level, i == 0));
+    charts.push_back(chart_of(input.charts[i], input.level, i == 0, input.charts.size() == 1));
     // All charts show the same models; the longest list of them is the legend.
     for (std::size_t c = legend.size(); c < input.charts[i].curves.size(); ++c)
       legend.push_back({input.charts[i].curves[c].name, theme.category(c), true});
   }
-  const double width = charts.size() == 1 ? kColumnWidth : kPageWidth;
+  const double width = charts.size() == 1   ? kColumnWidth
+                       : charts.size() == 2 ? kPageWidth
+                                            : static_cast<double>(charts.size()) * kChartWidth;
   const double top = legend_height(legend, width - 40, theme) + 5;
   double bottom = 0;
   for (const LineChart& chart : charts)

@@ -227,18 +227,18 @@ TEST(LineChart, OddInput) {
 
 TEST(CircuitCurves, OddInput) {
   EXPECT_THAT(error_of([] { circuit_curves({}, light_theme()); }), HasSubstr("no chart"));
-  CircuitCurves input = samples::effect_curves(true);
+  CircuitCurves input = samples::effect_curves(2);
   input.charts[1].curves[1].size = 97;
   EXPECT_THAT(error_of([&] { circuit_curves(input, light_theme()); }),
               AllOf(HasSubstr("'Sparse GPT-2' (edges)"), HasSubstr("97 is not a point")));
-  input = samples::effect_curves(false);
+  input = samples::effect_curves(1);
   input.charts[0].curves[0].effect[3] = kNan;
   EXPECT_THAT(error_of([&] { circuit_curves(input, light_theme()); }),
               AllOf(HasSubstr("'GPT-2' (heads)"), HasSubstr("nan")));
-  input = samples::effect_curves(false);
+  input = samples::effect_curves(1);
   input.charts[0].curves[0].kept[3] = 1;
   EXPECT_THAT(error_of([&] { circuit_curves(input, light_theme()); }), HasSubstr("must rise"));
-  input = samples::effect_curves(false);
+  input = samples::effect_curves(1);
   input.charts[0].curves[0].error.pop_back();
   EXPECT_THAT(error_of([&] { circuit_curves(input, light_theme()); }), HasSubstr("errors"));
   // A level that is not reached, a circuit of nothing, effects far outside, a single part.

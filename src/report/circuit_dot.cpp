@@ -52,7 +52,9 @@ std::string circuit_dot(const CircuitGraph& graph, std::string_view title) {
   std::string text = fmt::format("digraph {} {{\n  rankdir=BT;\n", dot_quoted("circuit"));
   if (!title.empty()) text += fmt::format("  label={};\n  labelloc=t;\n", dot_quoted(title));
   text +=
-      "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Noto Sans\"];\n";
+      "  fontname=\"Noto Sans\";\n"
+      "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Noto Sans\"];\n"
+      "  edge [fontname=\"Noto Sans\", labelfontsize=9, labeldistance=1.6];\n";
   std::map<int, std::vector<std::size_t>> ranks;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) ranks[depth_of(graph.nodes[i])].push_back(i);
   for (const auto& [depth, nodes] : ranks) {
@@ -72,7 +74,8 @@ std::string circuit_dot(const CircuitGraph& graph, std::string_view title) {
     const EdgeLook look = look_of(edge.input);
     const double part = most > 0 ? std::abs(edge.score) / most : 0;
     text += fmt::format("  n{} -> n{} [", edge.from, edge.to);
-    if (*look.label != '\0') text += fmt::format("headlabel=\"{}\", ", look.label);
+    if (*look.label != '\0')
+      text += fmt::format("headlabel=\"{}\", labelfontcolor=\"{}\", ", look.label, look.color);
     text += fmt::format("color=\"{}\", penwidth={:.2f}, style={}, score=\"{:.6g}\"];\n", look.color,
                         0.5 + 3.5 * part, edge.score < 0 ? "dashed" : "solid", edge.score);
   }

@@ -30,7 +30,8 @@ ReportTask circuit_section(const CircuitSection& section) {
       const std::optional<std::size_t>& size = kind.sizes[m];
       row.push_back(size
                         ? fmt::format("{} of {}", with_thousands(*size), with_thousands(kind.of[m]))
-                        : "not reached");
+                    : kind.of[m] == 0 ? "none claimed"
+                                      : "not reached");
       if (m == 0) continue;
       row.push_back(size && *size > 0 && kind.sizes[0]
                         ? fmt::format("{:.2f}", static_cast<double>(*kind.sizes[0]) /

@@ -16,7 +16,7 @@ namespace filigree {
 struct CircuitSize {
   std::string parts;
   std::vector<std::optional<std::size_t>> sizes = {};  // one a model; none: level not reached
-  std::vector<std::size_t> of = {};                    // how many there are
+  std::vector<std::size_t> of = {};                    // how many there are; 0: no circuit
 };
 
 struct CircuitSection {

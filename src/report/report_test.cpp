@@ -100,6 +100,9 @@ TEST(Report, HoldsTasksWithTheirFigures) {
   EXPECT_EQ(task["rows"][0], (std::vector<std::string>{"heads", "61 of 144", "9 of 144", "6.78"}));
   EXPECT_EQ(task["rows"][1],
             (std::vector<std::string>{"edges", "4,110 of 32,491", "not reached", ""}));
+  EXPECT_EQ(task["rows"][2],
+            (std::vector<std::string>{"attention edges", "2,000 of 30,240", "none claimed", ""}));
+  EXPECT_EQ(task["figures"][1]["title"], "Edges of the circuits");
   EXPECT_THAT(from_base64(task["figures"][0]["svg"].get<std::string>()), HasSubstr("<svg "));
 }
 

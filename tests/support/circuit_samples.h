@@ -39,7 +39,8 @@ inline EffectCurve effect_curve(const std::string& name, double parts, double ha
   return curve;
 }
 
-inline CircuitCurves effect_curves(bool edges) {
+// Heads alone, with edges, or with attention edges too.
+inline CircuitCurves effect_curves(int kinds) {
   CircuitCurves input = {
       .title = "Indirect object identification",
       .charts = {{.unit = "heads",
@@ -48,10 +49,14 @@ inline CircuitCurves effect_curves(bool edges) {
       .caption =
           "Parts kept in order of importance; all others take the values of the corrupted "
           "prompt. Bands: one standard error over 64 prompts."};
-  if (edges)
+  if (kinds > 1)
     input.charts.push_back({.unit = "edges",
                             .curves = {effect_curve("GPT-2", 32491, 1750, 4110),
                                        effect_curve("Sparse GPT-2", 32491, 41, 96)}});
+  if (kinds > 2)
+    input.charts.push_back({.unit = "attention edges",
+                            .curves = {effect_curve("GPT-2", 15120, 190, 440),
+                                       effect_curve("Sparse GPT-2", 900, 160, 371)}});
   return input;
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyze/circuit/circuit.h"
 #include "analyze/circuit/edge_scores.h"
+#include "base/circuit_graph.h"
 
 namespace filigree {
 
@@ -28,5 +29,11 @@ EdgeCurve keep_edges(const Model& model, const ComponentGraph& graph,
 // Walks back from the logits: always the edge with the largest absolute score among those that lead
 // to a node that is already there (or to the logits). Every edge is in the order.
 std::vector<std::int64_t> greedy_edge_order(const ComponentGraph& graph, const EdgeScores& scores);
+
+// Edges (numbers) as figures have them: scores are the mean drops, nodes those that the edges
+// touch, in the order of a run. An edge into a key or value that heads share goes to each of them
+// that another edge leaves.
+CircuitGraph drawn_edges(const ComponentGraph& graph, const std::vector<std::int64_t>& edges,
+                         const EdgeScores& scores);
 
 }  // namespace filigree

@@ -31,27 +31,27 @@ struct RunPlan {
   std::vector<InputPlan> inputs = {};  // those with a patched edge
 };
 
-std::int64_t place_of(const GraphInput& input) {
+std::int64_t place_of(const ComponentInput& input) {
   const bool attention = input.branch != Branch::kMlp && input.branch != Branch::kLogits;
   return 2 * input.layer + (attention ? 0 : 1);
 }
 
 // The place a run must start at to compute a node anew.
-std::int64_t place_of(const GraphNode& node) {
+std::int64_t place_of(const ComponentNode& node) {
   return node.is_input() ? -1 : 2 * node.layer + (node.is_mlp() ? 1 : 0);
 }
 
 RunPlan plan_of(const ComponentGraph& graph, const EdgeSet& set) {
   std::map<std::int64_t, std::vector<std::int64_t>> listed;
   for (const std::int64_t number : set.edges) {
-    const GraphEdge edge = graph.edge(number);
+    const ComponentEdge edge = graph.edge(number);
     listed[edge.input].push_back(edge.node);
   }
   if (set.kept)  // all inputs, also those that keep nothing
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) listed[static_cast<std::int64_t>(i)];
   RunPlan plan;
   for (auto& [index, nodes] : listed) {
-    const GraphInput& input = graph.inputs()[static_cast<std::size_t>(index)];
+    const ComponentInput& input = graph.inputs()[static_cast<std::size_t>(index)];
     std::sort(nodes.begin(), nodes.end());
     require(std::adjacent_find(nodes.begin(), nodes.end()) == nodes.end(),
             "edges: an edge to {} is listed twice", graph.input_text(index));
@@ -74,7 +74,7 @@ RunPlan plan_of(const ComponentGraph& graph, const EdgeSet& set) {
   return plan;
 }
 
-std::string corrupt_tap(const GraphInput& input) {
+std::string corrupt_tap(const ComponentInput& input) {
   return input.branch == Branch::kLogits ? tap_name(input) : residual_tap(place_of(input));
 }
 
@@ -114,14 +114,7 @@ class EdgeBatch final : public SweepBatch {
   std::vector<double> changed(const std::vector<std::size_t>& chosen) override {
     const auto times = static_cast<std::int64_t>(chosen.size());
     const std::int64_t start = plans_[chosen[0]].start;
-    if (start == kNowhere) {
-      std::vector<double> all;
-      for (std::int64_t i = 0; i < times; ++i) {
-        const std::vector<double> values = clean();
-        all.insert(all.end(), values.begin(), values.end());
-      }
-      return all;
-    }
+    if (start == kNowhere) return clean_of(times);
     Taps taps;
     of_pass_.clear();
     std::set<std::string> watched;
@@ -131,7 +124,7 @@ class EdgeBatch final : public SweepBatch {
         readers[tap_name(graph_.inputs()[static_cast<std::size_t>(part.input)])].push_back(
             {i, &part});
         for (const std::int64_t u : part.nodes) {
-          const GraphNode& node = graph_.nodes()[static_cast<std::size_t>(u)];
+          const ComponentNode& node = graph_.nodes()[static_cast<std::size_t>(u)];
           if (place_of(node) >= start) watched.insert(tap_name(node));
         }
       }
@@ -165,10 +158,10 @@ class EdgeBatch final : public SweepBatch {
     std::set<std::string> names;
     for (const RunPlan& plan : plans)
       for (const InputPlan& part : plan.inputs) {
-        const GraphInput& input = graph.inputs()[static_cast<std::size_t>(part.input)];
+        const ComponentInput& input = graph.inputs()[static_cast<std::size_t>(part.input)];
         if (part.from_corrupt && !before_start) names.insert(corrupt_tap(input));
         for (const std::int64_t u : part.nodes) {
-          const GraphNode& node = graph.nodes()[static_cast<std::size_t>(u)];
+          const ComponentNode& node = graph.nodes()[static_cast<std::size_t>(u)];
           if (!before_start || place_of(node) < plan.start) names.insert(tap_name(node));
         }
       }
@@ -203,7 +196,7 @@ class EdgeBatch final : public SweepBatch {
   }
 
   NodeValues values_of(std::int64_t u, std::int64_t start) const {
-    const GraphNode& node = graph_.nodes()[static_cast<std::size_t>(u)];
+    const ComponentNode& node = graph_.nodes()[static_cast<std::size_t>(u)];
     const bool of_pass = place_of(node) >= start;
     const Tensor& values = (of_pass ? of_pass_ : differences_).at(tap_name(node));
     const std::int64_t head = node.head < 0 ? 0 : node.head;
@@ -222,7 +215,7 @@ class EdgeBatch final : public SweepBatch {
     parallel_for(base, 1, [&](std::int64_t begin, std::int64_t end) {
       for (const Reader& reader : readers) {
         const InputPlan& part = *reader.part;
-        const GraphInput& input = graph_.inputs()[static_cast<std::size_t>(part.input)];
+        const ComponentInput& input = graph_.inputs()[static_cast<std::size_t>(part.input)];
         const std::int64_t head = input.head < 0 ? 0 : input.head;
         const float sign = part.from_corrupt ? 1.0f : -1.0f;
         const float* corrupt = part.from_corrupt ? corrupt_.at(corrupt_tap(input)).f32() : nullptr;
@@ -254,7 +247,7 @@ class EdgeBatch final : public SweepBatch {
 
 }  // namespace
 
-std::string tap_name(const GraphInput& input) {
+std::string tap_name(const ComponentInput& input) {
   switch (input.branch) {
     case Branch::kQuery: return fmt::format("blocks.{}.hook_q_input", input.layer);
     case Branch::kKey: return fmt::format("blocks.{}.hook_k_input", input.layer);
@@ -265,7 +258,7 @@ std::string tap_name(const GraphInput& input) {
   return "";
 }
 
-std::string tap_name(const GraphNode& node) {
+std::string tap_name(const ComponentNode& node) {
   if (node.is_input()) return "blocks.0.hook_resid_pre";
   return node.is_mlp() ? fmt::format("blocks.{}.hook_mlp_out", node.layer)
                        : fmt::format("blocks.{}.attn.hook_result", node.layer);

@@ -31,8 +31,8 @@ PatchedRuns run_edges(const Model& model, const ComponentGraph& graph,
                       const PatchOptions& options = {});
 
 // The tap at which an input reads the residual stream.
-std::string tap_name(const GraphInput& input);
+std::string tap_name(const ComponentInput& input);
 // The tap of a node's output; heads of a layer share one.
-std::string tap_name(const GraphNode& node);
+std::string tap_name(const ComponentNode& node);
 
 }  // namespace filigree

@@ -30,7 +30,7 @@ class Edges : public testing::TestWithParam<bool> {
 
   // A node's output, [T, d] of a prompt's clean or corrupt run.
   std::vector<float> output(const TaskPrompt& prompt, bool corrupt, std::int64_t node) const {
-    const GraphNode& which = graph_.nodes()[static_cast<std::size_t>(node)];
+    const ComponentNode& which = graph_.nodes()[static_cast<std::size_t>(node)];
     Taps taps;
     taps.observe(tap_name(which));
     model_->forward(prompt_ids({&prompt}, corrupt), {.taps = &taps});
@@ -44,9 +44,9 @@ class Edges : public testing::TestWithParam<bool> {
   }
 
   // The metric when `share` of x_u(corrupt) - x_u(clean) is added to what an input reads.
-  double patched_by_hand(const TaskPrompt& prompt, const GraphEdge& edge,
+  double patched_by_hand(const TaskPrompt& prompt, const ComponentEdge& edge,
                          float share = 1.0f) const {
-    const GraphInput& input = graph_.inputs()[static_cast<std::size_t>(edge.input)];
+    const ComponentInput& input = graph_.inputs()[static_cast<std::size_t>(edge.input)];
     const std::vector<float> clean = output(prompt, false, edge.node);
     const std::vector<float> corrupt = output(prompt, true, edge.node);
     Taps taps;
@@ -161,7 +161,7 @@ TEST_P(Edges, ByAttributionAreSlopesTowardsTheCorruptValue) {
     const EdgeScores scores = attributed_edge_scores(*model_, graph_, one, 0);
     for (std::int64_t number = 0; number < graph_.edges(); number += 3) {
       constexpr float kStep = 2e-3f;
-      const GraphEdge edge = graph_.edge(number);
+      const ComponentEdge edge = graph_.edge(number);
       const double slope =
           (patched_by_hand(one[0], edge, kStep) - patched_by_hand(one[0], edge, -kStep)) /
           (2 * static_cast<double>(kStep));
@@ -192,7 +192,7 @@ TEST_P(Edges, AttributionOfSeveralPromptsIsTheMeanWithItsError) {
 TEST_P(Edges, OfOneInputAddUpToItsStream) {
   const EdgeScores scores = attributed_edge_scores(*model_, graph_, prompts_, 0);
   const auto sum_of = [&](std::int64_t index) {
-    const GraphInput& input = graph_.inputs()[static_cast<std::size_t>(index)];
+    const ComponentInput& input = graph_.inputs()[static_cast<std::size_t>(index)];
     double sum = 0;
     for (std::int64_t u = 0; u < input.before; ++u)
       sum += scores.drops[static_cast<std::size_t>(input.first + u)].mean;
@@ -312,6 +312,39 @@ TEST(GreedyEdges, WalkBackFromTheLogits) {
   const std::vector<std::int64_t> first(order.begin(), order.begin() + 3);
   EXPECT_THAT(first, testing::ElementsAre(out, middle, in));
   EXPECT_EQ(scores.order()[0], lonely);
+}
+
+TEST(DrawnEdges, HaveNodesAndScoresAndGoToEveryHeadThatSharesAKey) {
+  ModelConfig config;
+  config.layers = 2, config.heads = 4, config.key_heads = 2;
+  const ComponentGraph graph(config);
+  EdgeScores scores;
+  scores.drops.resize(static_cast<std::size_t>(graph.edges()));
+  std::vector<std::int64_t> edges;
+  const auto add = [&](std::int64_t node, std::int64_t input, double drop) {
+    edges.push_back(graph.number({node, input}));
+    scores.drops[static_cast<std::size_t>(edges.back())].mean = drop;
+  };
+  // Key head 1 of layer 1 serves the heads 2 and 3; only head 3 is heard further on.
+  add(graph.head_node(1, 3), graph.logits(), -2);
+  add(graph.mlp_node(0), graph.input(Branch::kKey, 1, 1), 3);
+  add(0, graph.input(Branch::kMlp, 0), 1);
+  CircuitGraph drawn = drawn_edges(graph, edges, scores);
+  check_graph(drawn);
+  std::vector<std::string> names;
+  for (const GraphNode& node : drawn.nodes) names.push_back(name_of(node));
+  EXPECT_THAT(names, testing::ElementsAre("input", "MLP 0", "L1H3", "logits"));
+  ASSERT_EQ(drawn.edges.size(), 3u);
+  EXPECT_EQ(drawn.edges[0].score, -2);
+  EXPECT_EQ(drawn.edges[0].input, GraphInput::kNone);
+  EXPECT_EQ(drawn.edges[1].input, GraphInput::kKey);
+  EXPECT_EQ(drawn.edges[1].to, 2u);
+  EXPECT_EQ(drawn.edges[1].score, 3);
+
+  add(graph.head_node(1, 2), graph.logits(), 1);
+  drawn = drawn_edges(graph, edges, scores);
+  EXPECT_EQ(drawn.nodes.size(), 5u);
+  EXPECT_EQ(drawn.edges.size(), 5u);  // the key's edge twice
 }
 
 // The circuit built by hand. Positions, which the first head compares, and the last token, which

@@ -30,21 +30,21 @@ ComponentGraph::ComponentGraph(const ModelConfig& config)
   read(Branch::kLogits, layers_ - 1, -1);
 }
 
-GraphEdge ComponentGraph::edge(std::int64_t number) const {
+ComponentEdge ComponentGraph::edge(std::int64_t number) const {
   require(number >= 0 && number < edges_, "graph: there is no edge {}; there are {}", number,
           edges_);
   const auto after =
       std::upper_bound(inputs_.begin(), inputs_.end(), number,
-                       [](std::int64_t n, const GraphInput& input) { return n < input.first; });
+                       [](std::int64_t n, const ComponentInput& input) { return n < input.first; });
   const auto index = after - inputs_.begin() - 1;
   return {number - inputs_[static_cast<std::size_t>(index)].first, index};
 }
 
-std::int64_t ComponentGraph::number(const GraphEdge& edge) const {
+std::int64_t ComponentGraph::number(const ComponentEdge& edge) const {
   const auto count = static_cast<std::int64_t>(inputs_.size());
   require(edge.input >= 0 && edge.input < count, "graph: there is no input {}; there are {}",
           edge.input, count);
-  const GraphInput& input = inputs_[static_cast<std::size_t>(edge.input)];
+  const ComponentInput& input = inputs_[static_cast<std::size_t>(edge.input)];
   require(edge.node >= 0 && edge.node < input.before,
           "graph: no edge leads from node {} to {}, which reads the {} nodes before it", edge.node,
           input_text(edge.input), input.before);
@@ -73,7 +73,7 @@ std::int64_t ComponentGraph::input(Branch branch, std::int64_t layer, std::int64
 }
 
 std::vector<std::int64_t> ComponentGraph::fed_by(std::int64_t index) const {
-  const GraphInput& input = inputs_[static_cast<std::size_t>(index)];
+  const ComponentInput& input = inputs_[static_cast<std::size_t>(index)];
   switch (input.branch) {
     case Branch::kQuery: return {head_node(input.layer, input.head)};
     case Branch::kMlp: return {mlp_node(input.layer)};
@@ -88,7 +88,7 @@ std::vector<std::int64_t> ComponentGraph::fed_by(std::int64_t index) const {
 }
 
 std::vector<std::int64_t> ComponentGraph::inputs_of(std::int64_t index) const {
-  const GraphNode& node = nodes_[static_cast<std::size_t>(index)];
+  const ComponentNode& node = nodes_[static_cast<std::size_t>(index)];
   if (node.is_input()) return {};
   if (node.is_mlp()) return {input(Branch::kMlp, node.layer)};
   const std::int64_t key_head = node.head / (heads_ / key_heads_);
@@ -97,14 +97,14 @@ std::vector<std::int64_t> ComponentGraph::inputs_of(std::int64_t index) const {
 }
 
 std::string ComponentGraph::node_text(std::int64_t index) const {
-  const GraphNode& node = nodes_.at(static_cast<std::size_t>(index));
+  const ComponentNode& node = nodes_.at(static_cast<std::size_t>(index));
   if (node.is_input()) return "input";
   return node.is_mlp() ? fmt::format("L{} MLP", node.layer)
                        : fmt::format("L{}H{}", node.layer, node.head);
 }
 
 std::string ComponentGraph::input_text(std::int64_t index) const {
-  const GraphInput& input = inputs_.at(static_cast<std::size_t>(index));
+  const ComponentInput& input = inputs_.at(static_cast<std::size_t>(index));
   switch (input.branch) {
     case Branch::kQuery: return fmt::format("L{}H{} q", input.layer, input.head);
     case Branch::kKey: return fmt::format("L{}H{} k", input.layer, input.head);
@@ -116,7 +116,7 @@ std::string ComponentGraph::input_text(std::int64_t index) const {
 }
 
 std::string ComponentGraph::edge_text(std::int64_t number) const {
-  const GraphEdge ends = edge(number);
+  const ComponentEdge ends = edge(number);
   return fmt::format("{} -> {}", node_text(ends.node), input_text(ends.input));
 }
 
@@ -128,12 +128,12 @@ std::vector<std::int64_t> ComponentGraph::connected(const std::vector<std::int64
   std::vector<char> from_input(nodes_.size(), 0), to_logits(nodes_.size(), 0);
   from_input[0] = 1;
   for (const std::int64_t number : sorted) {
-    const GraphEdge ends = edge(number);
+    const ComponentEdge ends = edge(number);
     if (from_input[static_cast<std::size_t>(ends.node)] == 0) continue;
     for (const std::int64_t node : fed_by(ends.input))
       from_input[static_cast<std::size_t>(node)] = 1;
   }
-  const auto leads_on = [&](const GraphEdge& ends) {
+  const auto leads_on = [&](const ComponentEdge& ends) {
     if (ends.input == logits()) return true;
     const std::vector<std::int64_t> fed = fed_by(ends.input);
     return std::any_of(fed.begin(), fed.end(), [&](std::int64_t node) {
@@ -141,12 +141,12 @@ std::vector<std::int64_t> ComponentGraph::connected(const std::vector<std::int64
     });
   };
   for (auto number = sorted.rbegin(); number != sorted.rend(); ++number) {
-    const GraphEdge ends = edge(*number);
+    const ComponentEdge ends = edge(*number);
     if (leads_on(ends)) to_logits[static_cast<std::size_t>(ends.node)] = 1;
   }
   std::vector<std::int64_t> result;
   for (const std::int64_t number : kept) {
-    const GraphEdge ends = edge(number);
+    const ComponentEdge ends = edge(number);
     if (from_input[static_cast<std::size_t>(ends.node)] != 0 && leads_on(ends))
       result.push_back(number);
   }

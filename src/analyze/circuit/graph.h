@@ -19,7 +19,7 @@ namespace filigree {
 // What an input feeds.
 enum class Branch { kQuery, kKey, kValue, kMlp, kLogits };
 
-struct GraphNode {
+struct ComponentNode {
   std::int64_t layer = -1;  // -1: the input
   std::int64_t head = -1;   // -1: the MLP
 
@@ -27,7 +27,7 @@ struct GraphNode {
   bool is_mlp() const { return layer >= 0 && head < 0; }
 };
 
-struct GraphInput {
+struct ComponentInput {
   Branch branch = Branch::kLogits;
   std::int64_t layer = 0;   // of kLogits: the last one
   std::int64_t head = -1;   // of kKey and kValue: the key head
@@ -35,9 +35,9 @@ struct GraphInput {
   std::int64_t first = 0;   // edge number of its first node; edges of an input are neighbours
 };
 
-struct GraphEdge {
+struct ComponentEdge {
   std::int64_t node = 0, input = 0;  // indices
-  friend bool operator==(const GraphEdge&, const GraphEdge&) = default;
+  friend bool operator==(const ComponentEdge&, const ComponentEdge&) = default;
 };
 
 class ComponentGraph {
@@ -45,15 +45,15 @@ class ComponentGraph {
   explicit ComponentGraph(const ModelConfig& config);
 
   // In the order in which a run computes them.
-  const std::vector<GraphNode>& nodes() const { return nodes_; }
-  const std::vector<GraphInput>& inputs() const { return inputs_; }
+  const std::vector<ComponentNode>& nodes() const { return nodes_; }
+  const std::vector<ComponentInput>& inputs() const { return inputs_; }
   std::int64_t edges() const { return edges_; }
   std::int64_t heads() const { return heads_; }
   std::int64_t key_heads() const { return key_heads_; }
   std::int64_t layers() const { return layers_; }
 
-  GraphEdge edge(std::int64_t number) const;
-  std::int64_t number(const GraphEdge& edge) const;
+  ComponentEdge edge(std::int64_t number) const;
+  std::int64_t number(const ComponentEdge& edge) const;
 
   std::int64_t head_node(std::int64_t layer, std::int64_t head) const;
   std::int64_t mlp_node(std::int64_t layer) const { return head_node(layer, heads_); }
@@ -77,8 +77,8 @@ class ComponentGraph {
 
  private:
   std::int64_t layers_, heads_, key_heads_;
-  std::vector<GraphNode> nodes_;
-  std::vector<GraphInput> inputs_;
+  std::vector<ComponentNode> nodes_;
+  std::vector<ComponentInput> inputs_;
   std::int64_t edges_ = 0;
 };
 

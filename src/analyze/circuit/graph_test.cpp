@@ -33,7 +33,7 @@ TEST(ComponentGraph, NumbersEdgesOneByOne) {
   for (const std::int64_t key_heads : {1, 2, 4}) {
     const ComponentGraph graph = graph_of(3, 4, key_heads);
     for (std::int64_t number = 0; number < graph.edges(); ++number) {
-      const GraphEdge edge = graph.edge(number);
+      const ComponentEdge edge = graph.edge(number);
       EXPECT_EQ(graph.number(edge), number);
       // A node comes before what its reader feeds.
       for (const std::int64_t node : graph.fed_by(edge.input)) EXPECT_LT(edge.node, node);

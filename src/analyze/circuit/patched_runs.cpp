@@ -66,14 +66,7 @@ class BatchRuns final : public SweepBatch {
   std::vector<double> changed(const std::vector<std::size_t>& chosen) override {
     const auto times = static_cast<std::int64_t>(chosen.size());
     const std::int64_t place = starts_[chosen[0]];
-    if (place == kNowhere) {
-      std::vector<double> all;
-      for (std::int64_t i = 0; i < times; ++i) {
-        const std::vector<double> values = clean();
-        all.insert(all.end(), values.begin(), values.end());
-      }
-      return all;
-    }
+    if (place == kNowhere) return clean_of(times);
     Taps taps;
     std::map<std::string, std::vector<std::pair<std::int64_t, PatchTarget>>> by_tap;
     for (std::int64_t i = 0; i < times; ++i)

@@ -19,6 +19,15 @@ class SweepBatch {
   virtual std::int64_t tokens() const = 0;  // of one run
   // Of runs that start at the same place, one after the other.
   virtual std::vector<double> changed(const std::vector<std::size_t>& runs) = 0;
+
+ protected:
+  // Of so many runs in which nothing changes.
+  std::vector<double> clean_of(std::int64_t runs) const {
+    const std::vector<double> one = clean();
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < runs; ++i) all.insert(all.end(), one.begin(), one.end());
+    return all;
+  }
 };
 
 struct SweepLimits {

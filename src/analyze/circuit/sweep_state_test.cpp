@@ -9,22 +9,15 @@
 
 #include "analyze/circuit/edge_circuit.h"
 #include "analyze/circuit/test_support.h"
+#include "analyze/test_support.h"
 #include "base/error.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
 
+using analyze_test::error_of;
 using ::testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class SweepStateFile : public testing::Test {
  protected:

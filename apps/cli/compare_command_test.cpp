@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "apps/cli/attention_figures.h"
 #include "apps/cli/run_program.h"
 #include "apps/cli/test_task.h"
 #include "support/temporary_folder.h"
@@ -27,6 +28,10 @@ std::string contents_of(const fs::path& path) {
 
 class CompareCommandTest : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (!has_figures()) GTEST_SKIP() << "this program was built without figures";
+  }
+
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
   std::string dense() const { return model_.path().string(); }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "apps/cli/run_program.h"
+#include "apps/cli/test_figures.h"
 #include "apps/cli/test_task.h"
 
 namespace filigree::cli {
@@ -37,12 +38,13 @@ TEST(LogitLensCommand, ShowsEveryLayer) {
   const Arguments arguments = {"logit-lens",         model.name(), "--prompt",
                                "The cat sat on the", "--token",    " the"};
   Arguments drawn = arguments;
-  drawn.insert(drawn.end(), {"--figure", figure, "--quiet"});
+  drawn.push_back("--quiet");
+  for (const std::string& option : figure_option(figure)) drawn.push_back(option);
   const ProgramRun run = run_program(drawn);
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("L0 resid_pre"), HasSubstr("L1 resid_post"),
                              HasSubstr("rank of ' the'")));
-  EXPECT_GT(std::filesystem::file_size(figure), 2000u);
+  expect_figure(figure);
 
   Arguments middle = arguments;
   middle.insert(middle.end(), {"--mid", "--top", "2"});
@@ -74,8 +76,9 @@ TEST(LogitAttributionCommand, SumsToTheLogitDifference) {
   const std::string task = (scratch.path() / "task.jsonl").string();
   write_own_task(model, task, 8);
   const std::string figure = (scratch.path() / "attribution.svg").string();
-  const auto json =
-      json_of({"logit-attribution", model.name(), "--task", task, "--figure", figure});
+  Arguments arguments = {"logit-attribution", model.name(), "--task", task};
+  for (const std::string& option : figure_option(figure)) arguments.push_back(option);
+  const auto json = json_of(arguments);
   const auto& found = json["models"][0];
   // Embedding, positions, 2 layers of 4 heads with bias and MLP, rest and output bias.
   ASSERT_EQ(found["parts"].size(), 16u);
@@ -85,7 +88,7 @@ TEST(LogitAttributionCommand, SumsToTheLogitDifference) {
   EXPECT_NEAR(found["total"]["mean"].get<double>(),
               found["check"]["metric"]["clean"]["mean"].get<double>(), 1e-3);
   EXPECT_NEAR(found["sums"]["rest"]["mean"].get<double>(), 0, 1e-3);
-  EXPECT_GT(std::filesystem::file_size(figure), 2000u);
+  expect_figure(figure);
 
   const ProgramRun run = run_program({"logit-attribution", model.name(), "--prompt", "The cat",
                                       "--answer", " the", "--wrong", " a", "--quiet"});
@@ -128,13 +131,15 @@ TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
   const ModelFolder model;
   const ScratchFolder scratch;
   const std::string figure = (scratch.path() / "composition.pdf").string();
-  const ProgramRun run = run_program({"head-circuits", model.name(), "--head", "L1H2", "--from",
-                                      " the", "--top", "4", "--figure", figure, "--quiet"});
+  Arguments arguments = {"head-circuits", model.name(), "--head", "L1H2",   "--from",
+                         " the",          "--top",      "4",      "--quiet"};
+  for (const std::string& option : figure_option(figure)) arguments.push_back(option);
+  const ProgramRun run = run_program(arguments);
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("OV score"), HasSubstr("K-composition"),
                     HasSubstr("random matrices: "), HasSubstr("L1H2"), HasSubstr("' the'")));
-  EXPECT_GT(std::filesystem::file_size(figure), 2000u);
+  expect_figure(figure);
 
   const auto json = json_of({"head-circuits", model.name(), "--head", "L0H0", "--top", "3",
                              "--matrices", "--less-random"});

@@ -1,5 +1,6 @@
 #include "apps/cli/patch_progress.h"
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -8,10 +9,13 @@ namespace filigree::cli {
 PatchOptions with_bar(PatchOptions options, const std::string& label, const Session& session) {
   const auto bar = std::make_shared<std::unique_ptr<Progress>>();
   const auto last = std::make_shared<std::int64_t>(0);
-  options.progress = [bar, last, label, &session](std::int64_t done, std::int64_t total) {
+  const auto most = std::make_shared<std::int64_t>(0);
+  options.progress = [bar, last, most, label, &session](std::int64_t done, std::int64_t total) {
     throw_if_interrupted();
-    // The total is known only now; prompts of another length, or the search for a curve's size,
-    // start over.
+    // The search for a curve's size is many sweeps of a few runs: a line each would be noise.
+    *most = std::max(*most, total);
+    if (total * 8 < *most) return;
+    // The total is known only now; prompts of another length start over.
     if (!*bar || done < *last)
       *bar = std::make_unique<Progress>(std::cerr, session.progress(label, "runs", total));
     *last = done;

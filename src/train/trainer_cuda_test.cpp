@@ -15,32 +15,12 @@ namespace {
 constexpr Placement kCpu{}, kGpu{DeviceKind::kCuda, DType::kF32},
     kGpuBf16{DeviceKind::kCuda, DType::kBf16};
 
-struct SmallRun {
-  std::unique_ptr<Model> model, teacher;
-  std::unique_ptr<Objective> objective;
-  std::unique_ptr<AdamW> optimizer;
-  Arithmetic source;
-  TrainerOptions options;
+struct SmallRun : SmallTraining {
   std::vector<double> losses;
 
-  SmallRun(bool gated, std::int64_t steps, const Placement& placement) {
-    model = make_model(tiny_config(gated), 1, placement);
-    model->set_requires_grad(true);
-    std::vector<NamedParameter> parameters = model->parameters();
-    if (gated) {
-      teacher = make_model(tiny_config(false), 1, placement);
-      objective = std::make_unique<Sparsification>(*model, teacher.get(), SparsificationOptions{});
-      for (std::size_t l = 0; l < model->gate_biases().size(); ++l) {
-        model->gate_biases()[l].set_requires_grad(true);
-        parameters.push_back({fmt::format("gate.{}", l), model->gate_biases()[l]});
-      }
-    } else {
-      objective = std::make_unique<LanguageModelling>(*model);
-    }
-    optimizer = std::make_unique<AdamW>(decay_groups(parameters, 0.1f), AdamWOptions{});
-    options.schedule = {3e-3f, 5, steps, 0.1f};
+  SmallRun(bool gated, std::int64_t steps, const Placement& placement)
+      : SmallTraining(gated, steps, placement) {
     options.checkpoint_every = 10;
-    options.accumulate = 2;
     options.settings = {{"gated", gated}};
   }
 

@@ -139,6 +139,7 @@ class Gpt2 final : public Model {
     for (const Block& block : blocks_) weights.layers.push_back({block.ln1, &block.attention});
     return weights;
   }
+  const LinearWeight& output_layer() const override { return output_; }
 
  private:
   Variable run(const Tensor& ids, const ForwardOptions& options) const override {
@@ -187,7 +188,7 @@ class Gpt2 final : public Model {
       x = here("hook_resid_post", add(x, here("hook_mlp_out", computed)));
     }
     if (options.last_position_only && x.size(1) > 1) x = slice(x, 1, T - 1, T);  // [B, 1, d]
-    return linear(layer_norm(x, final_norm_, tap.inside("ln_final")), output_);  // [B, T, V]
+    return layer_norm(x, final_norm_, tap.inside("ln_final"));
   }
 
   std::vector<AttentionWeights*> attention_layers() override {

@@ -29,6 +29,11 @@ Variable initial_value(const ParameterSpec& spec, std::uint64_t seed, std::uint6
 }  // namespace
 
 Variable Model::forward(const Tensor& ids, const ForwardOptions& options) const {
+  const Variable logits = linear(final_hidden(ids, options), output_layer());
+  return options.logits_on_device ? logits : placed(logits, DeviceKind::kCpu);
+}
+
+Variable Model::final_hidden(const Tensor& ids, const ForwardOptions& options) const {
   require(ids.defined() && ids.shape().rank() == 2 && ids.elements() > 0,
           "forward: the token ids must be [batch, positions] and not empty, they are {}",
           ids.defined() ? ids.shape().to_string() : "undefined");
@@ -55,10 +60,9 @@ Variable Model::forward(const Tensor& ids, const ForwardOptions& options) const 
   if (options.taps != nullptr) options.taps->bind(tap_names_);
   if (options.reports != nullptr)
     options.reports->assign(config_.gate.on() ? static_cast<std::size_t>(config_.layers) : 0, {});
-  Variable logits = run(ids, options);
-  if (!options.logits_on_device) logits = placed(logits, DeviceKind::kCpu);
+  Variable hidden = run(ids, options);
   if (options.cache != nullptr) options.cache->advance(ids.size(1));
-  return logits;
+  return hidden;
 }
 
 std::int64_t Model::parameter_count() const {

@@ -89,6 +89,10 @@ class Model {
   // vocabulary, the positions outside the context, a tap is unknown, or the residual of `start` has
   // another shape.
   Variable forward(const Tensor& ids, const ForwardOptions& options = {}) const;
+  // What the output layer reads, [B, T, width] on the model's device in its precision, for losses
+  // that never form the logits of the whole batch (ops/output_loss).
+  Variable final_hidden(const Tensor& ids, const ForwardOptions& options = {}) const;
+  virtual const LinearWeight& output_layer() const = 0;  // width -> V
 
   // In the order of the checkpoint: embeddings, blocks, final norm, output.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
@@ -129,7 +133,7 @@ class Model {
   Model(ModelConfig config, std::vector<NamedParameter> parameters)
       : config_(std::move(config)), parameters_(std::move(parameters)) {}
 
-  // The family's forward pass; ids and positions are already checked.
+  // The family's forward pass up to the output layer; ids and positions are already checked.
   virtual Variable run(const Tensor& ids, const ForwardOptions& options) const = 0;
 
   // The attention layers from first to last, in the form that run() reads, for adapters.

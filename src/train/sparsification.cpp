@@ -4,10 +4,9 @@
 
 #include "autograd/tape.h"
 #include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/kl_divergence/kl_divergence.h"
 #include "ops/layout/layout.h"
+#include "ops/output_loss/output_loss.h"
 #include "ops/reduce/reduce.h"
 
 namespace filigree {
@@ -23,14 +22,11 @@ Sparsification::Sparsification(Model& student, const Model* teacher,
 }
 
 Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) {
-  double teacher_loss = 0.0;
-  Tensor teacher_logits;
+  Teacher teacher;
   if (teacher_ != nullptr) {
     const NoGrad no_grad;
-    const Variable logits =
-        teacher_->forward(batch.ids, {.gates = GateMode::kIgnored, .logits_on_device = true});
-    teacher_logits = logits.value();
-    teacher_loss = static_cast<double>(cross_entropy(logits, batch.targets).value().item());
+    teacher.x = teacher_->final_hidden(batch.ids, {.gates = GateMode::kIgnored}).value();
+    teacher.output = teacher_->output_layer();
   }
   std::vector<GateReport> reports;
   ForwardOptions forward;
@@ -38,13 +34,11 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   forward.noise.seed = options_.seed;
   forward.noise.step = static_cast<std::uint64_t>(micro_step);
   forward.reports = &reports;
-  forward.logits_on_device = true;
-  const Variable logits = student_.forward(batch.ids, forward);
-  const auto kd = static_cast<float>(options_.distillation);
-  // With pure distillation the cross entropy is only reported: unrecorded, it does not keep the
-  // logits, whose memory the gradient of the divergence can then take.
-  const Variable cross =
-      cross_entropy(kd < 1.0f ? logits : Variable(logits.value()), batch.targets);
+  OutputLossOptions output;
+  output.teacher = teacher_ != nullptr ? &teacher : nullptr;
+  output.distillation = static_cast<float>(options_.distillation);
+  const OutputLoss task = output_loss(student_.final_hidden(batch.ids, forward),
+                                      student_.output_layer(), batch.targets, output);
 
   std::vector<Variable> by_layer;
   double active = 0.0;
@@ -53,24 +47,22 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
     active += static_cast<double>(mean_all(report.active).value().item());
   }
   const Variable expected = mean_all(concat(by_layer, 0));  // E
-  Variable task = cross;
-  double divergence = 0.0;
-  if (kd > 0.0f) {
-    const Variable kl = kl_divergence(teacher_logits, logits, batch.targets);
-    divergence = static_cast<double>(kl.value().item());
-    task = kd < 1.0f ? add(scale(cross, 1.0f - kd), scale(kl, kd)) : kl;
-  }
   const Variable edges = options_.objective == EdgeObjective::kLog ? log(expected) : expected;
   const double lambda = multiplier_.lambda();
   const auto inverse = static_cast<float>(1.0 / (1.0 + lambda));
-  Variable loss = add(scale(edges, inverse), scale(task, static_cast<float>(lambda) * inverse));
+  Variable loss =
+      add(scale(edges, inverse), scale(task.loss, static_cast<float>(lambda) * inverse));
 
-  const auto student_loss = static_cast<double>(cross.value().item());
+  const auto number = [](const Tensor& value) {
+    return value.defined() ? static_cast<double>(value.item()) : 0.0;
+  };
+  const double student_loss = number(task.cross_entropy);
+  const double teacher_loss = number(task.teacher_cross_entropy);
   const double allowed = options_.target ? *options_.target : teacher_loss + options_.margin;
   metrics = {{"loss", student_loss},
              {"gap", student_loss - allowed},
              {"teacher_loss", teacher_loss},
-             {"divergence", divergence},
+             {"divergence", number(task.divergence)},
              {"expected_edges", static_cast<double>(expected.value().item())},
              {"active_edges", active / static_cast<double>(reports.size())},
              {"lambda", lambda}};

@@ -3,6 +3,7 @@
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "ops/cross_entropy/cross_entropy_kernels.h"
+#include "ops/cross_entropy/targets.h"
 #include "ops/reduce/total.h"
 #include "tensor/dispatch.h"
 
@@ -12,18 +13,7 @@ Variable cross_entropy(const Variable& logits, const Tensor& targets, Tensor* pe
   require(logits.shape().rank() >= 1 && logits.size(-1) > 0,
           "cross_entropy: the logits {} have no vocabulary axis", logits.shape().to_string());
   const std::int64_t V = logits.size(-1), rows = logits.shape().elements() / V;
-  require(targets.elements() == rows, "cross_entropy: {} targets for logits {}", targets.elements(),
-          logits.shape().to_string());
-  std::int64_t counted = 0;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const std::int32_t target = targets.i32()[i];
-    if (target == kIgnoredTarget) continue;
-    if (target < 0 || target >= V)
-      fail("cross_entropy: target {} at position {} is not within the vocabulary of {}", target, i,
-           V);
-    ++counted;
-  }
-  require(counted > 0, "cross_entropy: no target to predict among {} positions", rows);
+  const std::int64_t counted = count_targets("cross_entropy", targets, rows, V);
   const DeviceKind device = logits.value().device();
   const Tensor places = targets.to(device);
   Tensor losses = Tensor::empty(targets.shape(), DType::kF32, device);

@@ -1,5 +1,5 @@
-#include "base/random.h"
 #include "ops/cross_entropy/cross_entropy.h"
+#include "ops/cross_entropy/test_support.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linear/linear.h"
 #include "support/check_cuda.h"
@@ -7,21 +7,11 @@
 namespace filigree {
 namespace {
 
-Tensor some_targets(std::int64_t rows, std::int64_t V) {
-  Random random(3);
-  Tensor targets = Tensor::empty({rows}, DType::kI32);
-  for (std::int64_t i = 0; i < rows; ++i)
-    targets.mutable_i32()[i] =
-        i % 5 == 3 ? kIgnoredTarget
-                   : static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(V)));
-  return targets;
-}
-
 TEST(CudaCrossEntropy, ValuesAndGradients) {
   FILIGREE_NEEDS_GPU();
   for (const std::int64_t rows : {1, 7, 64})
     for (const std::int64_t V : {2, 3, 64, 257, 5001}) {
-      const Tensor targets = some_targets(rows, V);
+      const Tensor targets = targets_with_ignored(rows, V);
       check_cuda({.name = std::to_string(rows) + " x " + std::to_string(V),
                   .inputs = {random_tensor({rows, V}, 1, -3.0f, 3.0f)},
                   .op = [&](const std::vector<Variable>& in) {
@@ -35,7 +25,7 @@ TEST(CudaCrossEntropy, ValuesAndGradients) {
 
 TEST(CudaCrossEntropy, TheGradientMayTakeTheMemoryOfTheLogits) {
   FILIGREE_NEEDS_GPU();
-  const Tensor targets = some_targets(9, 40);
+  const Tensor targets = targets_with_ignored(9, 40);
   // The logits are a result that nothing else reads, and then one that another loss reads as well.
   for (const bool shared : {false, true})
     check_cuda({.name = shared ? "two losses" : "one loss",

@@ -1,0 +1,217 @@
+#include "ops/output_loss/output_loss.h"
+
+#include <algorithm>
+
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/cross_entropy/targets.h"
+#include "ops/matmul/gemm.h"
+#include "ops/output_loss/output_loss_kernels.h"
+#include "ops/reduce/total.h"
+#include "tensor/dispatch.h"
+
+namespace filigree {
+namespace {
+
+// Memory of the logits that live at a time. The gradient of the weight is read and written once a
+// chunk, which is little beside the products when a chunk has thousands of rows.
+constexpr std::int64_t kChunkBytesOnCpu = std::int64_t{256} << 20;
+constexpr std::int64_t kChunkBytesOnGpu = std::int64_t{1} << 30;
+constexpr std::int64_t kRowsAtOnce = 128;  // chunks are multiples of it: whole tiles of products
+
+void check_layer(const Shape& x, const LinearWeight& output, const char* whose) {
+  require(!output.bias.defined(), "output_loss: the {} output layer has a bias", whose);
+  require(output.weight.shape().rank() == 2 && x.rank() >= 1 && x[-1] == output.inputs(),
+          "output_loss: the {} input {} does not end in the weight's {} inputs", whose,
+          x.to_string(), output.inputs());
+}
+
+// Equal chunks of whole tiles, as few as the memory allows.
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, DeviceKind device) {
+  const std::int64_t bytes = device == DeviceKind::kCpu ? kChunkBytesOnCpu : kChunkBytesOnGpu;
+  const std::int64_t most = std::max(kRowsAtOnce, bytes / std::max<std::int64_t>(row_bytes, 1));
+  const std::int64_t chunks = (rows + most - 1) / most;
+  const std::int64_t even = (rows + chunks - 1) / chunks;
+  return (even + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce;
+}
+
+struct Strides {
+  std::int64_t in, out;
+};
+Strides strides(const LinearWeight& w) {
+  return w.out_in ? Strides{1, w.inputs()} : Strides{w.weight.size(1), 1};
+}
+
+// logits[rows, V] = x[rows, width] W.
+template <typename T>
+void multiply(const Tensor& x, const LinearWeight& w, std::int64_t begin, std::int64_t rows,
+              Tensor& logits) {
+  GemmArgs<T> args;
+  args.M = rows, args.N = w.outputs(), args.K = w.inputs();
+  args.A = x.data<T>() + begin * args.K, args.a_row = args.K;
+  args.B = w.weight.as(x.dtype()).data<T>();
+  args.b_row = strides(w).in, args.b_col = strides(w).out;
+  args.C = logits.mutable_data<T>(), args.c_row = logits.size(1);
+  gemm_on(x.device(), args);
+}
+
+// What one pass over the chunks leaves behind.
+struct Work {
+  Tensor cross, divergence, teacher_cross;  // [rows]
+  Tensor dx, dw;                            // undefined where not wanted
+};
+
+template <typename T>
+void run_chunks(const Variable& x, const LinearWeight& w, const Tensor& targets,
+                const OutputLossOptions& options, float factor, std::int64_t chunk, Work& work) {
+  const DeviceKind device = x.value().device();
+  const std::int64_t width = w.inputs(), V = w.outputs(), rows = targets.elements();
+  // Rows of 16 bytes' multiples on the GPU, whose tensor cores are slow on others.
+  const std::int64_t step = device == DeviceKind::kCpu ? V : (V + 63) / 64 * 64;
+  Tensor logits = x.value().like({std::min(chunk, rows), step});
+  const Teacher* teacher = options.teacher;
+  Tensor taught = teacher != nullptr ? logits.like(logits.shape()) : Tensor();
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const std::int64_t count = std::min(chunk, rows - begin);
+    multiply<T>(x.value(), w, begin, count, logits);
+    if (teacher != nullptr) multiply<T>(teacher->x, teacher->output, begin, count, taught);
+    LossRowsArgs<T> args;
+    args.rows = count, args.width = V, args.step = step;
+    args.logits = logits.mutable_data<T>();
+    args.teacher = teacher != nullptr ? taught.mutable_data<T>() : nullptr;
+    args.targets = targets.data<std::int32_t>() + begin;
+    args.distillation = options.distillation;
+    args.gradient = work.dx.defined() || work.dw.defined();
+    args.factor = factor;
+    args.cross_entropy = work.cross.mutable_data<float>() + begin;
+    if (teacher != nullptr) {
+      args.divergence = work.divergence.mutable_data<float>() + begin;
+      args.teacher_cross_entropy = work.teacher_cross.mutable_data<float>() + begin;
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (device == DeviceKind::kCpu) cpu::loss_rows(args);
+    }
+    if constexpr (kHasCuda) {
+      if (device == DeviceKind::kCuda) cuda::loss_rows(args);
+    }
+    if (work.dx.defined()) {
+      GemmArgs<T> back;  // dX = dlogits W^T
+      back.M = count, back.N = width, back.K = V;
+      back.A = logits.data<T>(), back.a_row = step;
+      back.B = w.weight.as(x.value().dtype()).data<T>();
+      back.b_row = strides(w).out, back.b_col = strides(w).in;
+      back.C = work.dx.mutable_data<T>() + begin * width, back.c_row = width;
+      gemm_on(device, back);
+    }
+    if (work.dw.defined()) {
+      GemmArgs<T, float> back;
+      back.K = count;
+      back.accumulate = begin > 0;
+      back.C = work.dw.mutable_data<float>();
+      const T* in = x.value().data<T>() + begin * width;
+      if (w.out_in) {
+        back.M = V, back.N = width, back.c_row = width;  // dW^T = dlogits^T X
+        back.A = logits.data<T>(), back.a_row = 1, back.a_col = step;
+        back.B = in, back.b_row = width;
+      } else {
+        back.M = width, back.N = V, back.c_row = V;  // dW = X^T dlogits
+        back.A = in, back.a_row = 1, back.a_col = width;
+        back.B = logits.data<T>(), back.b_row = step;
+      }
+      gemm_on(device, back);
+    }
+  }
+}
+
+// x *= factor, a tensor of one number on the same device.
+void scale_in_place(Tensor& x, const Tensor& factor) {
+  dispatch(
+      "output_loss", x,
+      [&] {
+        const float by = factor.item();
+        float* values = x.mutable_f32();
+        if (by == 1.0f) return;
+        for (std::int64_t i = 0; i < x.elements(); ++i) values[i] *= by;
+      },
+      [&](auto type) {
+        using T = decltype(type);
+        cuda::scale_by(x.mutable_data<T>(), x.elements(), factor.data<float>());
+      });
+}
+
+}  // namespace
+
+OutputLoss output_loss(const Variable& x, const LinearWeight& output, const Tensor& targets,
+                       const OutputLossOptions& options) {
+  check_layer(x.shape(), output, "model's");
+  require_same_device("output_loss", x.value(), output.weight.value());
+  const Teacher* teacher = options.teacher;
+  require(options.distillation >= 0.0f && options.distillation <= 1.0f,
+          "output_loss: the distillation weight {} is not between 0 and 1", options.distillation);
+  require(teacher != nullptr || options.distillation == 0.0f,
+          "output_loss: distillation needs a teacher");
+  const std::int64_t V = output.outputs(), rows = x.shape().elements() / output.inputs();
+  if (teacher != nullptr) {
+    check_layer(teacher->x.shape(), teacher->output, "teacher's");
+    require_same_device("output_loss", x.value(), teacher->x);
+    require(teacher->output.outputs() == V && teacher->x.dtype() == x.value().dtype() &&
+                teacher->x.elements() / teacher->output.inputs() == rows,
+            "output_loss: the teacher's input {} ({}) and weight {} do not fit the model's {} ({}) "
+            "and {}",
+            teacher->x.shape().to_string(), name_of(teacher->x.dtype()),
+            teacher->output.weight.shape().to_string(), x.shape().to_string(),
+            name_of(x.value().dtype()), output.weight.shape().to_string());
+  }
+  const std::int64_t counted = count_targets("output_loss", targets, rows, V);
+  const DeviceKind device = x.value().device();
+  const Tensor places = targets.to(device);
+  const bool recorded = needs_grad({&x, &output.weight});
+  Work work;
+  work.cross = Tensor::empty({rows}, DType::kF32, device);
+  if (teacher != nullptr)
+    work.divergence = work.cross.like({rows}), work.teacher_cross = work.cross.like({rows});
+  if (recorded && x.requires_grad()) work.dx = x.value().like(x.shape());
+  if (recorded && output.weight.requires_grad())
+    work.dw = output.weight.value().like(output.weight.shape());
+  const std::int64_t row_bytes = V * static_cast<std::int64_t>(size_of(x.value().dtype()));
+  const std::int64_t chunk =
+      options.chunk_rows > 0 ? options.chunk_rows : chunk_rows(rows, row_bytes, device);
+  const float factor = 1.0f / static_cast<float>(counted);
+  const auto run = [&](auto type) {
+    run_chunks<decltype(type)>(x, output, places, options, factor, chunk, work);
+  };
+  dispatch(
+      "output_loss", x.value(), [&] { run(float()); }, run);
+
+  OutputLoss result;
+  const double mean = 1.0 / static_cast<double>(counted);
+  result.cross_entropy = total(work.cross, mean);
+  Tensor loss = result.cross_entropy;
+  if (teacher != nullptr) {
+    result.divergence = total(work.divergence, mean);
+    result.teacher_cross_entropy = total(work.teacher_cross, mean);
+    const auto kd = static_cast<double>(options.distillation);
+    if (kd > 0.0) {
+      Tensor both = work.cross.like({2});
+      both.rows(0, 1).copy_from(total(work.cross, mean * (1.0 - kd)).reshape({1}));
+      both.rows(1, 2).copy_from(total(work.divergence, mean * kd).reshape({1}));
+      loss = total(both, 1.0);
+    }
+  }
+  Tensor dx = work.dx, dw = work.dw;
+  work = Work();
+  result.loss = make_result(loss, {&x, &output.weight},
+                            [x, weight = output.weight, dx, dw](const Tensor& grad) mutable {
+                              if (dx.defined()) {
+                                scale_in_place(dx, grad);
+                                x.accumulate_grad(std::move(dx));
+                              }
+                              if (dw.defined()) {
+                                scale_in_place(dw, grad);
+                                weight.accumulate_grad(std::move(dw));
+                              }
+                            });
+  return result;
+}
+
+}  // namespace filigree

@@ -25,7 +25,7 @@ struct BenchOptions {
   ModelShape shape;
   std::vector<std::string> cases;
   int runs = 0;
-  std::int64_t ceiling_size = 2048;
+  std::int64_t ceiling_size = 0;  // 0: what the device needs to show what it can
   std::string scratch;
 };
 
@@ -40,29 +40,40 @@ struct BenchResult {
   double gflops() const { return operations / timing.seconds * 1e-9; }
 };
 
-std::vector<BenchCase> chosen_cases(const std::vector<std::string>& names) {
-  if (names.empty()) return bench_cases();
+std::vector<BenchCase> chosen_cases(DeviceKind device, const std::vector<std::string>& names) {
+  if (names.empty()) return bench_cases(device);
   std::vector<BenchCase> chosen;
-  for (const BenchCase& one : bench_cases())
-    if (std::find(names.begin(), names.end(), one.name) != names.end()) chosen.push_back(one);
+  for (const std::string& name : names) {
+    std::vector<std::string> all;
+    for (const BenchCase& one : bench_cases(device)) {
+      all.push_back(one.name);
+      if (one.name == name) chosen.push_back(one);
+    }
+    if (std::find(all.begin(), all.end(), name) == all.end())
+      throw UsageError(fmt::format("there is no case '{}'; there are {}", printable(name),
+                                   fmt::join(all, ", ")));
+  }
   return chosen;
 }
 
-std::string case_problem(const std::string& name) {
-  std::vector<std::string> names;
-  for (const BenchCase& one : bench_cases()) names.push_back(one.name);
-  if (std::find(names.begin(), names.end(), name) != names.end()) return "";
-  return fmt::format("there is no case '{}'; there are {}", printable(name),
-                     fmt::join(names, ", "));
+// The device that works.
+DeviceInfo device_info(const Placement& placement) {
+  for (const DeviceInfo& info : list_devices())
+    if (info.kind == placement.device) return info;
+  return list_devices().at(0);
 }
 
-std::string machine_text() {
-  const DeviceInfo cpu = list_devices().at(0);
-  return fmt::format("{}, {} cores, {} threads, {}, {}", cpu.name, cpu.cores, num_threads(),
-                     cpu.instructions, human_bytes(cpu.memory_bytes));
+std::string machine_text(const Placement& placement) {
+  const DeviceInfo device = device_info(placement);
+  if (device.kind == DeviceKind::kCuda)
+    return fmt::format("{}, {} multiprocessors, {}, {}, {} activations", device.name, device.cores,
+                       device.instructions, human_bytes(device.memory_bytes),
+                       name_of(placement.precision));
+  return fmt::format("{}, {} cores, {} threads, {}, {}", device.name, device.cores, num_threads(),
+                     device.instructions, human_bytes(device.memory_bytes));
 }
 
-Json as_json(const BenchOptions& options, std::int64_t parameters, const Ceiling& ceiling,
+Json as_json(const BenchOptions& options, const Model& model, const Ceiling& ceiling,
              const std::vector<BenchResult>& results) {
   const DeviceInfo cpu = list_devices().at(0);
   Json list = Json::array();
@@ -77,18 +88,24 @@ Json as_json(const BenchOptions& options, std::int64_t parameters, const Ceiling
     row["runs"] = result.one.runs;
     list.push_back(std::move(row));
   }
+  Json machine = {{"cpu", cpu.name},
+                  {"cores", cpu.cores},
+                  {"instructions", cpu.instructions},
+                  {"memory_bytes", cpu.memory_bytes}};
+  if (model.placement().device == DeviceKind::kCuda) {
+    const DeviceInfo gpu = device_info(model.placement());
+    machine["gpu"] = gpu.name;
+    machine["gpu_memory_bytes"] = gpu.memory_bytes;
+  }
   return {{"build", build_description()},
-          {"machine",
-           {{"cpu", cpu.name},
-            {"cores", cpu.cores},
-            {"instructions", cpu.instructions},
-            {"memory_bytes", cpu.memory_bytes}}},
+          {"machine", machine},
+          {"precision", name_of(model.placement().precision)},
           {"model",
            {{"layers", options.shape.layers},
             {"heads", options.shape.heads},
             {"width", options.shape.width},
             {"vocabulary", options.shape.vocabulary},
-            {"parameters", parameters}}},
+            {"parameters", model.parameter_count()}}},
           {"ceiling",
            {{"matrix_gflops", ceiling.matrix_gflops},
             {"matrix_size", ceiling.matrix_size},
@@ -97,19 +114,20 @@ Json as_json(const BenchOptions& options, std::int64_t parameters, const Ceiling
           {"cases", list}};
 }
 
-std::string as_text(const BenchOptions& options, std::int64_t parameters, const Ceiling& ceiling,
+std::string as_text(const BenchOptions& options, const Model& model, const Ceiling& ceiling,
                     const std::vector<BenchResult>& results) {
   Table facts({{""}, {""}});
   facts.add({"build", build_description()});
-  facts.add({"machine", machine_text()});
+  facts.add({"machine", machine_text(model.placement())});
   facts.add({"model", options.shape.text()});
   facts.add({"", fmt::format("{} parameters, random",
-                             with_thousands(static_cast<std::uint64_t>(parameters)))});
+                             with_thousands(static_cast<std::uint64_t>(model.parameter_count())))});
   facts.add(
       {"ceiling", fmt::format("{:.1f} GFLOP/s matrix product of {} x {}", ceiling.matrix_gflops,
                               ceiling.matrix_size, ceiling.matrix_size)});
-  facts.add(
-      {"", fmt::format("{:.1f} GFLOP/s multiply-add on registers", ceiling.multiply_add_gflops)});
+  if (ceiling.multiply_add_gflops > 0.0)
+    facts.add(
+        {"", fmt::format("{:.1f} GFLOP/s multiply-add on registers", ceiling.multiply_add_gflops)});
   facts.add({"", fmt::format("{:.1f} GB/s memory read", ceiling.read_gbs)});
 
   Table table({{"case"},
@@ -131,13 +149,15 @@ std::string as_text(const BenchOptions& options, std::int64_t parameters, const 
 }
 
 void run_bench(const BenchOptions& options, Session& session) {
-  // Its ceiling is the CPU's, and its clock does not wait for the GPU.
-  if (session.options().device != "cpu")
-    throw UsageError("bench measures the CPU; leave out --device");
   const ModelConfig config = options.shape.config();
-  const std::vector<BenchCase> cases = chosen_cases(options.cases);
+  const Placement placement = default_placement();
+  const std::vector<BenchCase> cases = chosen_cases(placement.device, options.cases);
+  // A GPU shows what it can on matrices that fill it.
+  const std::int64_t size = options.ceiling_size > 0                ? options.ceiling_size
+                            : placement.device == DeviceKind::kCuda ? 8192
+                                                                    : 2048;
   session.note("measuring the machine's ceiling");
-  Ceiling ceiling = measure_ceiling(options.ceiling_size);
+  Ceiling ceiling = measure_ceiling(placement, size);
 
   const std::unique_ptr<Model> model = make_model(config, session.options().seed);
   std::optional<ScratchFolder> saved;
@@ -151,18 +171,15 @@ void run_bench(const BenchOptions& options, Session& session) {
     }
     BenchResult result{
         one, time_case(one, *model, saved ? saved->path() : "", one.runs, session.options().seed)};
-    if (one.kind == BenchKind::kForwardMaps)
-      result.operations = forward_operations(config, one.batch, one.length);
-    if (one.kind == BenchKind::kTrain || one.kind == BenchKind::kTrainGated)
-      result.operations = train_operations(config, one.batch, one.length);
+    result.operations = operations_of(one, config);
     results.push_back(result);
     // Again after every case: other work on the machine may have held the first measurement down.
-    ceiling = highest(ceiling, measure_ceiling(options.ceiling_size));
+    ceiling = highest(ceiling, measure_ceiling(placement, size));
   }
   if (session.json())
-    session.print_json(as_json(options, model->parameter_count(), ceiling, results));
+    session.print_json(as_json(options, *model, ceiling, results));
   else
-    session.print(as_text(options, model->parameter_count(), ceiling, results));
+    session.print(as_text(options, *model, ceiling, results));
 }
 
 }  // namespace
@@ -173,24 +190,25 @@ void add_bench(Program& program) {
       {"bench",
        "Time this machine on GPT-2, against its own limits.",
        {"filigree bench", "filigree bench --case forward_maps_B1_T128 --case train_dense_B4_T256",
-        "filigree bench --threads 1 --json > bench.json"}},
+        "filigree bench --threads 1 --json > bench.json",
+        "filigree bench --device cuda --precision bf16"}},
       [options](Session& session) { run_bench(*options, session); });
   app.add_option("--case", options->cases, "only this case; may be given several times")
       ->allow_extra_args(false)
       ->expected(1)
       ->take_all()
-      ->check(CLI::Validator([](std::string& name) { return case_problem(name); }, ""))
       ->type_name("NAME");
   app.add_option("--runs", options->runs,
                  "timed runs of each case, after one that is not (default 3 to 10); the median "
                  "counts")
       ->check(whole_number(1, 1000))
       ->type_name("N");
-  app.add_option("--ceiling-size", options->ceiling_size,
-                 "side of the square matrices that the ceiling is measured with")
+  app.add_option(
+         "--ceiling-size", options->ceiling_size,
+         "side of the square matrices that the ceiling is measured with (default 2048, on a "
+         "GPU 8192)")
       ->check(whole_number(16, 1 << 15))
-      ->type_name("N")
-      ->capture_default_str();
+      ->type_name("N");
   app.add_option("--scratch", options->scratch,
                  "folder for the saved model of load_warm (default the system's temporary one)")
       ->type_name("DIR");

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "apps/cli/session.h"
 #include "apps/cli/stopwatch.h"
 #include "autograd/tape.h"
 #include "base/random.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/attention/attention.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/output_loss/output_loss.h"
 #include "ops/reduce/reduce.h"
 #include "runtime/buffer.h"
+#include "train/adamw.h"
 
 namespace filigree::cli {
 namespace {
@@ -25,8 +28,13 @@ Tensor random_ids(const ModelConfig& config, std::int64_t batch, std::int64_t le
   return ids;
 }
 
-double median_seconds(const std::function<void()>& body, int runs) {
+double median_seconds(const std::function<void()>& work, DeviceKind device, int runs) {
+  const auto body = [&] {
+    work();
+    wait_for(device);
+  };
   body();  // fills caches and the buffer pool
+  body();  // and gives way to what was only done once
   std::vector<double> seconds;
   for (int run = 0; run < runs; ++run) {
     throw_if_interrupted();
@@ -44,29 +52,88 @@ void forward_with_maps(const Model& model, const Tensor& ids) {
   model.forward(ids, {.taps = &taps});
 }
 
-void train_step(Model& model, const Tensor& ids) {
-  model.clear_grads();
-  Tape tape;
-  tape.backward(cross_entropy(model.forward(ids), ids));
-}
-
-// The loss of sparse post-training without a teacher: cross entropy and expected edges.
-void gated_train_step(Model& model, const Tensor& ids, std::uint64_t seed) {
+// Forward and backward; with gates the loss of sparse post-training without a teacher: cross
+// entropy and expected edges.
+void gradients(Model& model, const Tensor& ids, bool gated, std::uint64_t seed) {
   model.clear_grads();
   Tape tape;
   std::vector<GateReport> reports;
   ForwardOptions options;
-  options.gates = GateMode::kSampled;
+  options.gates = gated ? GateMode::kSampled : GateMode::kIgnored;
   options.noise.seed = seed;
-  options.reports = &reports;
-  Variable loss = cross_entropy(model.forward(ids, options), ids);
+  options.reports = gated ? &reports : nullptr;
+  Variable loss = output_loss(model.final_hidden(ids, options), model.output_layer(), ids).loss;
   for (const GateReport& report : reports) loss = add(loss, mean_all(report.expected));
   tape.backward(loss);
 }
 
+// One layer's attention on random q, k and v, forward and backward with random gradients.
+class AttentionWork {
+ public:
+  AttentionWork(const Model& model, const BenchCase& one, std::uint64_t seed)
+      : gated_(one.kind == BenchKind::kAttentionGated) {
+    const ModelConfig& config = model.config();
+    const Placement& placement = model.placement();
+    const auto random = [&](std::int64_t heads) {
+      Tensor x = Tensor::empty({one.batch, one.length, heads, config.head_width});
+      fill_normal({x.mutable_f32(), static_cast<std::size_t>(x.elements())}, seed++, 0, 0);
+      return x.to(placement.precision).to(placement.device);
+    };
+    q_ = Variable(random(config.heads), true);
+    k_ = Variable(random(config.key_heads), true);
+    v_ = Variable(random(config.key_heads), true);
+    dz_ = random(config.heads);
+    options_.gate.bias = Variable(Tensor::full({1}, 2.0f, placement.device));
+    options_.gate.sample = true;
+    dexpected_ = Tensor::full({one.batch, config.heads}, 0.01f, placement.device);
+    one_ = Tensor::full({}, 1.0f, placement.device);
+  }
+
+  void run() {
+    for (const Variable* x : {&q_, &k_, &v_}) x->clear_grad();
+    Tape tape;
+    if (!gated_) {
+      const Variable z = attention(q_, k_, v_, {});
+      tape.backward(z, dz_);
+      return;
+    }
+    const GatedAttention result = gated_attention(q_, k_, v_, options_);
+    const Variable z = result.z, expected = result.expected;
+    tape.backward(make_result(one_, {&z, &expected}, [&](const Tensor&) {
+      z.accumulate_grad(dz_);
+      expected.accumulate_grad(dexpected_);
+    }));
+  }
+
+ private:
+  bool gated_;
+  Variable q_, k_, v_;
+  Tensor dz_, dexpected_, one_;
+  GatedAttentionOptions options_;
+};
+
+double attention_operations(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
+  const auto T = static_cast<double>(length);
+  return 2.0 * 2.0 * static_cast<double>(config.head_width * config.heads * batch) * T * (T + 1.0) /
+         2.0;
+}
+
+bool is_gated(BenchKind kind) {
+  return kind == BenchKind::kTrainGated || kind == BenchKind::kStepGated;
+}
+
 }  // namespace
 
-const std::vector<BenchCase>& bench_cases() {
+const std::vector<BenchCase>& bench_cases(DeviceKind device) {
+  static const std::vector<BenchCase> gpu_cases = {
+      {"attention_dense_B16_T1024", BenchKind::kAttention, 16, 1024, 20},
+      {"attention_gated_B16_T1024", BenchKind::kAttentionGated, 16, 1024, 20},
+      {"attention_gated_B2_T8192", BenchKind::kAttentionGated, 2, 8192, 10},
+      {"forward_maps_B1_T1024", BenchKind::kForwardMaps, 1, 1024, 10},
+      {"step_dense_B32_T1024", BenchKind::kStep, 32, 1024, 10},
+      {"step_gated_B32_T1024", BenchKind::kStepGated, 32, 1024, 10},
+  };
+  if (device == DeviceKind::kCuda) return gpu_cases;
   static const std::vector<BenchCase> cases = {
       {"forward_maps_B1_T16", BenchKind::kForwardMaps, 1, 16, 10},
       {"forward_maps_B1_T128", BenchKind::kForwardMaps, 1, 128, 5},
@@ -85,40 +152,55 @@ double forward_operations(const ModelConfig& config, std::int64_t batch, std::in
   const auto D = static_cast<double>(config.head_width), F = static_cast<double>(config.mlp_width);
   const auto V = static_cast<double>(config.vocabulary);
   const double linear = 2.0 * B * T * (d * (H + 2.0 * G) * D + H * D * d + 2.0 * d * F);
-  const double attention = 2.0 * 2.0 * D * H * B * T * (T + 1.0) / 2.0;
-  return L * (linear + attention) + 2.0 * B * T * d * V;
+  return L * (linear + attention_operations(config, batch, length)) + 2.0 * B * T * d * V;
 }
 
 double train_operations(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
   return 3.0 * forward_operations(config, batch, length);
 }
 
+double operations_of(const BenchCase& one, const ModelConfig& config) {
+  switch (one.kind) {
+    case BenchKind::kForwardMaps: return forward_operations(config, one.batch, one.length);
+    case BenchKind::kAttention:
+    case BenchKind::kAttentionGated:
+      return 3.0 * attention_operations(config, one.batch, one.length);
+    case BenchKind::kLoad: return 0.0;
+    default: return train_operations(config, one.batch, one.length);
+  }
+}
+
 BenchTiming time_case(const BenchCase& one, Model& model, const std::filesystem::path& folder,
                       int runs, std::uint64_t seed) {
-  const bool gated = one.kind == BenchKind::kTrainGated;
-  const bool train = one.kind == BenchKind::kTrain || gated;
+  const bool gated = is_gated(one.kind);
+  const bool step = one.kind == BenchKind::kStep || one.kind == BenchKind::kStepGated;
+  const bool train = one.kind == BenchKind::kTrain || gated || step;
+  const DeviceKind device = model.placement().device;
   model.set_requires_grad(train);
   if (gated) model.set_gate({{2.0f}});
   model.clear_grads();
-  const std::uint64_t before = pool_statistics().bytes_in_use;
-  reset_pool_peak();
+  const std::uint64_t before = pool_statistics(device).bytes_in_use;
+  reset_pool_peak(device);
   BenchTiming timing;
+  const auto time = [&](const std::function<void()>& work) {
+    timing.seconds = median_seconds(work, device, runs);
+  };
   if (one.kind == BenchKind::kLoad) {
-    timing.seconds = median_seconds([&] { load_model(folder); }, runs);
+    time([&] { load_model(folder); });
+  } else if (one.kind == BenchKind::kAttention || one.kind == BenchKind::kAttentionGated) {
+    AttentionWork work(model, one, seed);
+    time([&] { work.run(); });
   } else {
     const Tensor ids = random_ids(model.config(), one.batch, one.length, seed);
-    timing.seconds = median_seconds(
-        [&] {
-          if (gated)
-            gated_train_step(model, ids, seed);
-          else if (train)
-            train_step(model, ids);
-          else
-            forward_with_maps(model, ids);
-        },
-        runs);
+    std::optional<AdamW> optimizer;
+    if (step) optimizer.emplace(decay_groups(model.parameters(), 0.1f), AdamWOptions{});
+    time([&] {
+      if (!train) return forward_with_maps(model, ids);
+      gradients(model, ids, gated, seed);
+      if (optimizer) optimizer->step(1e-4f, 1.0);
+    });
   }
-  timing.memory = pool_statistics().peak_bytes_in_use - before;
+  timing.memory = pool_statistics(device).peak_bytes_in_use - before;
   model.clear_grads();
   if (gated) model.set_gate({});
   return timing;

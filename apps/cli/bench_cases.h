@@ -14,7 +14,11 @@ enum class BenchKind {
   kForwardMaps,  // forward pass with full logits, keeping every attention map
   kTrain,        // forward pass, loss, backward pass to every parameter; no optimiser step
   kTrainGated,   // the same with gates sampled on every edge, and the expected edges in the loss
-  kLoad,         // reading the saved model from a folder that is in the page cache
+  kStep,         // kTrain and the optimiser's step
+  kStepGated,    // kTrainGated and the optimiser's step
+  kAttention,    // one layer's attention, forward and backward, alone
+  kAttentionGated,
+  kLoad,  // reading the saved model from a folder that is in the page cache
 };
 
 struct BenchCase {
@@ -24,7 +28,8 @@ struct BenchCase {
   int runs = 1;  // timed, after one that is not
 };
 
-const std::vector<BenchCase>& bench_cases();
+// What is timed on a device: small things on a CPU, large ones on a GPU.
+const std::vector<BenchCase>& bench_cases(DeviceKind device);
 
 // Multiplications and additions of the matrix products and of attention in one forward pass over
 // [B, T], the only parts that grow with more than one power of a size:
@@ -38,9 +43,13 @@ double forward_operations(const ModelConfig& config, std::int64_t batch, std::in
 // product of the forward pass; what attention computes a second time is not counted.
 double train_operations(const ModelConfig& config, std::int64_t batch, std::int64_t length);
 
+// Of a case; 0 where nothing is counted.
+double operations_of(const BenchCase& one, const ModelConfig& config);
+
 struct BenchTiming {
-  double seconds = 0.0;      // the median
-  std::uint64_t memory = 0;  // most bytes of tensors at any time, those of the weights not counted
+  double seconds = 0.0;  // the median
+  // Most bytes of tensors on the model's device at any time, those of the weights not counted.
+  std::uint64_t memory = 0;
 };
 
 // `folder` is where kLoad reads from.

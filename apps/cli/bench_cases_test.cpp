@@ -44,7 +44,7 @@ TEST(BenchCases, TheStandardShapeIsGpt2) {
 
 TEST(BenchCases, TrainingHoldsGradientsAndLeavesNoneBehind) {
   const auto model = make_model(tiny_config(100, 256), 1);
-  for (const BenchCase& one : bench_cases()) {
+  for (const BenchCase& one : bench_cases(DeviceKind::kCpu)) {
     if (one.kind != BenchKind::kTrain && one.kind != BenchKind::kTrainGated) continue;
     const BenchTiming timing = time_case(one, *model, "", 1, 0);
     EXPECT_GT(timing.seconds, 0.0);
@@ -54,6 +54,20 @@ TEST(BenchCases, TrainingHoldsGradientsAndLeavesNoneBehind) {
     for (const NamedParameter& parameter : model->parameters())
       EXPECT_FALSE(parameter.variable.grad().defined()) << parameter.name << " was left behind";
   }
+}
+
+TEST(BenchCases, TheWorkOfTheGpuRunsOnTheCpuToo) {
+  const auto model = make_model(tiny_config(100, 64), 1);
+  const std::vector<float> before(model->parameters()[0].variable.value().values().begin(),
+                                  model->parameters()[0].variable.value().values().end());
+  for (BenchCase one : bench_cases(DeviceKind::kCuda)) {
+    one.batch = 2, one.length = 64;
+    EXPECT_GT(time_case(one, *model, "", 1, 0).seconds, 0.0) << one.name;
+    EXPECT_GT(operations_of(one, model->config()), 0.0) << one.name;
+  }
+  EXPECT_NE(before, std::vector<float>(model->parameters()[0].variable.value().values().begin(),
+                                       model->parameters()[0].variable.value().values().end()))
+      << "the optimiser has not stepped";
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 
 #include "apps/cli/session.h"
 #include "apps/cli/stopwatch.h"
+#include "base/random.h"
 #include "ops/matmul/gemm.h"
+#include "ops/reduce/total.h"
 #include "runtime/buffer.h"
 #include "runtime/threads.h"
-#include "tensor/tensor.h"
+#include "tensor/dispatch.h"
 
 #define FILIGREE_SIMD_BODY "apps/cli/ceiling_body.inl"
 #include "runtime/cpu/simd_targets.h"
@@ -48,15 +50,30 @@ double measure_multiply_add() {
   return operations / seconds * 1e-9;
 }
 
-double measure_matrix(std::int64_t n) {
-  const Tensor a = Tensor::full({n, n}, 0.5f), b = Tensor::full({n, n}, 0.25f);
-  Tensor c = Tensor::empty({n, n});
-  GemmArgs args;
-  args.M = args.N = args.K = n;
-  args.A = a.f32(), args.a_row = n;
-  args.B = b.f32(), args.b_row = n;
-  args.C = c.mutable_f32(), args.c_row = n;
-  const double seconds = best_seconds([&] { cpu::gemm(args); });
+// `n` x `n` by `n` x `n` on the placement's device.
+double measure_matrix(const Placement& placement, std::int64_t n) {
+  // Of random bits: a GPU that multiplies constants draws less power and keeps a higher clock.
+  const auto random = [&](std::uint64_t seed) {
+    Tensor x = Tensor::empty({n, n});
+    fill_uniform({x.mutable_f32(), static_cast<std::size_t>(x.elements())}, seed, 0);
+    return x.to(placement.precision).to(placement.device);
+  };
+  const Tensor a = random(1), b = random(2);
+  Tensor c = a.like({n, n});
+  const auto multiply = [&](auto type) {
+    using T = decltype(type);
+    GemmArgs<T> args;
+    args.M = args.N = args.K = n;
+    args.A = a.data<T>(), args.a_row = n;
+    args.B = b.data<T>(), args.b_row = n;
+    args.C = c.mutable_data<T>(), args.c_row = n;
+    gemm_on(placement.device, args);
+  };
+  const double seconds = best_seconds([&] {
+    dispatch(
+        "ceiling", a, [&] { multiply(float()); }, multiply);
+    wait_for(placement.device);
+  });
   const auto side = static_cast<double>(n);
   return 2.0 * side * side * side / seconds * 1e-9;
 }
@@ -73,15 +90,26 @@ double measure_reading() {
   return static_cast<double>(kCount) * sizeof(float) / seconds * 1e-9;
 }
 
+// Memory of a GPU, as a sum of 4 GB sees it.
+double measure_reading_on_gpu() {
+  const Tensor values = Tensor::full({std::int64_t{1} << 30}, 1.0f, DeviceKind::kCuda);
+  const double seconds = best_seconds([&] {
+    total(values, 1.0);
+    wait_for(DeviceKind::kCuda);
+  });
+  return static_cast<double>(values.bytes()) / seconds * 1e-9;
+}
+
 }  // namespace
 
-Ceiling measure_ceiling(std::int64_t matrix_size) {
+Ceiling measure_ceiling(const Placement& placement, std::int64_t matrix_size) {
+  const bool gpu = placement.device == DeviceKind::kCuda;
   Ceiling ceiling;
-  ceiling.multiply_add_gflops = measure_multiply_add();
-  ceiling.matrix_gflops = measure_matrix(matrix_size);
+  if (!gpu) ceiling.multiply_add_gflops = measure_multiply_add();
+  ceiling.matrix_gflops = measure_matrix(placement, matrix_size);
   ceiling.matrix_size = matrix_size;
-  ceiling.read_gbs = measure_reading();
-  trim_pool();
+  ceiling.read_gbs = gpu ? measure_reading_on_gpu() : measure_reading();
+  trim_pool(placement.device);
   return ceiling;
 }
 

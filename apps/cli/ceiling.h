@@ -3,17 +3,20 @@
 
 #include <cstdint>
 
+#include "model/placement.h"
+
 namespace filigree::cli {
 
 struct Ceiling {
-  double multiply_add_gflops = 0.0;  // fused multiply-adds on registers, on all threads
+  double multiply_add_gflops = 0.0;  // fused multiply-adds on registers, on all threads; 0 on a GPU
   double matrix_gflops = 0.0;        // a large square matrix product
   std::int64_t matrix_size = 0;
   double read_gbs = 0.0;  // memory read by all threads, in 1e9 bytes a second
 };
 
-// `matrix_size` is the side of the square matrices.
-Ceiling measure_ceiling(std::int64_t matrix_size);
+// Of the placement's device, products in its precision. `matrix_size` is the side of the square
+// matrices.
+Ceiling measure_ceiling(const Placement& placement, std::int64_t matrix_size);
 
 // The higher of two measurements in each respect: what a machine has done once it can do.
 Ceiling highest(const Ceiling& a, const Ceiling& b);

@@ -85,6 +85,13 @@ void require_device(DeviceKind kind) {
       "old; use the CPU");
 }
 
+void wait_for(DeviceKind kind) {
+  if constexpr (kHasCuda) {
+    if (kind == DeviceKind::kCuda) cuda::wait();
+  }
+  (void)kind;
+}
+
 int available_cores() {
   int cores = affinity_cores();
   const double quota = quota_cores();

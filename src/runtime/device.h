@@ -34,6 +34,10 @@ bool has_device(DeviceKind kind);
 // Throws Error, saying what is missing, unless the device can be used.
 void require_device(DeviceKind kind);
 
+// Returns when all work given to the device is done; throws Error when some of it failed. The CPU
+// never has any left.
+void wait_for(DeviceKind kind);
+
 // Cores this process may keep busy: those of its affinity mask, fewer when a container's CPU quota
 // allows less. At least 1.
 int available_cores();

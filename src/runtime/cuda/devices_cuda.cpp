@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 
@@ -36,5 +37,7 @@ std::vector<DeviceInfo> list_devices() {
   }
   return devices;
 }
+
+void wait() { synchronize(); }
 
 }  // namespace filigree::cuda

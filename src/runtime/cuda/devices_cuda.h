@@ -10,4 +10,6 @@ namespace filigree::cuda {
 // Empty without a driver or a GPU. Throws Error on any other failure.
 std::vector<DeviceInfo> list_devices();
 
+void wait();  // until all work is done; throws Error when some of it failed
+
 }  // namespace filigree::cuda

@@ -13,8 +13,11 @@ TEST(TrainingGolden, AdamWSteps) {
   Tensor m = Tensor::zeros(w.shape()), v = Tensor::zeros(w.shape());
   for (std::int64_t t = 1; t <= 6; ++t) {
     // The hyperparameters the fixture was made with.
-    adamw_step({3e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 1.0f, t},
-               golden_tensor(golden, "g." + std::to_string(t)), w, m, v);
+    adamw_steps({{{3e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 1.0f, t},
+                  golden_tensor(golden, "g." + std::to_string(t)),
+                  w,
+                  m,
+                  v}});
     EXPECT_LT(
         relative_error(w.values(), to_doubles(golden_tensor(golden, "w." + std::to_string(t)))),
         1e-6)

@@ -27,17 +27,27 @@ double AdamW::step(float learning_rate, double clip, float gradient_scale) {
   double factor = static_cast<double>(gradient_scale);
   if (clip > 0.0 && norm > clip) factor *= clip / norm;
   ++steps_;
+  std::vector<AdamWUpdate> updates;
   for (Entry& entry : entries_) {
     const Variable& variable = entry.parameter.variable;
     if (!variable.grad().defined()) continue;
+    AdamWUpdate update;
+    update.step = {learning_rate * entry.learning_rate_factor,
+                   options_.beta1,
+                   options_.beta2,
+                   options_.epsilon,
+                   entry.weight_decay,
+                   static_cast<float>(factor),
+                   steps_};
+    update.gradient = variable.grad();
     // The bf16 copy that a GPU computes with is refreshed in the same pass.
-    Tensor copy = variable.working_copy();
-    adamw_step({learning_rate * entry.learning_rate_factor, options_.beta1, options_.beta2,
-                options_.epsilon, entry.weight_decay, static_cast<float>(factor), steps_},
-               variable.grad(), variable.mutable_value(), entry.first, entry.second,
-               copy.defined() ? &copy : nullptr);
-    variable.set_working_copy(std::move(copy));
+    update.bf16_copy = variable.working_copy();
+    update.weight = variable.mutable_value();
+    variable.set_working_copy(update.bf16_copy);
+    update.first_moment = entry.first, update.second_moment = entry.second;
+    updates.push_back(std::move(update));
   }
+  adamw_steps(std::move(updates));
   return norm;
 }
 

@@ -20,10 +20,15 @@ struct AdamWStep {
 // Decoupled weight decay (Loshchilov & Hutter):
 //   w *= 1 - lr * decay      m = b1 m + (1 - b1) g      v = b2 v + (1 - b2) g^2
 //   w -= lr * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
-// All four have one shape and device; w, m and v are changed. On the GPU the new weight also goes,
-// rounded, to `bf16_copy` where there is one. Throws Error otherwise.
-void adamw_step(const AdamWStep& step, const Tensor& gradient, Tensor& weight, Tensor& first_moment,
-                Tensor& second_moment, Tensor* bf16_copy = nullptr);
+struct AdamWUpdate {
+  AdamWStep step = {};
+  Tensor gradient;
+  Tensor weight, first_moment, second_moment;  // changed
+  Tensor bf16_copy = {};  // on the GPU: receives the new weight rounded; may be undefined
+};
+
+// The tensors of an update have one shape and device. Throws Error otherwise.
+void adamw_steps(std::vector<AdamWUpdate> updates);
 
 // Square root of the sum of squares over all tensors, in double precision, the same for every
 // thread count. All lie on one device.

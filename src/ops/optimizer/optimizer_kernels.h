@@ -30,7 +30,8 @@ double sum_of_squares(const float* x, std::int64_t count);
 }  // namespace cpu
 
 namespace cuda {
-void adamw(const AdamWArgs& args);
+// One step of many arrays, in few launches.
+void adamw(const AdamWArgs* arrays, std::int64_t count);
 // The sum of squares over all arrays; waits for the result.
 double sum_of_squares(const SquaresArgs* arrays, std::int64_t count);
 }  // namespace cuda

@@ -18,7 +18,7 @@ TEST(AdamWStep, AgreesWithDoublePrecisionOverManySteps) {
       const double lr = 0.01, b1 = 0.9, b2 = 0.95, decay = 0.1, scale = 0.5;
       for (std::int64_t t = 1; t <= 10; ++t) {
         const Tensor g = random_tensor({count}, 10 + static_cast<std::uint64_t>(t));
-        adamw_step({0.01f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, t}, g, w, m, v);
+        adamw_steps({{{0.01f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, t}, g, w, m, v}});
         for (std::size_t i = 0; i < we.size(); ++i) {
           const double gradient = static_cast<double>(g.f32()[i]) * scale;
           me[i] = b1 * me[i] + (1 - b1) * gradient;
@@ -33,7 +33,7 @@ TEST(AdamWStep, AgreesWithDoublePrecisionOverManySteps) {
 
 TEST(AdamWStep, RefusesShapesThatDoNotFit) {
   Tensor w = Tensor::zeros({3}), m = Tensor::zeros({3}), v = Tensor::zeros({2});
-  EXPECT_THROW(adamw_step({}, w.clone(), w, m, v), Error);
+  EXPECT_THROW(adamw_steps({{{}, w.clone(), w, m, v}}), Error);
 }
 
 TEST(GlobalNorm, SumsAllTensorsAndDoesNotDependOnThreads) {

@@ -5,6 +5,8 @@
 namespace filigree {
 
 Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap) {
+  if (!tap.wants("hook_pre") && !tap.wants("hook_post"))
+    return feed_forward(x, weights.in, weights.out);
   Variable hidden;  // [..., hidden]
   if (tap.needs_graph("hook_pre")) {
     hidden = gelu(tap("hook_pre", linear(x, weights.in)));

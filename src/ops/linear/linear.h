@@ -1,4 +1,5 @@
-// The linear layer y = x W + b, optionally followed by GELU in the same pass, and the sum of two.
+// The linear layer y = x W + b, optionally followed by GELU in the same pass, and two of them: one
+// after the other or summed.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,10 @@ struct LinearWeight {
 // receives the value before it (a constant) when not null. Throws Error for shapes that do not fit.
 Variable linear(const Variable& x, const LinearWeight& w, Activation activation = Activation::kNone,
                 Tensor* pre_activation = nullptr);
+
+// gelu(x W + b) U + c: two layers whose hidden values nobody else reads, so that the gradient of
+// the GELU is formed in a product. Throws Error for shapes that do not fit.
+Variable feed_forward(const Variable& x, const LinearWeight& in, const LinearWeight& out);
 
 // x W + b + h U + c as one result: x [..., in] and h [..., rank] share their leading axes, and w
 // and u have equally many outputs. The sum is formed in the products, so that no summand takes

@@ -68,6 +68,22 @@ TEST(CudaLinear, GivesThePreActivation) {
   }
 }
 
+TEST(CudaFeedForward, ValuesAndGradients) {
+  FILIGREE_NEEDS_GPU();
+  for (const std::int64_t rows : {1, 33, 256})
+    for (const std::int64_t width : {7, 32})
+      check_cuda({.name = std::to_string(rows) + " rows of " + std::to_string(width),
+                  .inputs = {random_tensor({rows, width}, 1), random_tensor({width, 4 * width}, 2),
+                             random_tensor({4 * width}, 3), random_tensor({4 * width, width}, 4),
+                             random_tensor({width}, 5)},
+                  .op =
+                      [](const std::vector<Variable>& in) {
+                        return feed_forward(in[0], {in[1], in[2]}, {in[3], in[4]});
+                      },
+                  .parameter = {false, true, true, true, true},
+                  .bf16_tolerance = 2e-2});
+}
+
 TEST(CudaLinear, NoRows) {
   FILIGREE_NEEDS_GPU();
   const Variable y = linear(Tensor::empty({0, 4}, DType::kF32, DeviceKind::kCuda),

@@ -48,6 +48,39 @@ void check_layer(const Layer& l) {
        .tolerance = 3e-6});
 }
 
+TEST(FeedForward, ValuesAndGradients) {
+  for (const std::int64_t rows : {1, 5, 33}) {
+    constexpr std::size_t kIn = 6, kHidden = 20, kOut = 7;
+    check_op({.name = fmt::format("feed_forward of {} rows", rows),
+              .inputs = {random_tensor({rows, 6}, 1, -2, 2), random_tensor({6, 20}, 2),
+                         random_tensor({20}, 3), random_tensor({20, 7}, 4), random_tensor({7}, 5)},
+              .op =
+                  [](const std::vector<Variable>& x) {
+                    return feed_forward(x[0], {x[1], x[2]}, {x[3], x[4]});
+                  },
+              .reference =
+                  [=](const std::vector<Doubles>& x) {
+                    Doubles y;
+                    for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+                      Doubles hidden(kHidden);
+                      for (std::size_t h = 0; h < kHidden; ++h) {
+                        hidden[h] = x[2][h];
+                        for (std::size_t i = 0; i < kIn; ++i)
+                          hidden[h] += x[0][r * kIn + i] * x[1][i * kHidden + h];
+                        hidden[h] = gelu(hidden[h]);
+                      }
+                      for (std::size_t o = 0; o < kOut; ++o) {
+                        y.push_back(x[4][o]);
+                        for (std::size_t h = 0; h < kHidden; ++h)
+                          y.back() += hidden[h] * x[3][h * kOut + o];
+                      }
+                    }
+                    return y;
+                  },
+              .tolerance = 3e-6});
+  }
+}
+
 TEST(Linear, ValuesAndGradients) {
   for (const bool out_in : {false, true})
     for (const bool bias : {false, true})

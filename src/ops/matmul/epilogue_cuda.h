@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "ops/matmul/gemm.h"
+
 namespace filigree::cuda {
 
-// C[m, n] = f(C[m, n] + bias[n]), f being GELU or nothing, on rows `c_row` apart; `pre` receives
-// the value before f, with the same layout. Both pointers may be null.
+// C[m, n] = f(C[m, n] + bias[n]) on rows `c_row` apart, as gemm.h says of the epilogues; `pre` has
+// the same layout. Both pointers may be null, but for kGeluGrad, which reads `pre`.
 template <typename T>
-void finish_product(std::int64_t M, std::int64_t N, std::int64_t c_row, const T* bias, bool gelu,
-                    T* pre, T* C);
+void finish_product(std::int64_t M, std::int64_t N, std::int64_t c_row, const T* bias,
+                    GemmEpilogue epilogue, T* pre, T* C);
 
 }  // namespace filigree::cuda

@@ -53,7 +53,7 @@ struct GemmBatch {
   std::int64_t a_step = 0, b_step = 0, c_step = 0;
 };
 
-// kGeluGrad is not among the epilogues here. Of each factor one stride must be 1.
+// Of each factor one stride must be 1. An epilogue does not go with a batch.
 template <typename T, typename Out>
 void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch = {});
 

@@ -183,7 +183,8 @@ class Blas {
         call.second.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, call.epilogue);
     if (call.epilogue == CUBLASLT_EPILOGUE_GELU_AUX ||
-        call.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS)
+        call.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
+        call.epilogue == CUBLASLT_EPILOGUE_DGELU)
       set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, call.c_row);
     const GemmBatch& batch = call.batch;
     plan.first = make_layout(call.first, call.in, batch.count, batch.b_step);
@@ -231,8 +232,10 @@ std::int64_t alignment(const void* data, std::int64_t step, std::size_t size) {
   return static_cast<std::int64_t>(bits & (~bits + 1));
 }
 
-cublasLtEpilogue_t epilogue_of(bool bias, bool gelu, bool pre) {
-  if (!gelu) return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+cublasLtEpilogue_t epilogue_of(GemmEpilogue epilogue, bool bias, bool pre) {
+  if (epilogue == GemmEpilogue::kGeluGrad) return CUBLASLT_EPILOGUE_DGELU;
+  if (epilogue == GemmEpilogue::kNone)
+    return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   if (pre) return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
   return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
 }
@@ -243,8 +246,9 @@ template <typename T, typename Out>
 void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch) {
   if (args.M == 0 || args.N == 0 || batch.count == 0) return;
   require(args.K > 0, "gemm: the inner dimension is 0");
-  require(args.epilogue != GemmEpilogue::kGeluGrad,
-          "gemm: the epilogue gelu' is not among those of the GPU");
+  require(args.epilogue != GemmEpilogue::kGeluGrad ||
+              (args.pre != nullptr && args.bias == nullptr && !args.accumulate),
+          "gemm: the epilogue gelu' goes with the values before GELU alone");
   Call call;
   call.M = args.M, call.N = args.N, call.K = args.K;
   call.first = stored(args.N, args.K, args.b_col, args.b_row);
@@ -258,7 +262,7 @@ void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch) {
   call.result_alignment = alignment(args.C, batch.count > 1 ? batch.c_step : 0, sizeof(Out));
 
   Blas& blas = Blas::instance();
-  const bool gelu = args.epilogue == GemmEpilogue::kGelu;
+  const bool gelu = args.epilogue != GemmEpilogue::kNone;
   const bool plain = args.bias == nullptr && !gelu;
   // cuBLASLt wants its epilogue's operands aligned, and its GELU is too coarse for f32.
   const bool aligned = args.N % 8 == 0 && args.c_row % 8 == 0 && batch.count == 1 &&
@@ -267,7 +271,7 @@ void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch) {
   const bool fusible =
       !plain && aligned && std::is_same_v<T, Out> && (!gelu || std::is_same_v<T, Bf16>);
   if (fusible) {
-    call.epilogue = epilogue_of(args.bias != nullptr, gelu, args.pre != nullptr);
+    call.epilogue = epilogue_of(args.epilogue, args.bias != nullptr, args.pre != nullptr);
     if (blas.run(call, args.B, args.A, args.C, args.bias, gelu ? args.pre : nullptr)) return;
     call.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   }
@@ -277,7 +281,8 @@ void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch) {
   if (plain) return;
   if constexpr (std::is_same_v<T, Out>) {
     require(batch.count == 1, "gemm: a batch of products has no epilogue");
-    finish_product(args.M, args.N, args.c_row, args.bias, gelu, gelu ? args.pre : nullptr, args.C);
+    finish_product(args.M, args.N, args.c_row, args.bias, args.epilogue, gelu ? args.pre : nullptr,
+                   args.C);
   } else {
     fail("gemm: a product of {} into {} has no epilogue", name_of(call.in), name_of(call.out));
   }

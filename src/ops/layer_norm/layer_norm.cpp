@@ -38,7 +38,9 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
       [&](auto type) { cuda::layer_norm(args(type)); });
   return make_result(std::move(y), {&x, &weight, &bias},
                      [x, weight, bias, rows, width, mean, inverse](const Tensor& grad) {
-                       Tensor dx = x.requires_grad() ? x.value().like(x.shape()) : Tensor();
+                       // The residual stream's gradient is there already: it is added to.
+                       const bool wanted = x.requires_grad(), add = x.grad().defined();
+                       Tensor dx = wanted && !add ? x.value().like(x.shape()) : Tensor();
                        const auto grad_args = [&](auto type) {
                          using T = decltype(type);
                          LayerNormGradArgs<T> back{rows,
@@ -48,7 +50,9 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
                                                    mean.data<float>(),
                                                    inverse.data<float>(),
                                                    grad.data<T>()};
-                         if (dx.defined()) back.dx = dx.mutable_data<T>();
+                         if (wanted)
+                           back.dx = (add ? x.grad_to_add_into() : dx).template mutable_data<T>();
+                         back.add_to_dx = add;
                          if (weight.requires_grad())
                            back.dweight = weight.grad_to_add_into().mutable_data<float>();
                          if (bias.requires_grad())

@@ -46,8 +46,13 @@ inline void layer_norm_grad_rows(const LayerNormGradArgs<>& args, std::int64_t b
         sum_terms(args.width,
                   [&](std::int64_t i) { return dy[i] * weight[i] * ((x[i] - mean) * inverse); }) /
         d;
-    for (std::int64_t i = 0; i < args.width; ++i)
-      dx[i] = inverse * (dy[i] * weight[i] - mean_g - (x[i] - mean) * inverse * mean_gn);
+    const auto slope = [&](std::int64_t i) {
+      return inverse * (dy[i] * weight[i] - mean_g - (x[i] - mean) * inverse * mean_gn);
+    };
+    if (args.add_to_dx)
+      for (std::int64_t i = 0; i < args.width; ++i) dx[i] += slope(i);
+    else
+      for (std::int64_t i = 0; i < args.width; ++i) dx[i] = slope(i);
   }
 }
 

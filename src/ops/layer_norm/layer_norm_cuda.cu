@@ -1,5 +1,9 @@
-// A warp a row. The gradients of weight and bias are sums over the rows, taken in two stages:
-// blocks sum pieces of the rows, then one thread a column adds the pieces in order.
+// A warp a row. Rows of up to 1024 elements stay in registers between their passes; then the
+// gradients of weight and bias, sums over the rows, are taken in the same pass: a warp keeps its
+// columns' sums over its rows, a block adds those of its warps, and a last kernel the blocks', all
+// in a fixed order. Other rows are read again for each pass.
+
+#include <type_traits>
 
 #include "ops/layer_norm/layer_norm_kernels.h"
 #include "runtime/cuda/device_cuda.cuh"
@@ -10,27 +14,25 @@ namespace {
 
 constexpr int kWarps = 4;  // rows a block
 constexpr int kColumns = 32, kRowsAtOnce = 8;
-constexpr std::int64_t kMostPieces = 256, kLeastRows = 32;
+constexpr std::int64_t kMostPieces = 512, kLeastRows = 32;
 
-// f(c) for the columns of a lane: groups of kWide, or single ones where rows are not aligned.
-template <typename T, bool kAligned, typename Function>
-__device__ inline void for_columns(std::int64_t width, const Function& function) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  constexpr int kStep = kAligned ? kWide<T> : 1;
-  for (std::int64_t c = lane * kStep; c < width; c += 32 * kStep) function(c);
-}
-
+// What a lane reads at once: kWide elements, or a single one where rows are not aligned.
 template <typename T, bool kAligned>
 struct Group {
   static constexpr int kCount = kAligned ? kWide<T> : 1;
   float values[kCount];
 
-  __device__ static Group load(const T* from) {
+  template <typename From>
+  __device__ static Group load(const From* from) {
     Group group;
     if constexpr (kAligned) {
-      const Wide<T> wide = *reinterpret_cast<const Wide<T>*>(from);
 #pragma unroll
-      for (int k = 0; k < kCount; ++k) group.values[k] = to_float(wide.values[k]);
+      for (int w = 0; w < kCount / kWide<From>; ++w) {
+        const Wide<From> wide = reinterpret_cast<const Wide<From>*>(from)[w];
+#pragma unroll
+        for (int k = 0; k < kWide<From>; ++k)
+          group.values[w * kWide<From> + k] = to_float(wide.values[k]);
+      }
     } else {
       group.values[0] = to_float(*from);
     }
@@ -48,34 +50,69 @@ struct Group {
   }
 };
 
-template <typename T, bool kAligned>
+// f(g, c) for the groups of a lane, c being the first column of group g. With kHeld > 0 there are
+// at most so many, and g is a constant in each.
+template <typename T, bool kAligned, int kHeld, typename Function>
+__device__ inline void for_groups(std::int64_t width, const Function& function) {
+  constexpr int kStep = Group<T, kAligned>::kCount;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  if constexpr (kHeld > 0) {
+#pragma unroll
+    for (int g = 0; g < kHeld; ++g) {
+      const std::int64_t c = (g * 32 + lane) * kStep;
+      if (c < width) function(g, c);
+    }
+  } else {
+    for (std::int64_t c = lane * kStep; c < width; c += 32 * kStep) function(0, c);
+  }
+}
+
+// A row, kept in registers or read again.
+template <typename T, bool kAligned, int kHeld>
+struct Row {
+  using G = Group<T, kAligned>;
+  const T* data;
+  G held[kHeld > 0 ? kHeld : 1];
+
+  __device__ Row(const T* row, std::int64_t width) : data(row) {
+    if constexpr (kHeld > 0)
+      for_groups<T, kAligned, kHeld>(width,
+                                     [&](int g, std::int64_t c) { held[g] = G::load(data + c); });
+  }
+  __device__ G at(int g, std::int64_t c) const {
+    if constexpr (kHeld > 0) return held[g];
+    return G::load(data + c);
+  }
+};
+
+template <typename T, bool kAligned, int kHeld>
 __global__ void layer_norm_rows(LayerNormArgs<T> args) {
   using G = Group<T, kAligned>;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (row >= args.rows) return;
-  const T* x = args.x + row * args.width;
+  const Row<T, kAligned, kHeld> x(args.x + row * args.width, args.width);
   const float width = static_cast<float>(args.width);
   float sum = 0.0f;
-  for_columns<T, kAligned>(args.width, [&](std::int64_t c) {
-    const G values = G::load(x + c);
+  for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
+    const G values = x.at(g, c);
 #pragma unroll
     for (int k = 0; k < G::kCount; ++k) sum += values.values[k];
   });
   const float mean = warp_sum(sum) / width;
   float squares = 0.0f;
-  for_columns<T, kAligned>(args.width, [&](std::int64_t c) {
-    const G values = G::load(x + c);
+  for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
+    const G values = x.at(g, c);
 #pragma unroll
     for (int k = 0; k < G::kCount; ++k)
       squares += (values.values[k] - mean) * (values.values[k] - mean);
   });
   const float inverse = 1.0f / sqrtf(warp_sum(squares) / width + args.epsilon);
-  for_columns<T, kAligned>(args.width, [&](std::int64_t c) {
-    G values = G::load(x + c);
+  for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
+    G values = x.at(g, c);
+    const G weight = G::load(args.weight + c), bias = G::load(args.bias + c);
 #pragma unroll
     for (int k = 0; k < G::kCount; ++k)
-      values.values[k] =
-          (values.values[k] - mean) * inverse * args.weight[c + k] + args.bias[c + k];
+      values.values[k] = (values.values[k] - mean) * inverse * weight.values[k] + bias.values[k];
     values.store(args.y + row * args.width + c);
   });
   if (threadIdx.x % 32 == 0) {
@@ -85,35 +122,71 @@ __global__ void layer_norm_rows(LayerNormArgs<T> args) {
 }
 
 // With n = (x - mean) * inverse and g = dy * weight: dx = inverse * (g - mean(g) - n * mean(g n)).
-template <typename T, bool kAligned>
-__global__ void layer_norm_grad_rows(LayerNormGradArgs<T> args) {
+// With kHeld > 0 each warp takes every (warps in all)-th row and leaves the block's sums of dy n
+// and dy in partial[block][0 and 1][width], unless that is null.
+template <typename T, bool kAligned, int kHeld>
+__global__ void layer_norm_grad_rows(LayerNormGradArgs<T> args, float* partial) {
   using G = Group<T, kAligned>;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
-  if (row >= args.rows) return;
-  const T* x = args.x + row * args.width;
-  const T* dy = args.dy + row * args.width;
+  constexpr int kSums = kHeld > 0 ? kHeld : 1;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const float width = static_cast<float>(args.width);
-  const float mean = args.mean[row], inverse = args.inverse[row];
-  float sum_g = 0.0f, sum_gn = 0.0f;
-  for_columns<T, kAligned>(args.width, [&](std::int64_t c) {
-    const G xs = G::load(x + c), dys = G::load(dy + c);
+  G dweight[kSums] = {}, dbias[kSums] = {};
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * kWarps;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + warp; row < args.rows;
+       row += warps) {
+    const Row<T, kAligned, kHeld> x(args.x + row * args.width, args.width);
+    const Row<T, kAligned, kHeld> dy(args.dy + row * args.width, args.width);
+    const float mean = args.mean[row], inverse = args.inverse[row];
+    float sum_g = 0.0f, sum_gn = 0.0f;
+    for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
+      const G xs = x.at(g, c), dys = dy.at(g, c), weight = G::load(args.weight + c);
 #pragma unroll
-    for (int k = 0; k < G::kCount; ++k) {
-      const float g = dys.values[k] * args.weight[c + k];
-      sum_g += g;
-      sum_gn += g * ((xs.values[k] - mean) * inverse);
+      for (int k = 0; k < G::kCount; ++k) {
+        const float n = (xs.values[k] - mean) * inverse, product = dys.values[k] * weight.values[k];
+        sum_g += product;
+        sum_gn += product * n;
+        if constexpr (kHeld > 0) {
+          dweight[g].values[k] += dys.values[k] * n;
+          dbias[g].values[k] += dys.values[k];
+        }
+      }
+    });
+    if (args.dx == nullptr) continue;
+    const float mean_g = warp_sum(sum_g) / width, mean_gn = warp_sum(sum_gn) / width;
+    for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
+      const G xs = x.at(g, c), weight = G::load(args.weight + c);
+      G values = dy.at(g, c);
+      T* dx = args.dx + row * args.width + c;
+      const G before = args.add_to_dx ? G::load(dx) : G{};
+#pragma unroll
+      for (int k = 0; k < G::kCount; ++k)
+        values.values[k] =
+            before.values[k] + inverse * (values.values[k] * weight.values[k] - mean_g -
+                                          (xs.values[k] - mean) * inverse * mean_gn);
+      values.store(dx);
+    });
+  }
+  if constexpr (kHeld > 0) {
+    if (partial == nullptr) return;
+    __shared__ float shared[kWarps][kHeld * 32 * G::kCount];
+    for (int which = 0; which < 2; ++which) {
+      __syncthreads();
+#pragma unroll
+      for (int g = 0; g < kHeld; ++g)
+#pragma unroll
+        for (int k = 0; k < G::kCount; ++k)
+          shared[warp][(g * 32 + lane) * G::kCount + k] =
+              which == 0 ? dweight[g].values[k] : dbias[g].values[k];
+      __syncthreads();
+      float* to = partial + (static_cast<std::int64_t>(blockIdx.x) * 2 + which) * args.width;
+      for (std::int64_t c = threadIdx.x; c < args.width; c += kWarps * 32) {
+        float total = shared[0][c];
+#pragma unroll
+        for (int w = 1; w < kWarps; ++w) total += shared[w][c];
+        to[c] = total;
+      }
     }
-  });
-  const float mean_g = warp_sum(sum_g) / width, mean_gn = warp_sum(sum_gn) / width;
-  for_columns<T, kAligned>(args.width, [&](std::int64_t c) {
-    const G xs = G::load(x + c);
-    G values = G::load(dy + c);
-#pragma unroll
-    for (int k = 0; k < G::kCount; ++k)
-      values.values[k] = inverse * (values.values[k] * args.weight[c + k] - mean_g -
-                                    (xs.values[k] - mean) * inverse * mean_gn);
-    values.store(args.dx + row * args.width + c);
-  });
+  }
 }
 
 // partial[piece][0 or 1][width]: of dweight and of dbias.
@@ -141,16 +214,41 @@ __global__ void layer_norm_grad_pieces(LayerNormGradArgs<T> args, std::int64_t p
   partial[(static_cast<std::int64_t>(blockIdx.y) * 2 + threadIdx.y) * args.width + column] = total;
 }
 
+// One of dweight and dbias a blockIdx.y: a thread adds every kRowsAtOnce-th piece of its column,
+// then the first thread of each column the others' sums.
 __global__ void add_pieces(std::int64_t width, std::int64_t pieces, const float* partial,
                            float* dweight, float* dbias) {
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (column >= width) return;
-  double totals[2] = {};
-  for (std::int64_t p = 0; p < pieces; ++p)
-    for (int which = 0; which < 2; ++which)
-      totals[which] += static_cast<double>(partial[(p * 2 + which) * width + column]);
-  if (dweight != nullptr) dweight[column] += static_cast<float>(totals[0]);
-  if (dbias != nullptr) dbias[column] += static_cast<float>(totals[1]);
+  __shared__ double shared[kRowsAtOnce][kColumns];
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kColumns + threadIdx.x;
+  const std::int64_t which = blockIdx.y;
+  double total = 0.0;
+  if (column < width)
+    for (std::int64_t p = threadIdx.y; p < pieces; p += kRowsAtOnce)
+      total += static_cast<double>(partial[(p * 2 + which) * width + column]);
+  shared[threadIdx.y][threadIdx.x] = total;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= width) return;
+  for (int r = 1; r < kRowsAtOnce; ++r) total += shared[r][threadIdx.x];
+  float* to = which == 0 ? dweight : dbias;
+  if (to != nullptr) to[column] += static_cast<float>(total);
+}
+
+// Calls f with the number of groups of a row that its lanes hold, as a constant; false when a row
+// has too many.
+template <typename T, typename Function>
+bool with_held(std::int64_t width, const Function& function) {
+  const std::int64_t groups = (width + 32 * kWide<T> - 1) / (32 * kWide<T>);
+  if (groups == 1) return function(std::integral_constant<int, 1>()), true;
+  if (groups == 2) return function(std::integral_constant<int, 2>()), true;
+  if (groups == 3) return function(std::integral_constant<int, 3>()), true;
+  if (groups == 4) return function(std::integral_constant<int, 4>()), true;
+  if (groups <= 8 && sizeof(T) == 4) return function(std::integral_constant<int, 8>()), true;
+  return false;
+}
+
+template <typename T, typename... Rest>
+bool all_wide(std::int64_t width, const T* first, const Rest*... rest) {
+  return wide_rows(first, width) && (wide_rows(rest, width) && ...);
 }
 
 }  // namespace
@@ -159,36 +257,51 @@ template <typename T>
 void layer_norm(const LayerNormArgs<T>& args) {
   if (args.rows == 0) return;
   const unsigned blocks = blocks_for(args.rows, kWarps, INT32_MAX);
-  if (wide_rows(args.x, args.width) && wide_rows(args.y, args.width))
-    layer_norm_rows<T, true><<<blocks, kWarps * 32, 0, stream()>>>(args);
-  else
-    layer_norm_rows<T, false><<<blocks, kWarps * 32, 0, stream()>>>(args);
+  const bool wide =
+      all_wide(args.width, args.x, args.y) && all_wide(args.width, args.weight, args.bias);
+  const bool done =
+      wide && with_held<T>(args.width, [&](auto held) {
+        layer_norm_rows<T, true, decltype(held)::value><<<blocks, kWarps * 32, 0, stream()>>>(args);
+      });
+  if (!done && wide)
+    layer_norm_rows<T, true, 0><<<blocks, kWarps * 32, 0, stream()>>>(args);
+  else if (!done)
+    layer_norm_rows<T, false, 0><<<blocks, kWarps * 32, 0, stream()>>>(args);
   check_launch("layer_norm");
 }
 
 template <typename T>
 void layer_norm_grad(const LayerNormGradArgs<T>& args) {
   if (args.rows == 0) return;
-  if (args.dx != nullptr) {
-    const unsigned blocks = blocks_for(args.rows, kWarps, INT32_MAX);
-    if (wide_rows(args.x, args.width) && wide_rows(args.dy, args.width) &&
-        wide_rows(args.dx, args.width))
-      layer_norm_grad_rows<T, true><<<blocks, kWarps * 32, 0, stream()>>>(args);
-    else
-      layer_norm_grad_rows<T, false><<<blocks, kWarps * 32, 0, stream()>>>(args);
-    check_launch("layer_norm_grad");
-  }
-  if (args.dweight == nullptr && args.dbias == nullptr) return;
+  const bool sums = args.dweight != nullptr || args.dbias != nullptr;
   std::int64_t pieces = (args.rows + kLeastRows - 1) / kLeastRows;
   if (pieces > kMostPieces) pieces = kMostPieces;
-  const std::int64_t piece = (args.rows + pieces - 1) / pieces;
   const Workspace workspace(static_cast<std::size_t>(pieces * 2 * args.width) * sizeof(float));
-  const dim3 grid(blocks_for(args.width, kColumns, INT32_MAX), static_cast<unsigned>(pieces));
-  layer_norm_grad_pieces<<<grid, dim3(kColumns, kRowsAtOnce), 0, stream()>>>(args, piece,
-                                                                             workspace.as<float>());
+  float* partial = workspace.as<float>();
+  const bool wide = all_wide(args.width, args.x, args.dy, args.dx == nullptr ? args.x : args.dx) &&
+                    all_wide(args.width, args.weight);
+  const bool done = wide && with_held<T>(args.width, [&](auto held) {
+                      layer_norm_grad_rows<T, true, decltype(held)::value>
+                          <<<static_cast<unsigned>(pieces), kWarps * 32, 0, stream()>>>(
+                              args, sums ? partial : nullptr);
+                    });
+  if (!done && args.dx != nullptr) {
+    const unsigned blocks = blocks_for(args.rows, kWarps, INT32_MAX);
+    if (wide)
+      layer_norm_grad_rows<T, true, 0><<<blocks, kWarps * 32, 0, stream()>>>(args, nullptr);
+    else
+      layer_norm_grad_rows<T, false, 0><<<blocks, kWarps * 32, 0, stream()>>>(args, nullptr);
+  }
   check_launch("layer_norm_grad");
-  add_pieces<<<blocks_for(args.width, 128, INT32_MAX), 128, 0, stream()>>>(
-      args.width, pieces, workspace.as<float>(), args.dweight, args.dbias);
+  if (!sums) return;
+  const unsigned columns = blocks_for(args.width, kColumns, INT32_MAX);
+  const dim3 threads(kColumns, kRowsAtOnce);
+  if (!done)
+    layer_norm_grad_pieces<<<dim3(columns, static_cast<unsigned>(pieces)), threads, 0, stream()>>>(
+        args, (args.rows + pieces - 1) / pieces, partial);
+  check_launch("layer_norm_grad");
+  add_pieces<<<dim3(columns, 2), threads, 0, stream()>>>(args.width, pieces, partial, args.dweight,
+                                                         args.dbias);
   check_launch("layer_norm_grad");
 }
 

@@ -26,7 +26,8 @@ struct LayerNormGradArgs {
   const float* mean = nullptr;
   const float* inverse = nullptr;
   const T* dy = nullptr;
-  T* dx = nullptr;           // written, or null
+  T* dx = nullptr;  // written, or added to, or null
+  bool add_to_dx = false;
   float* dweight = nullptr;  // added to, or null
   float* dbias = nullptr;    // added to, or null
 };

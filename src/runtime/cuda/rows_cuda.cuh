@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "runtime/cuda/device_cuda.cuh"
 
@@ -68,17 +69,34 @@ struct Exponentials {
 template <typename T>
 __device__ inline Exponentials sum_of_exponentials(const T* row, std::int64_t width,
                                                    float* shared) {
-  // Each thread's own pair, rescaled when a larger value comes.
+  // Each thread's own pair, rescaled when larger values come, which is seldom.
   float maximum = -INFINITY, sum = 0.0f;
-  for_row(row, width, [&](std::int64_t, float x) {
-    if (x > maximum) {
-      sum *= expf(maximum - x);
-      maximum = x;
+  const auto add = [&](const auto& values, auto count) {
+    float most = maximum;
+#pragma unroll
+    for (int k = 0; k < count; ++k) most = fmaxf(most, to_float(values[k]));
+    if (most > maximum) {
+      sum *= __expf(maximum - most);
+      maximum = most;
     }
-    if (!(x == -INFINITY)) sum += expf(x - maximum);  // a NaN is not lost
-  });
+    const float from = maximum == -INFINITY ? 0.0f : maximum;
+#pragma unroll
+    for (int k = 0; k < count; ++k) sum += __expf(to_float(values[k]) - from);  // keeps a NaN
+  };
+  const std::int64_t head = unaligned_head(row, width);
+  const std::int64_t vectors = (width - head) / kWide<T>;
+  const auto* wide = reinterpret_cast<const Wide<T>*>(row + head);
+#pragma unroll 2
+  for (std::int64_t v = threadIdx.x; v < vectors; v += blockDim.x) {
+    const Wide<T> values = wide[v];
+    add(values.values, std::integral_constant<int, kWide<T>>());
+  }
+  if (static_cast<std::int64_t>(threadIdx.x) < head)
+    add(row + threadIdx.x, std::integral_constant<int, 1>());
+  for (std::int64_t c = head + vectors * kWide<T> + threadIdx.x; c < width; c += blockDim.x)
+    add(row + c, std::integral_constant<int, 1>());
   const float most = block_maximum(maximum, shared);
-  const float scaled = sum == 0.0f ? 0.0f : sum * expf(maximum - most);
+  const float scaled = sum == 0.0f ? 0.0f : sum * __expf(maximum - most);
   return {most, block_sum(scaled, shared)};
 }
 

@@ -1,5 +1,5 @@
-// Two stages: blocks sum pieces of the axis into partial sums, then one thread a result adds these
-// in order. With few results and a long axis there are many pieces, else only one.
+// Two stages: blocks sum pieces of the axis into partial sums, then a warp a result adds these in a
+// fixed order. With few results and a long axis there are many pieces, else only one.
 
 #include "runtime/cuda/device_cuda.cuh"
 #include "runtime/cuda/launch_cuda.h"
@@ -54,13 +54,50 @@ __global__ void sum_columns(std::int64_t extent, std::int64_t inner, std::int64_
   }
 }
 
+// The same where rows begin at 16-byte boundaries: 16 bytes of neighbouring columns a thread. A
+// thread's own few sums are taken in f32.
+template <typename T>
+__global__ void sum_wide_columns(std::int64_t extent, std::int64_t inner, std::int64_t piece,
+                                 const T* x, double* partial) {
+  __shared__ float shared[kRows][kColumns * kWide<T>];
+  const std::int64_t tiles = (inner + kColumns * kWide<T> - 1) / (kColumns * kWide<T>);
+  const std::int64_t outer = blockIdx.x / tiles;
+  const std::int64_t tile = blockIdx.x % tiles * kColumns * kWide<T>;
+  const std::int64_t column = tile + threadIdx.x * kWide<T>;
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.y) * piece;
+  const std::int64_t end = begin + piece < extent ? begin + piece : extent;
+  float totals[kWide<T>] = {};
+  if (column < inner) {
+    const T* from = x + outer * extent * inner + column;
+#pragma unroll 4
+    for (std::int64_t k = begin + threadIdx.y; k < end; k += kRows) {
+      const Wide<T> values = *reinterpret_cast<const Wide<T>*>(from + k * inner);
+#pragma unroll
+      for (int w = 0; w < kWide<T>; ++w) totals[w] += to_float(values.values[w]);
+    }
+  }
+#pragma unroll
+  for (int w = 0; w < kWide<T>; ++w) shared[threadIdx.y][threadIdx.x * kWide<T> + w] = totals[w];
+  __syncthreads();
+  const int thread = static_cast<int>(threadIdx.y * kColumns + threadIdx.x);
+  for (int c = thread; c < kColumns * kWide<T>; c += kThreads) {
+    if (tile + c >= inner) continue;
+    double total = 0.0;
+    for (int r = 0; r < kRows; ++r) total += static_cast<double>(shared[r][c]);
+    partial[(outer * inner + tile + c) * gridDim.y + blockIdx.y] = total;
+  }
+}
+
+// A warp a result.
 template <typename Out>
 __global__ void finish(std::int64_t count, std::int64_t pieces, double factor,
                        const double* partial, Out* out, bool add) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
   if (i >= count) return;
   double total = 0.0;
-  for (std::int64_t p = 0; p < pieces; ++p) total += partial[i * pieces + p];
+  for (std::int64_t p = threadIdx.x % 32; p < pieces; p += 32) total += partial[i * pieces + p];
+  total = warp_sum(total);
+  if (threadIdx.x % 32 != 0) return;
   const float result = static_cast<float>(total * factor);
   out[i] = from_float<Out>(add ? to_float(out[i]) + result : result);
 }
@@ -70,8 +107,9 @@ void run(std::int64_t outer, std::int64_t extent, std::int64_t inner, double fac
          Out* out, bool add) {
   const std::int64_t count = outer * inner;
   if (count == 0) return;
-  const bool rows = inner == 1;
-  const std::int64_t blocks = rows ? outer : outer * ((inner + kColumns - 1) / kColumns);
+  const bool rows = inner == 1, wide = !rows && wide_rows(x, inner);
+  const std::int64_t columns = wide ? kColumns * kWide<T> : kColumns;
+  const std::int64_t blocks = rows ? outer : outer * ((inner + columns - 1) / columns);
   const std::int64_t least = rows ? 4096 : 64;  // of the axis a block
   std::int64_t pieces = (kWantedBlocks + blocks - 1) / blocks;
   const std::int64_t most = (extent + least - 1) / least;
@@ -84,11 +122,14 @@ void run(std::int64_t outer, std::int64_t extent, std::int64_t inner, double fac
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(pieces));
   if (rows)
     sum_rows<<<grid, kThreads, 0, stream()>>>(extent, piece, x, partial);
+  else if (wide)
+    sum_wide_columns<<<grid, dim3(kColumns, kRows), 0, stream()>>>(extent, inner, piece, x,
+                                                                   partial);
   else
     sum_columns<<<grid, dim3(kColumns, kRows), 0, stream()>>>(extent, inner, piece, x, partial);
   check_launch("sum_axis");
-  finish<<<blocks_for(count, kThreads, INT32_MAX), kThreads, 0, stream()>>>(count, pieces, factor,
-                                                                            partial, out, add);
+  finish<<<blocks_for(count, kThreads / 32, INT32_MAX), kThreads, 0, stream()>>>(
+      count, pieces, factor, partial, out, add);
   check_launch("sum_axis");
 }
 

@@ -1,6 +1,7 @@
 #include "ops/output_loss/output_loss.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "autograd/tape.h"
 #include "base/error.h"
@@ -42,17 +43,71 @@ Strides strides(const LinearWeight& w) {
   return w.out_in ? Strides{1, w.inputs()} : Strides{w.weight.size(1), 1};
 }
 
+// The products of a layer take its outputs in up to two ranges: tensor cores are several times
+// slower on a range that is no multiple of 8 outputs, so what is over goes by itself, first. Only a
+// weight of [out, in] can be cut so: each output is a row.
+struct Range {
+  std::int64_t begin, end;
+};
+std::vector<Range> ranges(const LinearWeight& w, DeviceKind device) {
+  const std::int64_t all = w.outputs(), whole = all / 8 * 8;
+  if (device == DeviceKind::kCpu || !w.out_in || whole == 0 || whole == all) return {{0, all}};
+  return {{whole, all}, {0, whole}};
+}
+
 // logits[rows, V] = x[rows, width] W.
 template <typename T>
 void multiply(const Tensor& x, const LinearWeight& w, std::int64_t begin, std::int64_t rows,
               Tensor& logits) {
-  GemmArgs<T> args;
-  args.M = rows, args.N = w.outputs(), args.K = w.inputs();
-  args.A = x.data<T>() + begin * args.K, args.a_row = args.K;
-  args.B = w.weight.as(x.dtype()).data<T>();
-  args.b_row = strides(w).in, args.b_col = strides(w).out;
-  args.C = logits.mutable_data<T>(), args.c_row = logits.size(1);
-  gemm_on(x.device(), args);
+  for (const Range& range : ranges(w, x.device())) {
+    GemmArgs<T> args;
+    args.M = rows, args.N = range.end - range.begin, args.K = w.inputs();
+    args.A = x.data<T>() + begin * args.K, args.a_row = args.K;
+    args.B = w.weight.as(x.dtype()).data<T>() + range.begin * strides(w).out;
+    args.b_row = strides(w).in, args.b_col = strides(w).out;
+    args.C = logits.mutable_data<T>() + range.begin, args.c_row = logits.size(1);
+    gemm_on(x.device(), args);
+  }
+}
+
+// dx[rows, width] = dlogits W^T.
+template <typename T>
+void multiply_back(const Tensor& dlogits, std::int64_t rows, const LinearWeight& w, T* dx) {
+  bool first = true;
+  for (const Range& range : ranges(w, dlogits.device())) {
+    GemmArgs<T> args;
+    args.M = rows, args.N = w.inputs(), args.K = range.end - range.begin;
+    args.A = dlogits.data<T>() + range.begin, args.a_row = dlogits.size(1);
+    args.B = w.weight.as(dlogits.dtype()).data<T>() + range.begin * strides(w).out;
+    args.b_row = strides(w).out, args.b_col = strides(w).in;
+    args.C = dx, args.c_row = args.N;
+    args.accumulate = !first;
+    gemm_on(dlogits.device(), args);
+    first = false;
+  }
+}
+
+// dW [+]= X^T dlogits, in the layout of the weight.
+template <typename T>
+void weight_gradient(const T* x, const Tensor& dlogits, std::int64_t rows, const LinearWeight& w,
+                     bool accumulate, Tensor& dw) {
+  const std::int64_t width = w.inputs(), step = dlogits.size(1);
+  for (const Range& range : ranges(w, dlogits.device())) {
+    GemmArgs<T, float> args;
+    args.K = rows;
+    args.accumulate = accumulate;
+    args.C = dw.mutable_data<float>() + range.begin * strides(w).out;
+    if (w.out_in) {
+      args.M = range.end - range.begin, args.N = width, args.c_row = width;  // dW^T = dlogits^T X
+      args.A = dlogits.data<T>() + range.begin, args.a_row = 1, args.a_col = step;
+      args.B = x, args.b_row = width;
+    } else {
+      args.M = width, args.N = w.outputs(), args.c_row = w.outputs();
+      args.A = x, args.a_row = 1, args.a_col = width;
+      args.B = dlogits.data<T>(), args.b_row = step;
+    }
+    gemm_on(dlogits.device(), args);
+  }
 }
 
 // What one pass over the chunks leaves behind.
@@ -94,32 +149,10 @@ void run_chunks(const Variable& x, const LinearWeight& w, const Tensor& targets,
     if constexpr (kHasCuda) {
       if (device == DeviceKind::kCuda) cuda::loss_rows(args);
     }
-    if (work.dx.defined()) {
-      GemmArgs<T> back;  // dX = dlogits W^T
-      back.M = count, back.N = width, back.K = V;
-      back.A = logits.data<T>(), back.a_row = step;
-      back.B = w.weight.as(x.value().dtype()).data<T>();
-      back.b_row = strides(w).out, back.b_col = strides(w).in;
-      back.C = work.dx.mutable_data<T>() + begin * width, back.c_row = width;
-      gemm_on(device, back);
-    }
-    if (work.dw.defined()) {
-      GemmArgs<T, float> back;
-      back.K = count;
-      back.accumulate = begin > 0;
-      back.C = work.dw.mutable_data<float>();
-      const T* in = x.value().data<T>() + begin * width;
-      if (w.out_in) {
-        back.M = V, back.N = width, back.c_row = width;  // dW^T = dlogits^T X
-        back.A = logits.data<T>(), back.a_row = 1, back.a_col = step;
-        back.B = in, back.b_row = width;
-      } else {
-        back.M = width, back.N = V, back.c_row = V;  // dW = X^T dlogits
-        back.A = in, back.a_row = 1, back.a_col = width;
-        back.B = logits.data<T>(), back.b_row = step;
-      }
-      gemm_on(device, back);
-    }
+    if (work.dx.defined())
+      multiply_back<T>(logits, count, w, work.dx.mutable_data<T>() + begin * width);
+    if (work.dw.defined())
+      weight_gradient<T>(x.value().data<T>() + begin * width, logits, count, w, begin > 0, work.dw);
   }
 }
 

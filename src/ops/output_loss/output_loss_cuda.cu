@@ -41,7 +41,7 @@ __global__ void loss_rows_each(LossRowsArgs<T> args) {
   const float kd = args.distillation;
   // p - (1 - kd) [c = target] - kd p_teacher
   const auto slope = [&](std::int64_t c, float log_t, float log_s, float p_teacher) {
-    float d = expf(log_s) - (c == target ? 1.0f - kd : 0.0f);
+    float d = __expf(log_s) - (c == target ? 1.0f - kd : 0.0f);
     if (kTeacher) {
       d -= kd * p_teacher;
       divergence += p_teacher * (log_t - log_s);
@@ -51,12 +51,12 @@ __global__ void loss_rows_each(LossRowsArgs<T> args) {
   if (args.gradient)
     map_rows<T>(teacher, logits, logits, args.width, [&](std::int64_t c, float x_teacher, float x) {
       const float log_t = x_teacher - lt;
-      return slope(c, log_t, x - ls, kTeacher ? expf(log_t) : 0.0f);
+      return slope(c, log_t, x - ls, kTeacher ? __expf(log_t) : 0.0f);
     });
   else
     for_row(teacher, args.width, [&](std::int64_t c, float x_teacher) {
       const float log_t = x_teacher - lt;
-      slope(c, log_t, to_float(logits[c]) - ls, expf(log_t));
+      slope(c, log_t, to_float(logits[c]) - ls, __expf(log_t));
     });
   if (!kTeacher) return;
   divergence = block_sum(divergence, shared);
@@ -86,7 +86,7 @@ template <typename T>
 void loss_rows(const LossRowsArgs<T>& args) {
   if (args.rows == 0) return;
   const auto blocks = static_cast<unsigned>(args.rows);
-  const unsigned threads = row_threads(args.width, 1024);
+  const unsigned threads = row_threads(args.width);
   if (args.teacher != nullptr)
     loss_rows_each<T, true><<<blocks, threads, 0, stream()>>>(args);
   else

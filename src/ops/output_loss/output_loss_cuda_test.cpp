@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "ops/cross_entropy/test_support.h"
 #include "ops/output_loss/output_loss.h"
 #include "support/check_cuda.h"

@@ -26,6 +26,10 @@ std::int64_t at_least_one(std::int64_t value) { return std::max<std::int64_t>(va
 // Passes may take a third of the memory, what a batch keeps a quarter: weights, and what the
 // allocator keeps of freed blocks of other sizes, need the rest.
 std::int64_t pass_bytes(std::int64_t memory) { return memory > 0 ? memory / 3 : INT64_MAX; }
+// Products by head are batches of matrices, of which CUDA's libraries count 65,535.
+std::int64_t pass_rows(std::int64_t memory, const ModelConfig& config) {
+  return memory > 0 ? at_least_one(65535 / at_least_one(config.heads)) : INT64_MAX;
+}
 std::int64_t batch_room(std::int64_t memory, std::int64_t bytes_of_token) {
   return at_least_one(memory / 4 / bytes_of_token);
 }
@@ -42,10 +46,11 @@ std::int64_t device_memory(const Model& model) {
   return memory;
 }
 
-SweepLimits patch_limits(const PatchOptions& options, std::int64_t memory) {
+SweepLimits patch_limits(const PatchOptions& options, std::int64_t memory,
+                         const ModelConfig& config) {
   const std::int64_t tokens = tokens_at_once(options, memory);
   // Several runs share a pass, so a batch of prompts takes a part of it only.
-  return {at_least_one(tokens / 8), tokens, pass_bytes(memory)};
+  return {at_least_one(tokens / 8), tokens, pass_rows(memory, config), pass_bytes(memory)};
 }
 
 SweepLimits edge_limits(const PatchOptions& options, std::int64_t memory,
@@ -53,12 +58,12 @@ SweepLimits edge_limits(const PatchOptions& options, std::int64_t memory,
   const std::int64_t tokens = tokens_at_once(options, memory);
   if (memory == 0)
     return {std::clamp<std::int64_t>(tokens / 4, 1, kEdgeBatchOnCpu),
-            std::min(tokens, kEdgePassOnCpu), INT64_MAX};
+            std::min(tokens, kEdgePassOnCpu)};
   // Clean, corrupt and their difference of every node.
   const std::int64_t nodes = config.layers * (config.heads + 1) + 1;
   const std::int64_t token = 3 * nodes * config.width * static_cast<std::int64_t>(sizeof(float));
   return {std::min(at_least_one(tokens / 16), batch_room(memory, token)), tokens,
-          pass_bytes(memory)};
+          pass_rows(memory, config), pass_bytes(memory)};
 }
 
 std::int64_t gradient_tokens(const PatchOptions& options, std::int64_t memory,
@@ -76,9 +81,11 @@ std::int64_t gradient_tokens(const PatchOptions& options, std::int64_t memory,
   return std::min(at_least_one(tokens / (inputs_by_head ? 32 : 8)), batch_room(memory, token));
 }
 
-std::int64_t runs_at_once(const SweepLimits& limits, std::int64_t tokens, std::int64_t bytes) {
+std::int64_t runs_at_once(const SweepLimits& limits, std::int64_t rows, std::int64_t tokens,
+                          std::int64_t bytes) {
   return at_least_one(
-      std::min(limits.pass_tokens / at_least_one(tokens), limits.pass_bytes / at_least_one(bytes)));
+      std::min({limits.pass_rows / at_least_one(rows), limits.pass_tokens / at_least_one(tokens),
+                limits.pass_bytes / at_least_one(bytes)}));
 }
 
 }  // namespace filigree

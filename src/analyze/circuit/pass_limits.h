@@ -14,6 +14,7 @@ namespace filigree {
 struct SweepLimits {
   std::int64_t batch_tokens = 1;        // of the prompts of a batch
   std::int64_t pass_tokens = 1;         // of all runs of a forward pass
+  std::int64_t pass_rows = INT64_MAX;   // of them, a prompt of a run each
   std::int64_t pass_bytes = INT64_MAX;  // of memory that they take together
 };
 
@@ -22,14 +23,17 @@ struct SweepLimits {
 std::int64_t device_memory(const Model& model);
 
 // `memory` as device_memory() gives it. Throw Error when options.tokens_at_once is not positive.
-SweepLimits patch_limits(const PatchOptions& options, std::int64_t memory);
+SweepLimits patch_limits(const PatchOptions& options, std::int64_t memory,
+                         const ModelConfig& config);
 SweepLimits edge_limits(const PatchOptions& options, std::int64_t memory,
                         const ModelConfig& config);
 // Tokens of a batch that is run backwards too, the heads' inputs apart or not.
 std::int64_t gradient_tokens(const PatchOptions& options, std::int64_t memory,
                              const ModelConfig& config, bool inputs_by_head);
 
-// Runs that share a pass when each has so many tokens and needs so many bytes: at least one.
-std::int64_t runs_at_once(const SweepLimits& limits, std::int64_t tokens, std::int64_t bytes);
+// Runs that share a pass when each has so many rows and tokens and needs so many bytes: at least
+// one.
+std::int64_t runs_at_once(const SweepLimits& limits, std::int64_t rows, std::int64_t tokens,
+                          std::int64_t bytes);
 
 }  // namespace filigree

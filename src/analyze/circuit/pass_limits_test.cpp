@@ -18,9 +18,12 @@ ModelConfig small_gpt2() {
 }
 
 TEST(PassLimits, AGpuTakesManyMoreTokensThanACpu) {
-  const SweepLimits cpu = patch_limits({}, 0), gpu = patch_limits({}, 80 * kGigabyte);
+  const SweepLimits cpu = patch_limits({}, 0, small_gpt2()),
+                    gpu = patch_limits({}, 80 * kGigabyte, small_gpt2());
   EXPECT_GE(gpu.pass_tokens, 16 * cpu.pass_tokens);
   EXPECT_EQ(cpu.pass_bytes, INT64_MAX);
+  EXPECT_EQ(cpu.pass_rows, INT64_MAX);
+  EXPECT_LE(gpu.pass_rows * 12, 65535);
   EXPECT_LT(gpu.pass_bytes, 80 * kGigabyte / 2);
   const SweepLimits edges = edge_limits({}, 80 * kGigabyte, small_gpt2());
   EXPECT_GE(edges.pass_tokens, 16 * edge_limits({}, 0, small_gpt2()).pass_tokens);
@@ -38,23 +41,25 @@ TEST(PassLimits, LittleMemoryMeansSmallBatches) {
             gradient_tokens({}, kGigabyte, small_gpt2(), false));
 }
 
-TEST(PassLimits, RunsShareAPassAsLongAsTokensAndMemoryLast) {
-  const SweepLimits limits = {1, 1000, 5000};
-  EXPECT_EQ(runs_at_once(limits, 100, 1), 10);
-  EXPECT_EQ(runs_at_once(limits, 100, 1000), 5);
-  EXPECT_EQ(runs_at_once(limits, 3000, 1), 1);
-  EXPECT_EQ(runs_at_once(limits, 1, 9000), 1);
+TEST(PassLimits, RunsShareAPassAsLongAsRowsTokensAndMemoryLast) {
+  const SweepLimits limits = {1, 1000, 60, 5000};
+  EXPECT_EQ(runs_at_once(limits, 1, 100, 1), 10);
+  EXPECT_EQ(runs_at_once(limits, 20, 100, 1), 3);
+  EXPECT_EQ(runs_at_once(limits, 1, 100, 1000), 5);
+  EXPECT_EQ(runs_at_once(limits, 1, 3000, 1), 1);
+  EXPECT_EQ(runs_at_once(limits, 100, 1, 1), 1);
+  EXPECT_EQ(runs_at_once(limits, 1, 1, 9000), 1);
 }
 
 TEST(PassLimits, TokensThatAreAskedForAreTaken) {
   PatchOptions options;
   options.tokens_at_once = 640;
   for (const std::int64_t memory : {std::int64_t{0}, 80 * kGigabyte}) {
-    EXPECT_EQ(patch_limits(options, memory).pass_tokens, 640);
+    EXPECT_EQ(patch_limits(options, memory, small_gpt2()).pass_tokens, 640);
     EXPECT_EQ(edge_limits(options, memory, small_gpt2()).pass_tokens, 640);
   }
   options.tokens_at_once = 0;
-  EXPECT_THROW(patch_limits(options, 0), Error);
+  EXPECT_THROW(patch_limits(options, 0, small_gpt2()), Error);
   EXPECT_THROW(edge_limits(options, kGigabyte, small_gpt2()), Error);
   EXPECT_THROW(gradient_tokens(options, 0, small_gpt2(), false), Error);
 }

@@ -169,7 +169,7 @@ Replacement replacement_by_name(std::string_view name) {
 PatchedRuns run_patched(const Model& model, const std::vector<TaskPrompt>& prompts,
                         const std::vector<PatchSet>& sets, const PatchOptions& options) {
   require(!prompts.empty(), "patching: there is no prompt");
-  const SweepLimits limits = patch_limits(options, device_memory(model));
+  const SweepLimits limits = patch_limits(options, device_memory(model), model.config());
   std::optional<Means> means;
   if (uses_means(options.replacement)) {
     std::set<std::string> taps;

@@ -10,8 +10,11 @@
 #include "analyze/circuit/importance.h"
 #include "analyze/circuit/pass_limits.h"
 #include "analyze/circuit/patched_runs.h"
+#include "analyze/circuit/sweep_state.h"
 #include "analyze/circuit/test_support.h"
+#include "base/error.h"
 #include "support/check_cuda.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
@@ -258,6 +261,31 @@ TEST_P(CudaPatching, AttentionEdges) {
       return metrics_of(keep_cells(model, prompts_, exact, sizes, std::nullopt, options));
     };
     expect_close(curve(*there_), curve(*here_), name + ", circuits");
+  }
+}
+
+TEST_P(CudaPatching, StatesOfSweeps) {
+  EXPECT_EQ(SweepKey().add(*there_).value(), SweepKey().add(*here_).value());
+  TemporaryFolder folder;
+  const std::vector<EdgeSet> sets = single_edges();
+  PatchOptions options;
+  options.tokens_at_once = 200;
+  const PatchedRuns wanted = run_edges(*there_, graph(), prompts_, sets, options);
+  for (const bool stops : {true, false}) {
+    SweepState state(folder.path() / "state");
+    options.state = &state.section("edges", 1);
+    const std::size_t steps = state.steps();
+    EXPECT_EQ(steps > 0, !stops);
+    options.progress = [&](std::int64_t done, std::int64_t total) {
+      if (stops && 2 * done > total) fail("stop");
+    };
+    if (stops) {
+      EXPECT_THROW(run_edges(*there_, graph(), prompts_, sets, options), Error);
+      state.save();
+    } else {
+      EXPECT_EQ(run_edges(*there_, graph(), prompts_, sets, options).patched, wanted.patched);
+      EXPECT_GT(state.steps(), steps);
+    }
   }
 }
 

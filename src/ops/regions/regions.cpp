@@ -44,13 +44,13 @@ std::int64_t check(const Tensor& to, const std::vector<Tensor>& from, const Regi
   return largest;
 }
 
-// A table in the memory of a device.
+// A table in the memory of a device; one of no rows has room for one.
 template <typename Row>
 Tensor table(const std::vector<Row>& rows, DeviceKind device) {
   static_assert(sizeof(Row) % sizeof(std::int32_t) == 0);
   const std::size_t bytes = rows.size() * sizeof(Row);
-  Tensor here =
-      Tensor::empty({static_cast<std::int64_t>(bytes / sizeof(std::int32_t))}, DType::kI32);
+  const auto words = static_cast<std::int64_t>(std::max(bytes, sizeof(Row)) / sizeof(std::int32_t));
+  Tensor here = Tensor::zeros({words}, DType::kI32);
   if (bytes > 0) std::memcpy(here.mutable_raw(), rows.data(), bytes);
   return here.to(device);
 }

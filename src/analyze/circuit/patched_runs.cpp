@@ -20,6 +20,9 @@ namespace {
 constexpr Replacement kReplacements[] = {Replacement::kCorrupt, Replacement::kZero,
                                          Replacement::kMean, Replacement::kMeanByPosition};
 
+// Tokens whose corrupt values lie in memory together, of all taps.
+constexpr std::int64_t kTokensOfMeans = 4096;
+
 // The last place (clean_run.h) from which a run sees a target.
 std::int64_t start_of(const PatchTarget& target) {
   if (target.site == Site::kEmbedding) return -1;
@@ -178,7 +181,8 @@ PatchedRuns run_patched(const Model& model, const std::vector<TaskPrompt>& promp
         check_target(target, model.config(), INT64_MAX);
         taps.insert(tap_name(target));
       }
-    means.emplace(model, prompts, taps, options.replacement, limits.pass_tokens);
+    means.emplace(model, prompts, taps, options.replacement,
+                  std::min(limits.pass_tokens, kTokensOfMeans));
   }
   const std::vector<std::int64_t> starts = starts_of(sets);
   return sweep(prompts, starts, limits, options, [&](const PromptRefs& batch) {

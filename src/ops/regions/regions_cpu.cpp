@@ -32,6 +32,17 @@ void write_blocks(const RegionsArgs<>& args, const Region& region, std::int64_t 
   }
 }
 
+// Whether sums of many sources, as many blocks each, are better taken block by block: regions then
+// find the blocks that they share in the cache.
+bool by_blocks(const RegionsArgs<>& args) {
+  std::int64_t sources = 0;
+  for (std::int64_t i = 0; i < args.count; ++i) {
+    if (args.regions[i].blocks != args.regions[0].blocks) return false;
+    sources += args.regions[i].sources;
+  }
+  return args.regions[0].blocks > num_threads() && sources > 2 * args.count;
+}
+
 }  // namespace
 
 void write_regions(const RegionsArgs<>& args) {
@@ -41,6 +52,10 @@ void write_regions(const RegionsArgs<>& args) {
   };
   if (args.overlap) {
     write(0, args.count);
+  } else if (by_blocks(args)) {
+    parallel_for(args.regions[0].blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = 0; i < args.count; ++i) write_blocks(args, args.regions[i], begin, end);
+    });
   } else if (args.count >= 4 * num_threads()) {
     parallel_for(args.count, std::max<std::int64_t>(kGrain / args.largest, 1), write);
   } else {  // a few large ones

@@ -8,10 +8,11 @@ namespace {
 TEST(CudaRegions, AreThoseOfTheCpuInBothElementTypes) {
   FILIGREE_NEEDS_GPU();
   for (const auto& [regions, count, blocks] :
-       {std::tuple{1, 1, 1}, {1, 70, 40}, {3, 5, 900}, {40, 33, 7}, {300, 2, 2}})
+       {std::tuple{1, 1, 1}, {1, 70, 40}, {3, 5, 900}, {40, 33, 7}, {300, 2, 2}, {9, 33, 50}})
     for (const DType to_type : {DType::kF32, DType::kBf16})
       for (const DType from_type : {DType::kF32, DType::kBf16}) {
-        const RegionsCase c = random_regions(5, regions, count, blocks);
+        const RegionsCase c = regions == 9 ? many_sources(regions, count, blocks)
+                                           : random_regions(5, regions, count, blocks);
         const auto rounded = [](const Tensor& values, DType dtype) {
           return values.to(dtype).to(DType::kF32);
         };

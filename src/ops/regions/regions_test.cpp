@@ -1,5 +1,6 @@
 #include "ops/regions/regions.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -30,25 +31,29 @@ std::vector<float> by_elements(const Tensor& to, const std::vector<Tensor>& from
   return result;
 }
 
-TEST(Regions, AreTheSumsOfTheirSourcesOnAnyNumberOfThreads) {
+void check_on_threads(const RegionsCase& c, const std::string& name) {
   const int before = num_threads();
-  for (const auto& [regions, count, blocks] :
-       {std::tuple{1, 1, 1}, {1, 70, 40}, {3, 5, 900}, {40, 33, 7}, {300, 2, 2}}) {
-    const RegionsCase c = random_regions(5, regions, count, blocks);
-    const Tensor start = random_tensor({c.elements}, 1);
-    const std::vector<Tensor> from = {random_tensor({c.sources[0]}, 2),
-                                      random_tensor({c.sources[1]}, 3)};
-    const std::vector<float> wanted = by_elements(start, from, c.list);
-    for (const int threads : {1, 2, 3}) {
-      set_num_threads(threads);
-      Tensor to = start.clone();
-      write_regions(to, from, c.list);
-      for (std::size_t i = 0; i < wanted.size(); ++i)
-        ASSERT_EQ(to.values()[i], wanted[i])
-            << "element " << i << " of " << regions << " regions on " << threads << " threads";
-    }
+  const Tensor start = random_tensor({c.elements}, 1);
+  const std::vector<Tensor> from = {random_tensor({c.sources[0]}, 2),
+                                    random_tensor({c.sources[1]}, 3)};
+  const std::vector<float> wanted = by_elements(start, from, c.list);
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    Tensor to = start.clone();
+    write_regions(to, from, c.list);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_EQ(to.values()[i], wanted[i])
+          << "element " << i << " of " << name << " on " << threads << " threads";
   }
   set_num_threads(before);
+}
+
+TEST(Regions, AreTheSumsOfTheirSourcesOnAnyNumberOfThreads) {
+  for (const auto& [regions, count, blocks] :
+       {std::tuple{1, 1, 1}, {1, 70, 40}, {3, 5, 900}, {40, 33, 7}, {300, 2, 2}})
+    check_on_threads(random_regions(5, regions, count, blocks), fmt::format("{} regions", regions));
+  for (const std::int64_t blocks : {1, 2, 50})
+    check_on_threads(many_sources(9, 33, blocks), fmt::format("sums of {} blocks", blocks));
 }
 
 TEST(Regions, OverlapIsWrittenInOrder) {

@@ -37,4 +37,17 @@ inline RegionsCase random_regions(std::uint64_t seed, std::int64_t regions, std:
   return c;
 }
 
+// Equally large regions, each the sum of many sources, some of which they share.
+inline RegionsCase many_sources(std::int64_t regions, std::int64_t count, std::int64_t blocks) {
+  RegionsCase c;
+  c.sources = {blocks * 4 * count, blocks * 4 * count};
+  for (std::int64_t r = 0; r < regions; ++r) {
+    c.list.begin(r * count * blocks, count, blocks, count, r % 2 == 0);
+    for (std::int64_t s = 0; s < 3 + r % 6; ++s)
+      c.list.add({s % 2, (r + s) % 4 * count, 4 * count, s % 3 == 0 ? -1.0f : 1.0f});
+  }
+  c.elements = regions * count * blocks;
+  return c;
+}
+
 }  // namespace filigree

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analyze/circuit/edge_circuit.h"
+#include "analyze/circuit/pass_limits.h"
 #include "apps/cli/patch_progress.h"
 #include "base/version.h"
 
@@ -245,7 +246,10 @@ FoundCircuit search_circuit(const Model& model, const LoadedTask& task,
 
 std::uint64_t search_key(const Model& model, const LoadedTask& task, const SearchOptions& options) {
   return SweepKey()
-      .add(version_string())  // another program may sum in another order
+      .add(version_string())                   // another program may sum in another order
+      .add(name_of(model.placement().device))  // and another device cuts the sweep into other steps
+      .add(name_of(model.placement().precision))
+      .add(static_cast<std::uint64_t>(device_memory(model)))
       .add(model)
       .add(task.prompts.prompts)
       .add(name_of(task.metric))

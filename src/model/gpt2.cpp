@@ -187,6 +187,7 @@ class Gpt2 final : public Model {
       const Variable computed = mlp(mlp_in, block.mlp, here.inside("mlp"));
       x = here("hook_resid_post", add(x, here("hook_mlp_out", computed)));
     }
+    if (options.precise_logits) x = placed(x, placement().device, DType::kF32);
     if (options.last_position_only && x.size(1) > 1) x = slice(x, 1, T - 1, T);  // [B, 1, d]
     return layer_norm(x, final_norm_, tap.inside("ln_final"));
   }

@@ -50,6 +50,9 @@ struct ForwardOptions {
   // Leaves the logits on the model's device in its precision, for losses; else they are f32 on the
   // CPU. Reports lie on the model's device in any case.
   bool logits_on_device = false;
+  // Computes the final norm and the logits in f32 also where the model computes in bf16: metrics
+  // are small differences of large logits.
+  bool precise_logits = false;
 };
 
 // A parameter under the name it has in a checkpoint.

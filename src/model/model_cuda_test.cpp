@@ -83,6 +83,56 @@ TEST(CudaModel, InterventionsAndGradientsAtTaps) {
   }
 }
 
+TEST(CudaModel, TapsMayStayOnTheDeviceInItsPrecision) {
+  FILIGREE_NEEDS_GPU();
+  const auto here = tiny_model(), there = tiny_model();
+  const Tensor ids = some_ids(2, 7);
+  const char *changed = "blocks.0.attn.hook_z", *seen = "blocks.1.hook_resid_pre",
+             *passed = "blocks.1.hook_mlp_out";
+  struct Seen {
+    Tensor logits, value, watched, gradient, watched_gradient;
+  };
+  const auto run = [&](Model& model) {
+    const Placement& placement = model.placement();
+    Seen found;
+    Taps taps;
+    taps.stay_on_device();
+    taps.intervene(changed, [&](const Variable& value) {
+      EXPECT_EQ(value.value().device(), placement.device);
+      EXPECT_EQ(value.value().dtype(), placement.precision);
+      return scale(value, 0.7f);
+    });
+    taps.observe_gradient(seen);
+    taps.watch(seen, [&](std::string_view, const Tensor& value) { found.watched = value; });
+    taps.watch_gradient(
+        passed, [&](std::string_view, const Tensor& grad) { found.watched_gradient = grad; });
+    Tape tape;
+    const Variable logits =
+        model.forward(ids, {.taps = &taps, .logits_on_device = true, .precise_logits = true});
+    EXPECT_EQ(logits.value().dtype(), DType::kF32);  // also where the rest is bf16
+    tape.backward(sum_all(square(logits)));
+    found.logits = logits.value();
+    found.value = taps.value(seen), found.gradient = taps.gradient(seen);
+    for (const Tensor* tensor :
+         {&found.value, &found.watched, &found.gradient, &found.watched_gradient}) {
+      EXPECT_EQ(tensor->device(), placement.device);
+      EXPECT_EQ(tensor->dtype(), placement.precision);
+    }
+    return found;
+  };
+  const Seen wanted = run(*here);
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    there->place({DeviceKind::kCuda, dtype});
+    const Seen found = run(*there);
+    const double most = dtype == DType::kF32 ? 1e-4 : 5e-2;
+    EXPECT_LT(error(found.logits, wanted.logits), most);
+    EXPECT_LT(error(found.value, wanted.value), most);
+    EXPECT_LT(error(found.watched, wanted.watched), most);
+    EXPECT_LT(error(found.gradient, wanted.gradient), most);
+    EXPECT_LT(error(found.watched_gradient, wanted.watched_gradient), most);
+  }
+}
+
 TEST(CudaModel, AdaptersGatesAndReports) {
   FILIGREE_NEEDS_GPU();
   const auto here = adapted_model(kGated), there = adapted_model(kGated);

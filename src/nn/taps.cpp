@@ -88,15 +88,16 @@ bool Taps::needs_graph(std::string_view name) const {
 namespace {
 
 // The value with a place in the tape at which its gradient is shown.
-Variable shown_gradient(const Variable& value, std::string name, std::vector<TapWatcher> watchers) {
+Variable shown_gradient(const Variable& value, std::string name, std::vector<TapWatcher> watchers,
+                        bool on_device) {
   if (Tape::current() == nullptr) return value;
   Variable result = Variable::result(value.value());
-  Tape::current()->add(
-      result, [value, name = std::move(name), watchers = std::move(watchers)](const Tensor& grad) {
-        const Tensor on_host = grad.on_host();
-        for (const TapWatcher& watcher : watchers) watcher(name, on_host);
-        if (value.requires_grad()) value.accumulate_grad(grad);
-      });
+  Tape::current()->add(result, [value, name = std::move(name), watchers = std::move(watchers),
+                                on_device](const Tensor& grad) {
+    const Tensor shown = on_device ? grad : grad.on_host();
+    for (const TapWatcher& watcher : watchers) watcher(name, shown);
+    if (value.requires_grad()) value.accumulate_grad(grad);
+  });
   return result;
 }
 
@@ -106,7 +107,7 @@ Variable Taps::pass(std::string_view name, Variable value) {
   const auto found = bound_.find(name);
   if (found == bound_.end()) return value;
   for (std::size_t i : found->second.interventions) {
-    const Variable given = placed(value, DeviceKind::kCpu);
+    const Variable given = on_device_ ? value : placed(value, DeviceKind::kCpu);
     const Variable changed = requests_[i].intervention(given);
     require(changed.defined(), "taps: the intervention on '{}' returned nothing", name);
     require(changed.shape() == value.shape(), "taps: the intervention on '{}' turned {} into {}",
@@ -123,16 +124,15 @@ Variable Taps::pass(std::string_view name, Variable value) {
     std::vector<TapWatcher> watchers;
     for (std::size_t i : found->second.gradient_watchers)
       watchers.push_back(requests_[i].gradient_watcher);
-    value = shown_gradient(value, std::string(name), std::move(watchers));
+    value = shown_gradient(value, std::string(name), std::move(watchers), on_device_);
   }
   if (found->second.watchers.empty() && !found->second.observed) return value;
-  const Tensor on_host = value.value().on_host();
-  for (std::size_t i : found->second.watchers) requests_[i].watcher(name, on_host);
+  const Tensor seen = shown(value.value());
+  for (std::size_t i : found->second.watchers) requests_[i].watcher(name, seen);
   if (found->second.observed) {
     // Without a gradient to wait for, memory of the GPU is not held for the copy's sake.
-    const bool host_only = value.value().on_gpu() && !found->second.gradient;
-    values_.insert_or_assign(std::string(name),
-                             Observed{host_only ? Variable(on_host) : value, on_host});
+    const bool host_only = value.value().on_gpu() && !on_device_ && !found->second.gradient;
+    values_.insert_or_assign(std::string(name), Observed{host_only ? Variable(seen) : value, seen});
     passed_.emplace_back(name);
   }
   return value;
@@ -157,7 +157,7 @@ const Tensor& Taps::gradient(std::string_view name) const {
   require(bound_.find(name)->second.gradient, "taps: no gradient was asked for at '{}'", name);
   require(tapped.variable.grad().defined(),
           "taps: no gradient has reached '{}'; was backward() run?", name);
-  if (!tapped.variable.grad().on_gpu()) return tapped.variable.grad();
+  if (on_device_ || !tapped.variable.grad().on_gpu()) return tapped.variable.grad();
   tapped.gradient = tapped.variable.grad().on_host();
   return tapped.gradient;
 }

@@ -18,7 +18,8 @@
 // layer after the other, so that maps of all layers never lie in memory together.
 //
 // Whatever device a model computes on, values, gradients and what interventions and watchers are
-// given are f32 on the CPU. An intervention may return a value of either device.
+// given are f32 on the CPU, unless stay_on_device() says otherwise. An intervention may return a
+// value of either device.
 //
 // Reading a value, changing it and differentiating at it may cost different amounts: a model takes
 // its fused paths where nothing asks for what they skip.
@@ -50,6 +51,9 @@ class Taps {
   void watch_gradient(std::string pattern, TapWatcher watcher);
   // The result must have the tap's shape.
   void intervene(std::string pattern, Intervention intervention);
+  // Leaves everything that is shown where the model computes it and in its precision, for analyses
+  // whose own operations run there: nothing is copied to the CPU at any tap.
+  void stay_on_device() { on_device_ = true; }
 
   // After a run. Throws Error when the tap was not asked for or not passed.
   const Tensor& value(std::string_view name) const;
@@ -93,7 +97,10 @@ class Taps {
     mutable Tensor gradient = {};
   };
   const Observed& observed(std::string_view name) const;
+  // As watchers and observers see it.
+  Tensor shown(const Tensor& value) const { return on_device_ ? value : value.on_host(); }
 
+  bool on_device_ = false;
   std::vector<Request> requests_;
   std::map<std::string, Bound, std::less<>> bound_;
   std::map<std::string, Observed, std::less<>> values_;

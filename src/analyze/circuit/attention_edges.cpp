@@ -9,6 +9,7 @@
 #include "analyze/circuit/gradient_run.h"
 #include "analyze/circuit/replacements.h"
 #include "base/error.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {
@@ -21,12 +22,6 @@ PatchTarget target_of(const AttentionCell& cell) {
 
 std::string pattern_tap(std::int64_t layer) { return tap_name({Site::kPattern, layer}); }
 
-std::set<std::string> pattern_taps(const ModelConfig& config) {
-  std::set<std::string> names;
-  for (std::int64_t l = 0; l < config.layers; ++l) names.insert(pattern_tap(l));
-  return names;
-}
-
 void check(const std::vector<TaskPrompt>& prompts, const PatchOptions& options) {
   require(!prompts.empty(), "attention edges: there is no prompt");
   require(options.replacement == Replacement::kCorrupt || options.replacement == Replacement::kZero,
@@ -37,42 +32,49 @@ void check(const std::vector<TaskPrompt>& prompts, const PatchOptions& options) 
 // One batch of prompts, with what becomes of its patterns.
 struct Patterns {
   PromptRefs prompts;
-  TapValues clean, replacement;  // [B, H, T, T]; no replacement: zero
-  Tensor embedding[2];           // clean, corrupt
+  std::vector<Tensor> differences;  // clean - replacement of a layer [B, H, T, T], f32
+  Tensor embedding[2];              // clean, corrupt
   Tensor clean_logits, corrupt_logits;
 
   Patterns(const Model& model, PromptRefs refs, const PatchOptions& options)
       : prompts(std::move(refs)) {
-    std::set<std::string> names = pattern_taps(model.config());
-    names.insert("hook_embed");
-    clean = observed(model, prompts, false, names, &clean_logits);
-    replacement = observed(model, prompts, true, names, &corrupt_logits);
+    std::set<std::string> names = {"hook_embed"};
+    for (std::int64_t l = 0; l < model.config().layers; ++l) names.insert(pattern_tap(l));
+    TapValues clean = observed(model, prompts, false, names, &clean_logits);
+    TapValues corrupt = observed(model, prompts, true, names, &corrupt_logits);
     embedding[0] = clean.at("hook_embed");
-    embedding[1] = replacement.at("hook_embed");
-    if (options.replacement == Replacement::kZero) replacement.clear();
-  }
-
-  // Calls body(cell, index of its element, clean - replacement) for the cells of a row that differ.
-  template <typename Body>
-  void for_cells(std::int64_t row, Body&& body) const {
-    std::int64_t layer = 0;
-    for (auto found = clean.find(pattern_tap(0)); found != clean.end();
-         found = clean.find(pattern_tap(++layer))) {
-      const Tensor& pattern = found->second;
-      const std::int64_t H = pattern.size(1), T = pattern.size(2);
-      const float* other = replacement.empty() ? nullptr : replacement.at(found->first).f32();
-      for (std::int64_t h = 0; h < H; ++h)
-        for (std::int64_t i = 0; i < T; ++i)
-          for (std::int64_t j = 0; j <= i; ++j) {
-            const std::int64_t at = ((row * H + h) * T + i) * T + j;
-            const float value = pattern.f32()[at], becomes = other == nullptr ? 0.0f : other[at];
-            if (value != becomes)
-              body(AttentionCell{layer, h, i, j}, at,
-                   static_cast<double>(value) - static_cast<double>(becomes));
-          }
+    embedding[1] = corrupt.at("hook_embed");
+    for (std::int64_t l = 0; l < model.config().layers; ++l) {
+      const Tensor pattern = clean.at(pattern_tap(l)).to(DType::kF32);
+      differences.push_back(options.replacement == Replacement::kZero
+                                ? pattern
+                                : sub(pattern, corrupt.at(pattern_tap(l)).to(DType::kF32)).value());
     }
   }
 };
+
+// Calls body(cell, index of its element) for the cells of a row that differ, where `differences` of
+// the layers lie on the CPU.
+template <typename Body>
+void for_cells(const std::vector<Tensor>& differences, std::int64_t row, Body&& body) {
+  for (std::size_t layer = 0; layer < differences.size(); ++layer) {
+    const Tensor& difference = differences[layer];
+    const std::int64_t H = difference.size(1), T = difference.size(2);
+    for (std::int64_t h = 0; h < H; ++h)
+      for (std::int64_t i = 0; i < T; ++i)
+        for (std::int64_t j = 0; j <= i; ++j) {
+          const std::int64_t at = ((row * H + h) * T + i) * T + j;
+          if (difference.f32()[at] != 0.0f)
+            body(AttentionCell{static_cast<std::int64_t>(layer), h, i, j}, at);
+        }
+  }
+}
+
+std::vector<Tensor> on_host(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> here;
+  for (const Tensor& tensor : tensors) here.push_back(tensor.on_host());
+  return here;
+}
 
 // Calls body(indices, patterns) for all batches and fills in the metrics.
 template <typename Body>
@@ -182,11 +184,12 @@ CellScores exact_cell_scores(const Model& model, const std::vector<TaskPrompt>& 
   CellScores scores = by_batches(
       model, prompts, options,
       [](const std::vector<std::size_t>& batch, const Patterns& patterns, CellScores& result) {
+        const std::vector<Tensor> differences = on_host(patterns.differences);
         for (std::size_t i = 0; i < batch.size(); ++i)
-          patterns.for_cells(static_cast<std::int64_t>(i),
-                             [&](const AttentionCell& cell, std::int64_t, double) {
-                               result.prompts[batch[i]].cells.push_back(cell);
-                             });
+          for_cells(differences, static_cast<std::int64_t>(i),
+                    [&](const AttentionCell& cell, std::int64_t) {
+                      result.prompts[batch[i]].cells.push_back(cell);
+                    });
       });
   std::vector<std::vector<PatchSet>> sets(prompts.size());
   for (std::size_t p = 0; p < prompts.size(); ++p)
@@ -206,31 +209,34 @@ CellScores attributed_cell_scores(const Model& model, const std::vector<TaskProm
   return by_batches(
       model, prompts, options,
       [&](const std::vector<std::size_t>& batch, const Patterns& patterns, CellScores& result) {
-        std::vector<std::vector<double>> gradients(static_cast<std::size_t>(model.config().layers));
+        std::vector<Tensor> sums(patterns.differences.size());  // of the products, by layer
+        const auto share = static_cast<float>(1.0 / std::max(steps, 1));
         for (int step = 0; step < std::max(steps, 1); ++step) {
           Taps taps;
-          for (std::int64_t l = 0; l < model.config().layers; ++l)
-            taps.watch_gradient(pattern_tap(l), [&, l](std::string_view, const Tensor& gradient) {
-              std::vector<double>& sum = gradients[static_cast<std::size_t>(l)];
-              sum.resize(static_cast<std::size_t>(gradient.elements()), 0.0);
-              for (std::size_t i = 0; i < sum.size(); ++i)
-                sum[i] += static_cast<double>(gradient.f32()[i]) / std::max(steps, 1);
-            });
+          for (std::size_t l = 0; l < sums.size(); ++l)
+            taps.watch_gradient(
+                pattern_tap(static_cast<std::int64_t>(l)),
+                [&, l](std::string_view, const Tensor& gradient) {
+                  const Variable product =
+                      mul(scale(gradient.to(DType::kF32), share), patterns.differences[l]);
+                  sums[l] = (sums[l].defined() ? add(sums[l], product) : product).value();
+                });
           Tensor embedding;
           if (steps > 0)
             embedding = between(patterns.embedding[0], patterns.embedding[1], (step + 0.5) / steps);
           run_gradient(model, patterns.prompts, taps, options.metric, patterns.clean_logits,
                        embedding);
         }
+        const std::vector<Tensor> differences = on_host(patterns.differences);
+        const std::vector<Tensor> drops = on_host(sums);
         for (std::size_t i = 0; i < batch.size(); ++i) {
           CellScores::OfPrompt& prompt = result.prompts[batch[i]];
-          patterns.for_cells(static_cast<std::int64_t>(i), [&](const AttentionCell& cell,
-                                                               std::int64_t at, double difference) {
-            prompt.cells.push_back(cell);
-            prompt.drops.push_back(
-                difference *
-                gradients[static_cast<std::size_t>(cell.layer)][static_cast<std::size_t>(at)]);
-          });
+          for_cells(differences, static_cast<std::int64_t>(i),
+                    [&](const AttentionCell& cell, std::int64_t at) {
+                      prompt.cells.push_back(cell);
+                      prompt.drops.push_back(static_cast<double>(
+                          drops[static_cast<std::size_t>(cell.layer)].f32()[at]));
+                    });
         }
         done += static_cast<std::int64_t>(batch.size());
         if (options.progress) options.progress(done, total);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "analyze/task/check.h"
@@ -12,21 +11,6 @@ namespace filigree {
 
 std::string residual_tap(std::int64_t place) {
   return fmt::format("blocks.{}.hook_resid_{}", place / 2, place % 2 == 1 ? "mid" : "pre");
-}
-
-Tensor repeated(const Tensor& values, std::int64_t times, std::int64_t first) {
-  const Shape& shape = values.shape();
-  const std::int64_t B = shape[0], T = shape[1], inner = shape.inner(1);
-  std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
-  extents[0] = times * B, extents[1] = T - first;
-  Tensor result = Tensor::empty(Shape(extents), values.dtype());
-  const auto width = static_cast<std::size_t>((T - first) * inner) * size_of(values.dtype());
-  const std::size_t step = static_cast<std::size_t>(T * inner) * size_of(values.dtype());
-  const std::size_t skip = step - width;
-  for (std::int64_t row = 0; row < times * B; ++row)
-    std::memcpy(result.mutable_raw() + static_cast<std::size_t>(row) * width,
-                values.raw() + static_cast<std::size_t>(row % B) * step + skip, width);
-  return result;
 }
 
 CleanRun::CleanRun(const Model& model, PromptRefs prompts, bool skip_common,
@@ -45,19 +29,30 @@ CleanRun::CleanRun(const Model& model, PromptRefs prompts, bool skip_common,
   values_ = observed(model, prompts_, false, names, &logits_, cache_.get());
 }
 
+std::int64_t CleanRun::bytes(bool inputs_by_head) const {
+  const ModelConfig& config = model_.config();
+  const std::int64_t number = sizeof(float);
+  // Streams, projections and the MLP of a layer; each head's copies of the stream, as they are,
+  // changed and normalised; scores, pattern and mask.
+  std::int64_t token = 16 * config.width + 2 * config.mlp_width + 3 * config.heads * length_;
+  if (inputs_by_head) token += 3 * (config.heads + 2 * config.key_heads) * config.width;
+  // Logits and their softmax; keys and values of the positions that are left out.
+  std::int64_t row = 3 * config.vocabulary;
+  if (first_ > 0) row += 2 * config.layers * length_ * config.key_heads * config.head_width;
+  return number * rows_ * ((length_ - first_) * token + row);
+}
+
 Tensor CleanRun::continued(std::int64_t place, std::int64_t times, Taps& taps) {
+  ForwardOptions options = analysed_run(taps);
   ForwardStart start;
   if (place >= 0) {
     start.layer = place / 2, start.after_attention = place % 2 == 1;
-    start.residual = repeated(values_.at(residual_tap(place)), times, first_);
+    start.residual = repeated(values_.at(residual_tap(place)), times, first_, length_);
+    options.start = &start;
   }
-  const Tensor ids = repeated(prompt_ids(prompts_, false), times, first_);
-  return model_
-      .forward(ids, {.taps = &taps,
-                     .start = place >= 0 ? &start : nullptr,
-                     .cache = prefix(times),
-                     .last_position_only = true})
-      .value();
+  options.cache = prefix(times);
+  const Tensor ids = repeated(prompt_ids(prompts_, false), times, first_, length_);
+  return model_.forward(ids, options).value();
 }
 
 KeyValueCache* CleanRun::prefix(std::int64_t times) {
@@ -66,20 +61,11 @@ KeyValueCache* CleanRun::prefix(std::int64_t times) {
     prefix_->truncate(first_);
     return prefix_.get();
   }
+  prefix_.reset();  // its memory serves the next one
   prefix_ = model_.make_cache(times * rows_, length_);
-  for (std::int64_t layer = 0; layer < model_.config().layers; ++layer) {
-    const auto begin = [&](const Tensor& all) {  // [B, length, G, D] -> [times B, first, G, D]
-      const Shape& shape = all.shape();
-      Tensor part = Tensor::empty({times * rows_, first_, shape[2], shape[3]});
-      const std::int64_t width = first_ * shape[2] * shape[3];
-      for (std::int64_t row = 0; row < times * rows_; ++row)
-        std::copy_n(all.f32() + (row % rows_) * shape.inner(0), width,
-                    part.mutable_f32() + row * width);
-      return part;
-    };
-    prefix_->append(layer, begin(cache_->keys(layer).on_host()),
-                    begin(cache_->values(layer).on_host()));
-  }
+  for (std::int64_t layer = 0; layer < model_.config().layers; ++layer)
+    prefix_->append(layer, repeated(cache_->keys(layer), times, 0, first_),
+                    repeated(cache_->values(layer), times, 0, first_));
   prefix_->advance(first_);
   return prefix_.get();
 }

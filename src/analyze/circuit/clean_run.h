@@ -18,10 +18,6 @@ namespace filigree {
 inline constexpr std::int64_t kNowhere = INT64_MAX;
 std::string residual_tap(std::int64_t place);
 
-// The rows' positions from `first` on, `times` times over: [B, T, ...] -> [times B, T - first,
-// ...].
-Tensor repeated(const Tensor& values, std::int64_t times, std::int64_t first);
-
 class CleanRun {
  public:
   // Runs the prompts, which are equally long, and keeps the residual streams before `places` and
@@ -37,9 +33,13 @@ class CleanRun {
   std::int64_t length() const { return length_; }
   std::int64_t first() const { return first_; }  // position at which changed runs begin
   std::int64_t tokens() const { return rows_ * (length_ - first_); }
+  // Memory that a changed run needs in a pass, roughly; more where heads read inputs of their own.
+  std::int64_t bytes(bool inputs_by_head) const;
+  // The values of changed runs: positions from first() on, once.
+  Tensor changing(const Tensor& values) const { return repeated(values, 1, first_, length_); }
 
   // Logits [times rows, 1, V] of the last position when the run goes on from `place`, `times`
-  // copies of the prompts side by side, through the taps.
+  // copies of the prompts side by side, through the taps, which stay on the model's device.
   Tensor continued(std::int64_t place, std::int64_t times, Taps& taps);
 
  private:

@@ -10,13 +10,10 @@
 #include "analyze/circuit/sweep.h"
 #include "base/error.h"
 #include "ops/elementwise/elementwise.h"
-#include "runtime/threads.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 namespace {
-
-// Each token of a batch has its values of all nodes in memory: at GPT-2 small half a megabyte.
-constexpr std::int64_t kTokensOfBatch = 256, kTokensAtOnce = 1024;
 
 // What one input reads in one run: the run's stream less what the nodes would change, or the
 // corrupt stream and what they have of the run, whichever has fewer nodes.
@@ -78,14 +75,6 @@ std::string corrupt_tap(const ComponentInput& input) {
   return input.branch == Branch::kLogits ? tap_name(input) : residual_tap(place_of(input));
 }
 
-// Where the values of a node lie: one row a token, of the batch's tokens or of all tokens of a
-// pass.
-struct NodeValues {
-  const float* data = nullptr;
-  std::int64_t step = 0;  // from token to token
-  bool of_pass = false;
-};
-
 // One batch of prompts: its clean and corrupt runs, and those with patched edges.
 class EdgeBatch final : public SweepBatch {
  public:
@@ -96,19 +85,21 @@ class EdgeBatch final : public SweepBatch {
         options_(options),
         width_(model.config().width),
         run_(model, prompts, true, starts(plans), taps_of(graph, plans, true)) {
-    TapValues corrupt =
-        observed(model, prompts, true, taps_of(graph, plans, false), &corrupt_logits_);
-    for (auto& [name, values] : corrupt) corrupt_[name] = repeated(values, 1, run_.first());
+    // Differences are f32 also where the model computes in bf16, which would round them away.
+    const auto kept = [&](const Tensor& values) { return run_.changing(values).to(DType::kF32); };
+    for (auto& [name, values] :
+         observed(model, prompts, true, taps_of(graph, plans, false), &corrupt_logits_))
+      corrupt_[name] = kept(values);
     // Of nodes that no run changes only the difference is of use.
     for (const std::string& name : taps_of(graph, plans, true))
-      differences_[name] =
-          sub(repeated(run_.values().at(name), 1, run_.first()), corrupt_.at(name)).value();
+      differences_[name] = sub(kept(run_.values().at(name)), corrupt_.at(name)).value();
     std::erase_if(run_.values(), [&](const auto& entry) { return !is_start(entry.first); });
   }
 
   std::vector<double> clean() const override { return metric_of(run_.logits()); }
   std::vector<double> corrupt() const override { return metric_of(corrupt_logits_); }
   std::int64_t tokens() const override { return run_.tokens(); }
+  std::int64_t bytes() const override { return run_.bytes(true); }
 
   // The metric of runs that start at the same place, one after the other.
   std::vector<double> changed(const std::vector<std::size_t>& chosen) override {
@@ -181,56 +172,62 @@ class EdgeBatch final : public SweepBatch {
   // x(run) - x(corrupt) of a tap, for all tokens of the pass.
   void keep(std::string_view name, const Tensor& value) {
     const Tensor& corrupt = corrupt_.find(std::string(name))->second;
-    Tensor difference = Tensor::empty(value.shape());
-    const std::int64_t width = value.shape().inner(1);
-    const std::int64_t tokens = value.elements() / width, base = run_.tokens();
-    float* out = difference.mutable_f32();
-    parallel_for(tokens, 4, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t token = begin; token < end; ++token) {
-        const float* a = value.f32() + token * width;
-        const float* b = corrupt.f32() + token % base * width;
-        for (std::int64_t i = 0; i < width; ++i) out[token * width + i] = a[i] - b[i];
-      }
-    });
-    of_pass_[std::string(name)] = difference;
+    const std::int64_t width = corrupt.elements(), runs = value.elements() / width;
+    of_pass_[std::string(name)] =
+        sub(value.to(DType::kF32).reshape({runs, width}), corrupt.reshape({1, width}))
+            .value()
+            .reshape(value.shape());
   }
 
-  NodeValues values_of(std::int64_t u, std::int64_t start) const {
+  // The tensors that one intervention reads, each once.
+  class Sources {
+   public:
+    std::int64_t index_of(const Tensor& tensor, const std::string& name) {
+      const auto [found, fresh] =
+          places_.try_emplace(name, static_cast<std::int64_t>(tensors_.size()));
+      if (fresh) tensors_.push_back(tensor);
+      return found->second;
+    }
+    const std::vector<Tensor>& tensors() const { return tensors_; }
+
+   private:
+    std::vector<Tensor> tensors_;
+    std::map<std::string, std::int64_t> places_;
+  };
+
+  // What run `run` of a pass takes of a node: the difference at each of its tokens.
+  RegionSource source_of(std::int64_t u, std::int64_t run, std::int64_t start, float sign,
+                         Sources& sources) const {
     const ComponentNode& node = graph_.nodes()[static_cast<std::size_t>(u)];
     const bool of_pass = place_of(node) >= start;
-    const Tensor& values = (of_pass ? of_pass_ : differences_).at(tap_name(node));
-    const std::int64_t head = node.head < 0 ? 0 : node.head;
-    return {values.f32() + head * width_, values.shape().inner(1), of_pass};
+    const std::string name = tap_name(node);
+    const Tensor& values = (of_pass ? of_pass_ : differences_).at(name);
+    const std::int64_t step = values.shape().inner(1), head = std::max<std::int64_t>(node.head, 0);
+    return {sources.index_of(values, name),
+            (of_pass ? run * run_.tokens() * step : 0) + head * width_, step, sign};
   }
 
   // The stream [B, T, d], or each head's copy of it [B, T, heads, d], as the inputs read it.
   Variable read(const std::vector<Reader>& readers, std::int64_t start, const Variable& value) {
     Tensor changed = value.value().clone();
-    const std::int64_t step = changed.shape().inner(1), base = run_.tokens();
-    float* data = changed.mutable_f32();
-    std::map<std::int64_t, NodeValues> sources;
-    for (const Reader& reader : readers)
-      for (const std::int64_t u : reader.part->nodes)
-        if (sources.count(u) == 0) sources[u] = values_of(u, start);
-    parallel_for(base, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (const Reader& reader : readers) {
-        const InputPlan& part = *reader.part;
-        const ComponentInput& input = graph_.inputs()[static_cast<std::size_t>(part.input)];
-        const std::int64_t head = input.head < 0 ? 0 : input.head;
-        const float sign = part.from_corrupt ? 1.0f : -1.0f;
-        const float* corrupt = part.from_corrupt ? corrupt_.at(corrupt_tap(input)).f32() : nullptr;
-        for (std::int64_t token = begin; token < end; ++token) {
-          const std::int64_t in_pass = reader.run * base + token;
-          float* out = data + in_pass * step + head * width_;
-          if (corrupt != nullptr) std::copy_n(corrupt + token * width_, width_, out);
-          for (const std::int64_t u : part.nodes) {
-            const NodeValues& source = sources.at(u);
-            const float* x = source.data + (source.of_pass ? in_pass : token) * source.step;
-            for (std::int64_t i = 0; i < width_; ++i) out[i] += sign * x[i];
-          }
-        }
+    const std::int64_t step = changed.shape().inner(1), tokens = run_.tokens();
+    Sources sources;
+    RegionList list;
+    for (const Reader& reader : readers) {
+      const InputPlan& part = *reader.part;
+      const ComponentInput& input = graph_.inputs()[static_cast<std::size_t>(part.input)];
+      const std::int64_t head = std::max<std::int64_t>(input.head, 0);
+      list.begin(reader.run * tokens * step + head * width_, width_, tokens, step,
+                 !part.from_corrupt);
+      if (part.from_corrupt) {
+        const std::string name = corrupt_tap(input);
+        list.add({sources.index_of(corrupt_.at(name), "corrupt " + name), 0, width_});
       }
-    });
+      const float sign = part.from_corrupt ? 1.0f : -1.0f;
+      for (const std::int64_t u : part.nodes)
+        list.add(source_of(u, reader.run, start, sign, sources));
+    }
+    write_regions(changed, sources.tensors(), list);
     return changed;
   }
 
@@ -240,8 +237,8 @@ class EdgeBatch final : public SweepBatch {
   std::int64_t width_;
   CleanRun run_;
   Tensor corrupt_logits_;
-  // By tap, positions from the first difference on: corrupt values, clean less corrupt ones, and
-  // those of the pass less corrupt ones.
+  // By tap, positions from the first difference on, f32 on the model's device: corrupt values,
+  // clean less corrupt ones, and those of the pass less corrupt ones.
   TapValues corrupt_, differences_, of_pass_;
 };
 
@@ -268,7 +265,6 @@ PatchedRuns run_edges(const Model& model, const ComponentGraph& graph,
                       const std::vector<TaskPrompt>& prompts, const std::vector<EdgeSet>& sets,
                       const PatchOptions& options) {
   require(!prompts.empty(), "edges: there is no prompt");
-  require(options.tokens_at_once > 0, "edges: tokens_at_once must be positive");
   require(options.replacement == Replacement::kCorrupt,
           "edges: the replacement '{}' is not supported; edges carry 'corrupt' values",
           name_of(options.replacement));
@@ -278,9 +274,7 @@ PatchedRuns run_edges(const Model& model, const ComponentGraph& graph,
     plans.push_back(plan_of(graph, set));
     starts.push_back(plans.back().start);
   }
-  SweepLimits limits;
-  limits.batch_tokens = std::clamp<std::int64_t>(options.tokens_at_once / 4, 1, kTokensOfBatch);
-  limits.pass_tokens = std::min(options.tokens_at_once, kTokensAtOnce);
+  const SweepLimits limits = edge_limits(options, device_memory(model), model.config());
   return sweep(prompts, starts, limits, options, [&](const PromptRefs& batch) {
     return std::make_unique<EdgeBatch>(model, graph, batch, plans, options);
   });

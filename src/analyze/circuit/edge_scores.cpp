@@ -6,17 +6,15 @@
 #include <numeric>
 
 #include "analyze/circuit/gradient_run.h"
+#include "analyze/circuit/pass_limits.h"
+#include "analyze/circuit/replacements.h"
 #include "analyze/task/check.h"
 #include "base/error.h"
 #include "ops/matmul/matmul.h"
-#include "runtime/threads.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 namespace {
-
-// Gradients of each head's inputs lie in memory for all tokens of a batch: 1.5 MB a token at GPT-2
-// small.
-constexpr std::int64_t kTokensOfBatch = 256;
 
 // Mean and standard error of numbers that come one after the other (Welford).
 class Running {
@@ -42,19 +40,13 @@ void put_by_head(const Tensor& values, std::int64_t first, Tensor& to, std::int6
   const Shape& shape = values.shape();
   const std::int64_t B = shape[0], T = shape[1], d = shape[-1];
   const std::int64_t heads = shape.rank() == 4 ? shape[2] : 1, rows = to.size(1);
-  const float* from = values.f32();
-  float* out = to.mutable_f32();
-  parallel_for(B * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t b = i / heads, h = i % heads;
-      float* place = out + (b * rows + row + h) * (T - first) * d;
-      for (std::int64_t t = first; t < T; ++t) {
-        const float* x = from + ((b * T + t) * heads + h) * d;
-        for (std::int64_t j = 0; j < d; ++j, ++place)
-          *place = sum ? *place + factor * x[j] : factor * x[j];
-      }
+  RegionList list;
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t h = 0; h < heads; ++h) {
+      list.begin((b * rows + row + h) * (T - first) * d, d, T - first, d, sum);
+      list.add({0, ((b * T + first) * heads + h) * d, heads * d, factor});
     }
-  });
+  write_regions(to, {values}, list);
 }
 
 class ScoreBatch {
@@ -67,10 +59,10 @@ class ScoreBatch {
     for (const TaskPrompt* prompt : prompts_) first_ = std::min(first_, prompt->first_difference());
     width_ = (T - first_) * model.config().width;
     nodes_ = static_cast<std::int64_t>(graph.nodes().size());
-    differences_ = Tensor::empty({rows_, nodes_, width_});
+    differences_ = Tensor::empty({rows_, nodes_, width_}, DType::kF32, model.placement().device);
     corrupt_logits_ = add_values(true);
     clean_logits_ = add_values(false);
-    scores_.assign(static_cast<std::size_t>(rows_ * graph.edges()), 0.0);
+    scores_ = Tensor::zeros({rows_, graph.edges()}, DType::kF32, model.placement().device);
   }
 
   std::vector<double> clean() const {
@@ -79,9 +71,7 @@ class ScoreBatch {
   std::vector<double> corrupt() const {
     return measure(metric_, corrupt_logits_, prompts_, clean_logits_);
   }
-  double score(std::int64_t row, std::int64_t edge) const {
-    return scores_[static_cast<std::size_t>(row * graph_.edges() + edge)];
-  }
+  Tensor scores() const { return scores_.on_host(); }  // [rows, edges]
 
   void add_scores(int steps) {
     for (int step = 0; step < std::max(steps, 1); ++step) {
@@ -105,9 +95,7 @@ class ScoreBatch {
       for (const std::int64_t node : {graph_.head_node(l, 0), graph_.mlp_node(l)})
         taps.watch(tap_name(graph_.nodes()[static_cast<std::size_t>(node)]), keep(node));
     taps.observe("hook_embed");
-    const Tensor logits =
-        model_.forward(prompt_ids(prompts_, corrupt), {.taps = &taps, .last_position_only = true})
-            .value();
+    const Tensor logits = model_.forward(prompt_ids(prompts_, corrupt), analysed_run(taps)).value();
     embeddings_[corrupt ? 1 : 0] = taps.value("hook_embed");
     return logits;
   }
@@ -124,7 +112,8 @@ class ScoreBatch {
         const std::int64_t begin = graph_.input(Branch::kQuery, l, 0);
         taps.watch_gradient(tap_name(graph_.inputs()[static_cast<std::size_t>(first_input)]),
                             [&, first_input, begin](std::string_view, const Tensor& gradient) {
-                              if (pending == 0) together = Tensor::empty({rows_, columns, width_});
+                              if (pending == 0)
+                                together = differences_.like({rows_, columns, width_});
                               put_by_head(gradient, first_, together, first_input - begin, 1.0f,
                                           false);
                               pending = (pending + 1) % 3;
@@ -141,7 +130,7 @@ class ScoreBatch {
   void watch_single(Taps& taps, std::int64_t input, double share) {
     taps.watch_gradient(tap_name(graph_.inputs()[static_cast<std::size_t>(input)]),
                         [this, input, share](std::string_view, const Tensor& gradient) {
-                          Tensor one = Tensor::empty({rows_, 1, width_});
+                          Tensor one = differences_.like({rows_, 1, width_});
                           put_by_head(gradient, first_, one, 0, 1.0f, false);
                           multiply(one, input, share);
                         });
@@ -150,20 +139,32 @@ class ScoreBatch {
   // Adds `share` times the products of all nodes before the inputs with the inputs' gradients,
   // [rows, inputs, width].
   void multiply(const Tensor& gradients, std::int64_t first_input, double share) {
-    const std::int64_t inputs = gradients.size(1);
-    const std::int64_t before = graph_.inputs()[static_cast<std::size_t>(first_input)].before;
-    for (std::int64_t row = 0; row < rows_; ++row) {
-      const Tensor values =
-          differences_.rows(row, row + 1).reshape({nodes_, width_}).rows(0, before);
-      const Tensor gradient = gradients.rows(row, row + 1).reshape({inputs, width_});
-      const Tensor product =
-          matmul(gradient, values, {.transpose_b = true}).value();  // [inputs, before]
-      // The edges of neighbouring inputs that read equally many nodes are numbered in this order.
-      double* to = scores_.data() + row * graph_.edges() +
-                   graph_.inputs()[static_cast<std::size_t>(first_input)].first;
-      for (std::int64_t i = 0; i < product.elements(); ++i)
-        to[i] += share * static_cast<double>(product.f32()[i]);
+    const ComponentInput& first = graph_.inputs()[static_cast<std::size_t>(first_input)];
+    const std::int64_t inputs = gradients.size(1), before = first.before;
+    // The edges of neighbouring inputs that read equally many nodes are numbered one input after
+    // the other.
+    RegionList sums;
+    const auto add_row = [&](std::int64_t row, std::int64_t tensor, std::int64_t offset,
+                             std::int64_t columns) {
+      sums.begin(row * graph_.edges() + first.first, before, inputs, before, true);
+      sums.add({tensor, offset, columns, static_cast<float>(share)});
+    };
+    std::vector<Tensor> products;
+    if (gradients.on_gpu()) {  // one product, though later nodes are multiplied for nothing
+      products.push_back(
+          matmul(gradients, differences_, {.transpose_b = true}).value());  // [rows, inputs, nodes]
+      for (std::int64_t row = 0; row < rows_; ++row) add_row(row, 0, row * inputs * nodes_, nodes_);
+    } else {
+      for (std::int64_t row = 0; row < rows_; ++row) {
+        const Tensor values =
+            differences_.rows(row, row + 1).reshape({nodes_, width_}).rows(0, before);
+        const Tensor gradient = gradients.rows(row, row + 1).reshape({inputs, width_});
+        products.push_back(
+            matmul(gradient, values, {.transpose_b = true}).value());  // [inputs, before]
+        add_row(row, row, 0, before);
+      }
     }
+    write_regions(scores_, products, sums);
   }
 
   const Model& model_;
@@ -175,7 +176,7 @@ class ScoreBatch {
   Tensor differences_;      // [rows, nodes, width]
   Tensor embeddings_[2];    // clean, corrupt
   Tensor corrupt_logits_, clean_logits_;
-  std::vector<double> scores_;  // [rows, edges]
+  Tensor scores_;  // [rows, edges]
 };
 
 }  // namespace
@@ -228,18 +229,20 @@ EdgeScores attributed_edge_scores(const Model& model, const ComponentGraph& grap
   std::vector<Running> drops(static_cast<std::size_t>(graph.edges()));
   const auto total = static_cast<std::int64_t>(prompts.size());
   std::int64_t done = 0;
-  for (const std::vector<std::size_t>& batch : batches_of(
-           prompts, std::clamp<std::int64_t>(options.tokens_at_once / 4, 1, kTokensOfBatch))) {
+  const std::int64_t at_once = gradient_tokens(options, device_memory(model), model.config(), true);
+  for (const std::vector<std::size_t>& batch : batches_of(prompts, at_once)) {
     PromptRefs refs;
     for (const std::size_t i : batch) refs.push_back(&prompts[i]);
-    ScoreBatch scores(model, graph, refs, options.metric);
-    scores.add_scores(steps);
-    const std::vector<double> clean = scores.clean(), corrupt = scores.corrupt();
+    ScoreBatch scoring(model, graph, refs, options.metric);
+    scoring.add_scores(steps);
+    const std::vector<double> clean = scoring.clean(), corrupt = scoring.corrupt();
+    const Tensor scores = scoring.scores();
     for (std::size_t i = 0; i < batch.size(); ++i) {
       result.clean[batch[i]] = clean[i];
       result.corrupt[batch[i]] = corrupt[i];
       for (std::int64_t edge = 0; edge < graph.edges(); ++edge)
-        drops[static_cast<std::size_t>(edge)].add(scores.score(static_cast<std::int64_t>(i), edge));
+        drops[static_cast<std::size_t>(edge)].add(
+            static_cast<double>(scores.f32()[static_cast<std::int64_t>(i) * graph.edges() + edge]));
     }
     done += static_cast<std::int64_t>(batch.size());
     if (options.progress) options.progress(done, total);

@@ -1,5 +1,6 @@
 #include "analyze/circuit/gradient_run.h"
 
+#include "analyze/circuit/replacements.h"
 #include "analyze/task/check.h"
 #include "autograd/tape.h"
 #include "base/error.h"
@@ -27,8 +28,7 @@ void run_gradient(const Model& model, const PromptRefs& prompts, Taps& taps, Met
     taps.intervene("blocks.*.attn.hook_gate",
                    [](const Variable& gate) { return Variable(gate.value()); });
   Tape tape;
-  const Variable logits =
-      model.forward(prompt_ids(prompts, false), {.taps = &taps, .last_position_only = true});
+  const Variable logits = model.forward(prompt_ids(prompts, false), analysed_run(taps));
   tape.backward(metric_sum(metric, logits, prompts, clean_logits));
 }
 

@@ -11,7 +11,8 @@ namespace filigree {
 void check_attribution(const std::vector<TaskPrompt>& prompts, int steps,
                        const PatchOptions& options);
 
-// Runs the clean prompts forwards and backwards from the sum of their metrics, through the taps.
+// Runs the clean prompts forwards and backwards from the sum of their metrics, through the taps,
+// which stay on the model's device.
 // `embedding` replaces the token embeddings when it is defined. The gates of a sparse model stay as
 // the run sets them: their slope is 0 wherever it exists.
 void run_gradient(const Model& model, const PromptRefs& prompts, Taps& taps, Metric metric,

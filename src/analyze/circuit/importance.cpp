@@ -5,15 +5,15 @@
 #include <numeric>
 
 #include "analyze/circuit/gradient_run.h"
+#include "analyze/circuit/pass_limits.h"
 #include "analyze/circuit/replacements.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
 
 namespace filigree {
 namespace {
 
-// Gradients keep every layer's intermediates, so a batch is smaller than that of patched runs.
-constexpr std::int64_t kGradientShare = 4;
-
-using Gradients = std::map<std::string, std::vector<double>>;
+using Gradients = std::map<std::string, Tensor>;  // f32, on the model's device
 
 // Adds `share` times the gradient at every tap of the sum of the metrics. `embedding` replaces the
 // token embeddings when it is defined.
@@ -24,24 +24,30 @@ void add_gradients(const Model& model, const PromptRefs& prompts,
   for (const std::string& name : names) taps.observe_gradient(name);
   run_gradient(model, prompts, taps, metric, clean_logits, embedding);
   for (const std::string& name : names) {
-    const Tensor& gradient = taps.gradient(name);
-    std::vector<double>& sum = gradients[name];
-    sum.resize(static_cast<std::size_t>(gradient.elements()), 0.0);
-    for (std::size_t i = 0; i < sum.size(); ++i)
-      sum[i] += share * static_cast<double>(gradient.f32()[i]);
+    const Tensor part =
+        scale(taps.gradient(name).to(DType::kF32), static_cast<float>(share)).value();
+    Tensor& sum = gradients[name];
+    sum = sum.defined() ? add(sum, part).value() : part;
   }
 }
 
-// (x_clean - x_corrupt) . gradient over the target, for one row of the batch.
-double product(const PatchTarget& target, std::int64_t row, const Tensor& clean,
-               const Tensor* corrupt, const std::vector<double>& gradient) {
+// (x_clean - x_corrupt) * gradient at a tap, on the CPU: element by element for a pattern, else
+// summed over the last axis, since targets are whole vectors.
+Tensor products(const std::string& tap, const Tensor& clean, const Tensor* corrupt,
+                const Tensor& gradient) {
+  Variable difference = clean.to(DType::kF32);
+  if (corrupt != nullptr) difference = sub(difference, corrupt->to(DType::kF32));
+  const Variable product = mul(difference, gradient);
+  return (tap.ends_with("hook_pattern") ? product : sum(product, -1, true)).value().on_host();
+}
+
+// The sum over a target, for one row of the batch.
+double sum_over(const PatchTarget& target, std::int64_t row, const Tensor& products) {
   double sum = 0;
-  for_ranges(target, clean.shape(), row, row, 0,
+  for_ranges(target, products.shape(), row, row, 0,
              [&](std::int64_t offset, std::int64_t, std::int64_t count) {
-               for (std::int64_t i = offset; i < offset + count; ++i) {
-                 const double other = corrupt == nullptr ? 0.0 : corrupt->f32()[i];
-                 sum += (clean.f32()[i] - other) * gradient[static_cast<std::size_t>(i)];
-               }
+               for (std::int64_t i = offset; i < offset + count; ++i)
+                 sum += static_cast<double>(products.f32()[i]);
              });
   return sum;
 }
@@ -71,16 +77,18 @@ void attribute_batch(const Model& model, const std::vector<std::size_t>& batch,
       measure(options.metric, clean_logits, refs, clean_logits);
   const std::vector<double> corrupt_metric =
       measure(options.metric, corrupt_logits, refs, clean_logits);
+  TapValues of_taps;
+  for (const std::string& name : names)
+    of_taps[name] =
+        products(name, clean.at(name),
+                 options.replacement == Replacement::kZero ? nullptr : &corrupt.at(name),
+                 gradients.at(name));
   for (std::size_t i = 0; i < batch.size(); ++i) {
     result.clean[batch[i]] = clean_metric[i];
     result.corrupt[batch[i]] = corrupt_metric[i];
-    for (std::size_t t = 0; t < result.targets.size(); ++t) {
-      const std::string name = tap_name(result.targets[t]);
-      result.drops[t][batch[i]] =
-          product(result.targets[t], static_cast<std::int64_t>(i), clean.at(name),
-                  options.replacement == Replacement::kZero ? nullptr : &corrupt.at(name),
-                  gradients.at(name));
-    }
+    for (std::size_t t = 0; t < result.targets.size(); ++t)
+      result.drops[t][batch[i]] = sum_over(result.targets[t], static_cast<std::int64_t>(i),
+                                           of_taps.at(tap_name(result.targets[t])));
   }
 }
 
@@ -123,8 +131,9 @@ Importance attributed_importance(const Model& model, const std::vector<TaskPromp
   result.drops.assign(targets.size(), std::vector<double>(prompts.size()));
   const auto total = static_cast<std::int64_t>(prompts.size());
   std::int64_t done = 0;
-  for (const std::vector<std::size_t>& batch :
-       batches_of(prompts, std::max<std::int64_t>(options.tokens_at_once / kGradientShare, 1))) {
+  const std::int64_t at_once =
+      gradient_tokens(options, device_memory(model), model.config(), false);
+  for (const std::vector<std::size_t>& batch : batches_of(prompts, at_once)) {
     PromptRefs refs;
     for (const std::size_t i : batch) refs.push_back(&prompts[i]);
     attribute_batch(model, batch, refs, steps, options, result);

@@ -12,12 +12,16 @@
 #include "analyze/task/check.h"
 #include "base/error.h"
 #include "base/strings.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 namespace {
 
 constexpr Replacement kReplacements[] = {Replacement::kCorrupt, Replacement::kZero,
                                          Replacement::kMean, Replacement::kMeanByPosition};
+
+// Tokens whose corrupt values lie in memory together, of all taps.
+constexpr std::int64_t kTokensOfMeans = 4096;
 
 // The last place (clean_run.h) from which a run sees a target.
 std::int64_t start_of(const PatchTarget& target) {
@@ -38,6 +42,35 @@ std::vector<std::int64_t> starts_of(const std::vector<PatchSet>& sets) {
   return starts;
 }
 
+// The elements of a target in one row of the batch, as regions as large as they can be, with the
+// replacement's elements as their source or none.
+void add_regions(const PatchTarget& target, const Shape& extents, std::int64_t row,
+                 std::int64_t whole_row, std::int64_t first, bool with_source, RegionList& list) {
+  bool open = false;
+  for_ranges(
+      target, extents, row, whole_row, first,
+      [&](std::int64_t offset, std::int64_t whole, std::int64_t count) {
+        if (open) {  // one block more, at the same step as those before it?
+          Region& region = list.regions.back();
+          const std::int64_t step = offset - (region.to + (region.blocks - 1) * region.step);
+          RegionSource* source = with_source ? &list.sources.back() : nullptr;
+          const std::int64_t from_step =
+              source == nullptr ? 0 : whole - (source->offset + (region.blocks - 1) * source->step);
+          const bool second = region.blocks == 1;
+          if (count == region.count && (second || step == region.step) &&
+              (source == nullptr || second || from_step == source->step)) {
+            region.step = step;
+            if (source != nullptr) source->step = from_step;
+            ++region.blocks;
+            return;
+          }
+        }
+        list.begin(offset, count, 1, 0);
+        if (with_source) list.add({0, whole, 0});
+        open = true;
+      });
+}
+
 // One batch of prompts: its clean and corrupt runs, and the patched ones.
 class BatchRuns final : public SweepBatch {
  public:
@@ -55,12 +88,13 @@ class BatchRuns final : public SweepBatch {
     const bool from_corrupt = options.replacement == Replacement::kCorrupt;
     replacements_ = observed(model, prompts, true, from_corrupt ? targets : std::set<std::string>(),
                              &corrupt_logits_);
-    if (means != nullptr) replacements_ = means->repeated(run_.rows(), run_.length());
+    if (means != nullptr) replacements_ = means->for_rows(run_.rows(), run_.length());
   }
 
   std::vector<double> clean() const override { return metric_of(run_.logits()); }
   std::vector<double> corrupt() const override { return metric_of(corrupt_logits_); }
   std::int64_t tokens() const override { return run_.tokens(); }
+  std::int64_t bytes() const override { return run_.bytes(false); }
 
   // The metric of sets that start at the same place, one after the other.
   std::vector<double> changed(const std::vector<std::size_t>& chosen) override {
@@ -89,18 +123,16 @@ class BatchRuns final : public SweepBatch {
                     const std::vector<std::pair<std::int64_t, PatchTarget>>& targets,
                     const Variable& value) const {
     Tensor changed = value.value().clone();
-    float* data = changed.mutable_f32();
     const bool zero = options_.replacement == Replacement::kZero;
-    const float* from = zero ? nullptr : replacements_.at(name).f32();
+    RegionList list;
+    for (std::size_t i = 1; i < targets.size(); ++i)  // they come run by run
+      list.overlap = list.overlap || targets[i].first == targets[i - 1].first;
     for (const auto& [set, target] : targets)
       for (std::int64_t row = 0; row < run_.rows(); ++row)
-        for_ranges(target, changed.shape(), set * run_.rows() + row, row, run_.first(),
-                   [&](std::int64_t offset, std::int64_t whole, std::int64_t count) {
-                     if (zero)
-                       std::fill_n(data + offset, count, 0.0f);
-                     else
-                       std::copy_n(from + whole, count, data + offset);
-                   });
+        add_regions(target, changed.shape(), set * run_.rows() + row, row, run_.first(), !zero,
+                    list);
+    write_regions(changed, zero ? std::vector<Tensor>() : std::vector{replacements_.at(name)},
+                  list);
     return changed;
   }
 
@@ -140,7 +172,7 @@ Replacement replacement_by_name(std::string_view name) {
 PatchedRuns run_patched(const Model& model, const std::vector<TaskPrompt>& prompts,
                         const std::vector<PatchSet>& sets, const PatchOptions& options) {
   require(!prompts.empty(), "patching: there is no prompt");
-  require(options.tokens_at_once > 0, "patching: tokens_at_once must be positive");
+  const SweepLimits limits = patch_limits(options, device_memory(model), model.config());
   std::optional<Means> means;
   if (uses_means(options.replacement)) {
     std::set<std::string> taps;
@@ -149,13 +181,10 @@ PatchedRuns run_patched(const Model& model, const std::vector<TaskPrompt>& promp
         check_target(target, model.config(), INT64_MAX);
         taps.insert(tap_name(target));
       }
-    means.emplace(model, prompts, taps, options.replacement, options.tokens_at_once);
+    means.emplace(model, prompts, taps, options.replacement,
+                  std::min(limits.pass_tokens, kTokensOfMeans));
   }
   const std::vector<std::int64_t> starts = starts_of(sets);
-  // Several runs share a pass, so a batch of prompts takes a part of it only.
-  SweepLimits limits;
-  limits.batch_tokens = std::max<std::int64_t>(options.tokens_at_once / 8, 1);
-  limits.pass_tokens = options.tokens_at_once;
   return sweep(prompts, starts, limits, options, [&](const PromptRefs& batch) {
     for (const PatchSet& set : sets)
       for (const PatchTarget& target : set)

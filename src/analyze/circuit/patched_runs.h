@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "analyze/circuit/patch.h"
@@ -32,7 +33,9 @@ class SweepSection;
 struct PatchOptions {
   Metric metric = Metric::kLogitDifference;
   Replacement replacement = Replacement::kCorrupt;
-  std::int64_t tokens_at_once = 4096;  // in one forward pass; memory grows with it
+  // In one forward pass; memory grows with it. Not given: what suits the model's device
+  // (pass_limits.h).
+  std::optional<std::int64_t> tokens_at_once = {};
   // Called with the patched runs done, each for all prompts of a batch, and how many there are; may
   // throw to stop.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};

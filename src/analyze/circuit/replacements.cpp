@@ -5,6 +5,7 @@
 
 #include "analyze/task/check.h"
 #include "base/error.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 namespace {
@@ -40,14 +41,47 @@ Tensor filled(const Sum& sum, const Shape& shape) {
 
 }  // namespace
 
+Tensor repeated(const Tensor& values, std::int64_t times, std::int64_t begin, std::int64_t end) {
+  const Shape& shape = values.shape();
+  const std::int64_t B = shape[0], T = shape[1], inner = shape.inner(1);
+  std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
+  extents[0] = times * B, extents[1] = end - begin;
+  Tensor result = values.like(Shape(extents));
+  const std::int64_t width = (end - begin) * inner, step = T * inner;
+  if (values.on_gpu()) {
+    RegionList copies;
+    for (std::int64_t i = 0; i < times; ++i) {
+      copies.begin(i * B * width, width, B, width);
+      copies.add({0, begin * inner, step});
+    }
+    write_regions(result, {values}, copies);
+    return result;
+  }
+  const std::size_t size = size_of(values.dtype());
+  for (std::int64_t row = 0; row < times * B; ++row)
+    std::memcpy(result.mutable_raw() + static_cast<std::size_t>(row * width) * size,
+                values.raw() + static_cast<std::size_t>(row % B * step + begin * inner) * size,
+                static_cast<std::size_t>(width) * size);
+  return result;
+}
+
+ForwardOptions analysed_run(Taps& taps) {
+  taps.stay_on_device();
+  ForwardOptions options;
+  options.taps = &taps;
+  options.last_position_only = true;
+  options.logits_on_device = true;
+  options.precise_logits = true;
+  return options;
+}
+
 TapValues observed(const Model& model, const PromptRefs& prompts, bool corrupt,
                    const std::set<std::string>& names, Tensor* last_logits, KeyValueCache* cache) {
   Taps taps;
   for (const std::string& name : names) taps.observe(name);
-  const Tensor logits = model
-                            .forward(prompt_ids(prompts, corrupt),
-                                     {.taps = &taps, .cache = cache, .last_position_only = true})
-                            .value();
+  ForwardOptions options = analysed_run(taps);
+  options.cache = cache;
+  const Tensor logits = model.forward(prompt_ids(prompts, corrupt), options).value();
   if (last_logits != nullptr) *last_logits = logits;
   TapValues values;
   for (const std::string& name : names) values[name] = taps.value(name);
@@ -63,7 +97,8 @@ Means::Means(const Model& model, const std::vector<TaskPrompt>& prompts,
     PromptRefs refs;
     for (const std::size_t i : batch) refs.push_back(&prompts[i]);
     const std::int64_t length = refs[0]->length();
-    for (const auto& [name, values] : observed(model, refs, true, taps)) {
+    for (const auto& [name, there] : observed(model, refs, true, taps)) {
+      const Tensor values = there.on_host();
       shapes[length][name] = values.shape();
       if (kind == Replacement::kMean && !is_pattern(name))
         add_rows(values, values.shape().inner(1), overall[name]);
@@ -74,21 +109,16 @@ Means::Means(const Model& model, const std::vector<TaskPrompt>& prompts,
   for (const auto& [length, taps_of_length] : shapes)
     for (const auto& [name, shape] : taps_of_length) {
       const bool everywhere = kind == Replacement::kMean && !is_pattern(name);
-      by_length_[length][name] =
-          filled(everywhere ? overall[name] : by_length[length][name], shape);
+      by_length_[length][name] = filled(everywhere ? overall[name] : by_length[length][name], shape)
+                                     .to(model.placement().device)
+                                     .to(model.placement().precision);
     }
 }
 
-TapValues Means::repeated(std::int64_t rows, std::int64_t length) const {
+TapValues Means::for_rows(std::int64_t rows, std::int64_t length) const {
   TapValues values;
-  for (const auto& [name, mean] : by_length_.at(length)) {
-    std::vector<std::int64_t> extents(mean.shape().extents().begin(), mean.shape().extents().end());
-    extents[0] = rows;
-    Tensor all = Tensor::empty(Shape(extents));
-    for (std::int64_t row = 0; row < rows; ++row)
-      std::memcpy(all.mutable_f32() + row * mean.elements(), mean.f32(), mean.bytes());
-    values[name] = all;
-  }
+  for (const auto& [name, mean] : by_length_.at(length))
+    values[name] = repeated(mean, rows, 0, mean.size(1));
   return values;
 }
 

@@ -13,7 +13,16 @@ namespace filigree {
 // Values of taps by name: [B, T, ...] or, of patterns, [B, H, T, T].
 using TapValues = std::map<std::string, Tensor>;
 
-// Runs the prompts, which are equally long, and keeps the taps.
+// Positions [begin, end) of every row, `times` times over: [B, T, ...] -> [times B, end - begin,
+// ...], where the values lie.
+Tensor repeated(const Tensor& values, std::int64_t times, std::int64_t begin, std::int64_t end);
+
+// How all runs of circuit analyses end: with the logits of the last position, where the model
+// computes.
+ForwardOptions analysed_run(Taps& taps);
+
+// Runs the prompts, which are equally long, and keeps the taps and logits, both on the model's
+// device.
 TapValues observed(const Model& model, const PromptRefs& prompts, bool corrupt,
                    const std::set<std::string>& taps, Tensor* last_logits = nullptr,
                    KeyValueCache* cache = nullptr);
@@ -26,10 +35,10 @@ class Means {
         const std::set<std::string>& taps, Replacement kind, std::int64_t tokens_at_once);
 
   // For a batch of `rows` prompts of `length` tokens: the taps' means, repeated.
-  TapValues repeated(std::int64_t rows, std::int64_t length) const;
+  TapValues for_rows(std::int64_t rows, std::int64_t length) const;
 
  private:
-  std::map<std::int64_t, TapValues> by_length_;  // [1, T, ...]
+  std::map<std::int64_t, TapValues> by_length_;  // [1, T, ...], on the model's device
 };
 
 }  // namespace filigree

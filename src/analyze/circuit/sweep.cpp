@@ -1,7 +1,5 @@
 #include "analyze/circuit/sweep.h"
 
-#include <algorithm>
-
 #include "analyze/circuit/clean_run.h"
 #include "analyze/circuit/sweep_state.h"
 #include "base/error.h"
@@ -47,7 +45,8 @@ PatchedRuns sweep(const std::vector<TaskPrompt>& prompts, const std::vector<std:
       result.clean[places[i]] = clean[i];
       result.corrupt[places[i]] = corrupt[i];
     }
-    const std::int64_t most = std::max<std::int64_t>(limits.pass_tokens / batch->tokens(), 1);
+    const std::int64_t most = runs_at_once(limits, static_cast<std::int64_t>(places.size()),
+                                           batch->tokens(), batch->bytes());
     for (const std::vector<std::size_t>& portion : portions(starts, most)) {
       const std::vector<double> values =
           values_of(*batch, portion, portion.size() * places.size(), options.state);

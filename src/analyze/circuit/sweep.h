@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "analyze/circuit/pass_limits.h"
 #include "analyze/circuit/patched_runs.h"
 
 namespace filigree {
@@ -17,6 +18,7 @@ class SweepBatch {
   virtual std::vector<double> clean() const = 0;
   virtual std::vector<double> corrupt() const = 0;
   virtual std::int64_t tokens() const = 0;  // of one run
+  virtual std::int64_t bytes() const = 0;   // that one run needs in a pass, roughly
   // Of runs that start at the same place, one after the other.
   virtual std::vector<double> changed(const std::vector<std::size_t>& runs) = 0;
 
@@ -28,11 +30,6 @@ class SweepBatch {
     for (std::int64_t i = 0; i < runs; ++i) all.insert(all.end(), one.begin(), one.end());
     return all;
   }
-};
-
-struct SweepLimits {
-  std::int64_t batch_tokens = 1;  // of the prompts of a batch
-  std::int64_t pass_tokens = 1;   // of all runs of a forward pass
 };
 
 // `starts` says where each run starts (clean_run.h); `make` is called with each batch's prompts.

@@ -92,13 +92,16 @@ SweepKey& SweepKey::add(const Model& model) {
                                     config.head_width, config.mlp_width, config.vocabulary})
     add(static_cast<std::uint64_t>(number));
   add(config.source.dump());
+  const auto mix_values = [&](const Variable& variable) {
+    const Tensor here = variable.value().to(DeviceKind::kCpu);
+    mix({here.raw(), here.bytes()});
+  };
   for (const auto* list : {&model.parameters(), &model.lora_parameters()})
     for (const NamedParameter& parameter : *list) {
       add(parameter.name);
-      const Tensor& value = parameter.variable.value();
-      mix({value.raw(), value.bytes()});
+      mix_values(parameter.variable);
     }
-  for (const Variable& bias : model.gate_biases()) mix({bias.value().raw(), bias.value().bytes()});
+  for (const Variable& bias : model.gate_biases()) mix_values(bias);
   return *this;
 }
 

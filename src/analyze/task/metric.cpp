@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "base/strings.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/embedding/embedding.h"
 #include "ops/kl_divergence/kl_divergence.h"
 #include "ops/layout/layout.h"
 #include "ops/reduce/reduce.h"
+#include "ops/regions/regions.h"
 #include "ops/softmax/softmax.h"
 #include "runtime/threads.h"
 
@@ -69,6 +72,87 @@ double measure_row(Metric metric, const float* row, std::int64_t V, const TaskPr
   return 0;
 }
 
+// The answers' numbers of every row of [rows, V] and then the wrong ones', one row after the other,
+// on the CPU.
+std::vector<float> picked(const Tensor& values, const PromptRefs& prompts) {
+  const std::int64_t rows = values.size(0), V = values.size(1);
+  const std::int64_t at_once = std::max<std::int64_t>(INT32_MAX / V, 1);  // indices have 32 bits
+  std::vector<float> all;
+  for (std::int64_t first = 0; first < rows; first += at_once) {
+    const std::int64_t end = std::min(first + at_once, rows);
+    std::vector<std::int32_t> places;
+    for (std::int64_t row = first; row < end; ++row) {
+      const TaskPrompt& prompt = *prompts[static_cast<std::size_t>(row) % prompts.size()];
+      for (const auto* ids : {&prompt.answers, &prompt.wrong})
+        for (const TokenId id : *ids)
+          places.push_back(static_cast<std::int32_t>((row - first) * V + id));
+    }
+    const Tensor column = values.rows(first, end).reshape({(end - first) * V, 1});
+    const Tensor ids = Tensor::from_ids({static_cast<std::int64_t>(places.size())}, places);
+    const Tensor found = embedding(column, ids).value().on_host();
+    all.insert(all.end(), found.values().begin(), found.values().end());
+  }
+  return all;
+}
+
+// measure() for logits [rows, V] on the GPU.
+std::vector<double> measure_there(Metric metric, const Tensor& logits, const PromptRefs& prompts,
+                                  const Tensor& clean) {
+  std::vector<double> values;
+  if (metric == Metric::kKl) {
+    const Tensor divergences = kl_of_rows(clean, logits).on_host();
+    for (const float divergence : divergences.values())
+      values.push_back(-static_cast<double>(divergence));
+    return values;
+  }
+  const bool probabilities = metric == Metric::kProbabilityDifference;
+  const std::vector<float> numbers =
+      picked(probabilities ? softmax(logits).value() : logits, prompts);
+  const float* next = numbers.data();
+  for (std::int64_t row = 0; row < logits.size(0); ++row) {
+    const TaskPrompt& prompt = *prompts[static_cast<std::size_t>(row) % prompts.size()];
+    double sum[2], most[2];
+    const std::size_t counts[2] = {prompt.answers.size(), prompt.wrong.size()};
+    for (int kind = 0; kind < 2; ++kind) {
+      sum[kind] = 0, most[kind] = *next;
+      for (std::size_t i = 0; i < counts[kind]; ++i, ++next) {
+        sum[kind] += static_cast<double>(*next);
+        most[kind] = std::max(most[kind], static_cast<double>(*next));
+      }
+      if (!probabilities) sum[kind] /= static_cast<double>(counts[kind]);
+    }
+    values.push_back(metric == Metric::kAccuracy ? (most[0] > most[1] ? 1.0 : 0.0)
+                                                 : sum[0] - sum[1]);
+  }
+  return values;
+}
+
+// [rows, V] of zeros but for the weights of the answers and of the wrong ones, on a device.
+Tensor candidate_weights(const PromptRefs& prompts, std::int64_t V, bool by_count,
+                         DeviceKind device) {
+  const auto rows = static_cast<std::int64_t>(prompts.size());
+  std::vector<float> weights;
+  RegionList list;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const TaskPrompt& prompt = *prompts[static_cast<std::size_t>(row)];
+    std::map<TokenId, float> of_row;
+    const auto share = [&](const std::vector<TokenId>& ids) {
+      return by_count ? 1.0f / static_cast<float>(ids.size()) : 1.0f;
+    };
+    for (const TokenId id : prompt.answers) of_row[id] += share(prompt.answers);
+    for (const TokenId id : prompt.wrong) of_row[id] -= share(prompt.wrong);
+    for (const auto& [id, weight] : of_row) {
+      list.begin(row * V + id, 1, 1, 1);
+      list.add({0, static_cast<std::int64_t>(weights.size()), 0});
+      weights.push_back(weight);
+    }
+  }
+  Tensor all = Tensor::zeros({rows, V}, DType::kF32, device);
+  const Shape shape = {static_cast<std::int64_t>(weights.size())};
+  write_regions(all, {Tensor::from(shape, weights).to(device)}, list);
+  return all;
+}
+
 void check_prompts(const PromptRefs& prompts, std::int64_t V) {
   for (const TaskPrompt* prompt : prompts)
     for (const auto* ids : {&prompt->answers, &prompt->wrong}) {
@@ -112,6 +196,9 @@ std::vector<double> measure(Metric metric, const Tensor& logits, const PromptRef
   require(count > 0 && rows % count == 0, "metric: {} rows of logits for {} prompts", rows, count);
   check_prompts(prompts, V);
   check_clean(metric, clean_logits, count, V);
+  if (logits.on_gpu())
+    return measure_there(metric, logits.reshape({rows, V}), prompts,
+                         metric == Metric::kKl ? clean_logits.reshape({count, V}) : Tensor());
   std::vector<double> values(static_cast<std::size_t>(rows));
   const float* data = logits.f32();
   const float* clean = metric == Metric::kKl ? clean_logits.f32() : nullptr;
@@ -141,16 +228,7 @@ Variable metric_sum(Metric metric, const Variable& logits, const PromptRefs& pro
   if (metric == Metric::kKl)
     return scale(kl_divergence(clean_logits.reshape({rows, V}), flat), -static_cast<float>(rows));
   const bool probabilities = metric == Metric::kProbabilityDifference;
-  Tensor weights = Tensor::zeros({rows, V});
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const TaskPrompt& prompt = *prompts[static_cast<std::size_t>(row)];
-    float* weight = weights.mutable_f32() + row * V;
-    const auto share = [&](const std::vector<TokenId>& ids) {
-      return probabilities ? 1.0f : 1.0f / static_cast<float>(ids.size());
-    };
-    for (const TokenId id : prompt.answers) weight[id] += share(prompt.answers);
-    for (const TokenId id : prompt.wrong) weight[id] -= share(prompt.wrong);
-  }
+  const Tensor weights = candidate_weights(prompts, V, !probabilities, logits.value().device());
   return sum_all(mul(probabilities ? softmax(flat) : flat, weights));
 }
 

@@ -26,7 +26,8 @@ using PromptRefs = std::vector<const TaskPrompt*>;
 
 // One number a row: logits [rows, V] or [rows, 1, V], and prompts[row % prompts.size()] is the
 // row's, so that a batch may hold the same prompts many times. kKl compares with clean_logits (a
-// row a prompt), which the others do not read. Throws Error for shapes that do not fit.
+// row a prompt), which the others do not read. Logits may lie on the GPU, both there then: only the
+// numbers that the metric is made of are copied. Throws Error for shapes that do not fit.
 std::vector<double> measure(Metric metric, const Tensor& logits, const PromptRefs& prompts,
                             const Tensor& clean_logits = {});
 

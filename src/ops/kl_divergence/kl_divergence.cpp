@@ -77,4 +77,37 @@ Variable kl_divergence(const Tensor& teacher, const Variable& student, const Ten
   });
 }
 
+Tensor kl_of_rows(const Tensor& teacher, const Tensor& student) {
+  require(teacher.defined() && student.defined() && teacher.shape().rank() == 2 &&
+              student.shape().rank() == 2 && teacher.elements() > 0 &&
+              teacher.size(1) == student.size(1) && student.size(0) % teacher.size(0) == 0 &&
+              teacher.dtype() == student.dtype(),
+          "kl_of_rows: teacher {} and student {} must be logits [rows, V] and [n rows, V] of one "
+          "element type",
+          teacher.defined() ? teacher.shape().to_string() : "undefined",
+          student.defined() ? student.shape().to_string() : "undefined");
+  require_same_device("kl_of_rows", teacher, student);
+  const std::int64_t rows = teacher.size(0), V = teacher.size(1);
+  Tensor each = student.like({student.size(0)}, DType::kF32);
+  Tensor lt = each.like({rows}), ls = each.like({rows});
+  for (std::int64_t first = 0; first < student.size(0); first += rows) {
+    const auto args = [&](auto type) {
+      using T = decltype(type);
+      return KlArgs<T>{rows,
+                       V,
+                       teacher.data<T>(),
+                       student.data<T>() + first * V,
+                       nullptr,
+                       kIgnoredTarget,
+                       each.mutable_data<float>() + first,
+                       lt.mutable_data<float>(),
+                       ls.mutable_data<float>()};
+    };
+    dispatch(
+        "kl_of_rows", teacher, [&] { cpu::kl_divergence(args(float())); },
+        [&](auto type) { cuda::kl_divergence(args(type)); });
+  }
+  return each;
+}
+
 }  // namespace filigree

@@ -11,4 +11,9 @@ namespace filigree {
 // either. Throws Error when the shapes differ or no position counts.
 Variable kl_divergence(const Tensor& teacher, const Variable& student, const Tensor& targets = {});
 
+// The divergence of every row: teacher [rows, V], student [n rows, V] -> f32 [n rows], where a
+// student's row is compared with the teacher's of the same index modulo `rows`. Not differentiable.
+// Throws Error when the shapes do not fit.
+Tensor kl_of_rows(const Tensor& teacher, const Tensor& student);
+
 }  // namespace filigree

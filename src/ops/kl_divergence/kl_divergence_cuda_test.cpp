@@ -42,5 +42,18 @@ TEST(CudaKlDivergence, BothLossesOfOneResult) {
        .bf16_tolerance = 2e-2});
 }
 
+TEST(CudaKlDivergence, OfRows) {
+  FILIGREE_NEEDS_GPU();
+  for (const std::int64_t V : {2, 33, 4099})
+    check_cuda(
+        {.name = std::to_string(V),
+         .inputs = {random_tensor({3, V}, 1, -6.0f, 6.0f), random_tensor({15, V}, 2, -6.0f, 6.0f)},
+         .op =
+             [&](const std::vector<Variable>& in) {
+               return Variable(kl_of_rows(in[0].value(), in[1].value()));
+             },
+         .constant = {true, true}});
+}
+
 }  // namespace
 }  // namespace filigree

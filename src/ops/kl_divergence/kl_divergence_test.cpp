@@ -77,5 +77,22 @@ TEST(KlDivergence, RefusesDifferentShapes) {
   EXPECT_THROW(kl_divergence(Tensor::zeros({2, 3}), Tensor::zeros({2, 4})), Error);
 }
 
+TEST(KlDivergence, OfRowsIsThatOfEachWithItsTeacher) {
+  const std::int64_t width = 19;
+  const Tensor teacher = random_tensor({3, width}, 8, -4, 4);
+  const Tensor student = random_tensor({12, width}, 9, -4, 4);
+  const Tensor found = kl_of_rows(teacher, student);
+  ASSERT_EQ(found.shape(), Shape({12}));
+  for (std::int64_t row = 0; row < 12; ++row) {
+    const float wanted =
+        kl_divergence(teacher.rows(row % 3, row % 3 + 1), student.rows(row, row + 1))
+            .value()
+            .item();
+    EXPECT_FLOAT_EQ(found.f32()[row], wanted) << row;
+  }
+  EXPECT_THROW(kl_of_rows(teacher, random_tensor({4, width}, 1)), Error);
+  EXPECT_THROW(kl_of_rows(teacher, random_tensor({3, width + 1}, 1)), Error);
+}
+
 }  // namespace
 }  // namespace filigree

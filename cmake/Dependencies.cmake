@@ -8,9 +8,14 @@ find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(COMPRESSION REQUIRED IMPORTED_TARGET liblzma libzstd)
-# Figures are the one part that is left out where its libraries are missing.
+# Figures are left out where their libraries are missing.
 pkg_check_modules(CAIRO IMPORTED_TARGET cairo cairo-pdf cairo-svg cairo-png pangocairo>=1.50 pangoft2
   fontconfig zlib)
+# Several processes, likewise.
+option(FILIGREE_MPI "Let several processes work together through MPI, where it is installed" ON)
+if(FILIGREE_MPI)
+  find_package(MPI QUIET COMPONENTS CXX)
+endif()
 if(FILIGREE_TESTS)
   find_package(GTest REQUIRED)
   pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)

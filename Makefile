@@ -36,7 +36,11 @@ demo: packages  ## build, then train a small model on addition and make it spars
 	@rm -rf demo
 	@$(DEMO)
 
-test: build cuda  ## build, check and run every test
+# The browser is large and only runs: it is installed while the compilers work.
+test: packages  ## build, check and run every test
+	@tools/install-packages test & browser=$$!; tools/build release; built=$$?; \
+	  wait $$browser && exit $$built
+	@$(MAKE) cuda
 	@echo "release: testing, $(JOBS) at a time"
 	@ctest --preset release -j $(JOBS)
 

@@ -26,3 +26,8 @@ set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
 target_compile_definitions(filigree_options INTERFACE FILIGREE_HAS_CUDA)
 target_link_libraries(filigree_options INTERFACE CUDA::cudart_static)
+# std::array in the arguments of kernels.
+target_compile_options(filigree_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+# What src/ops needs for matrix products on the GPU.
+set(FILIGREE_GPU_PRODUCTS CUDA::cublasLt)

@@ -65,6 +65,7 @@ bool is_figure_file(const std::filesystem::path& path) {
   }
 }
 
+bool has_figures() { return true; }
 void check_figures(const FigureStyle& style) { figure::theme_named(style.theme); }
 
 struct MapGrid::Maps {

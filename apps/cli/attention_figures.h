@@ -1,5 +1,5 @@
 // Figures of attention analyses as files. Without Cairo the program is built with
-// attention_figures_left_out.cpp, in which every function says so.
+// figures_left_out.cpp, in which every function says so.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -23,10 +23,15 @@ struct FigureStyle {
 // --theme and --dpi.
 void add_figure_options(CLI::App& app, FigureStyle& style);
 
+// --format; `formats` holds svg and png when it is not given.
+void add_figure_formats(CLI::App& app, std::vector<std::string>& formats);
+
 // Whether the ending is one of a figure (.svg, .pdf, .png).
 bool is_figure_file(const std::filesystem::path& path);
 
-// Throws Error when this program was built without figures, and for an unknown theme.
+// Whether this program can draw.
+bool has_figures();
+// Throws Error when it cannot, and for an unknown theme.
 void check_figures(const FigureStyle& style);
 
 // The grid of small maps, one panel a model. Maps come one after the other and are kept as levels.

@@ -131,6 +131,9 @@ std::string as_text(const BenchOptions& options, std::int64_t parameters, const 
 }
 
 void run_bench(const BenchOptions& options, Session& session) {
+  // Its ceiling is the CPU's, and its clock does not wait for the GPU.
+  if (session.options().device != "cpu")
+    throw UsageError("bench measures the CPU; leave out --device");
   const ModelConfig config = options.shape.config();
   const std::vector<BenchCase> cases = chosen_cases(options.cases);
   session.note("measuring the machine's ceiling");

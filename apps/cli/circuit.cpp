@@ -1,16 +1,15 @@
-// filigree circuit: which heads a task needs, in one model or several side by side.
+// filigree circuit: which heads, MLPs or edges a task needs, in one model or several side by side.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
+#include <span>
 
+#include "apps/cli/circuit_output.h"
 #include "apps/cli/circuit_report.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/input.h"
 #include "apps/cli/program.h"
-#include "base/error.h"
-#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {
@@ -18,81 +17,118 @@ namespace {
 struct CircuitCommand {
   std::vector<std::string> models;
   TaskSelection selection;
-  std::string method = "exact";
+  std::string parts = "heads";
+  std::string method;  // "": by parts
+  std::string select = "top-k";
   std::string replacement = "corrupt";
+  std::string state;
   std::int64_t steps = 5;
+  std::int64_t candidates = 8;
   std::int64_t top = 10;
   double level = 90;
+  CircuitOutput output;
 };
 
-// The options with a bar that stops on Ctrl-C.
-PatchOptions shown(PatchOptions options, const std::string& label, const Session& session) {
-  const auto bar = std::make_shared<std::unique_ptr<Progress>>();
-  options.progress = [bar, label, &session](std::int64_t done, std::int64_t total) {
-    throw_if_interrupted();
-    // The total is known only now.
-    if (!*bar) *bar = std::make_unique<Progress>(std::cerr, session.progress(label, "runs", total));
-    (*bar)->update(done);
-    if (done == total) (*bar)->finish();
-  };
+struct Named {
+  std::string_view name;
+  int value;
+};
+constexpr Named kParts[] = {{"heads", static_cast<int>(Parts::kHeads)},
+                            {"heads+mlps", static_cast<int>(Parts::kHeadsAndMlps)},
+                            {"edges", static_cast<int>(Parts::kEdges)},
+                            {"attention-edges", static_cast<int>(Parts::kAttentionEdges)}};
+// Edge attribution patching is what attribution of edges is called.
+constexpr Named kMethods[] = {{"exact", static_cast<int>(Method::kExact)},
+                              {"attribution", static_cast<int>(Method::kAttribution)},
+                              {"ig", static_cast<int>(Method::kIntegrated)},
+                              {"eap", static_cast<int>(Method::kAttribution)},
+                              {"eap-ig", static_cast<int>(Method::kIntegrated)}};
+constexpr Named kSelections[] = {{"top-k", static_cast<int>(Selection::kTop)},
+                                 {"greedy", static_cast<int>(Selection::kGreedy)},
+                                 {"greedy-add", static_cast<int>(Selection::kGreedyAddition)}};
+
+template <typename Names>
+const Named* find_name(const Names& names, std::string_view wanted) {
+  for (const Named& named : names)
+    if (named.name == wanted) return &named;
+  return nullptr;
+}
+
+template <typename Names>
+CLI::Validator one_of_names(const Names& names) {
+  std::vector<std::string> known;
+  for (const Named& named : names) known.emplace_back(named.name);
+  return one_of(std::move(known));
+}
+
+SearchOptions search_options(const CircuitCommand& command) {
+  SearchOptions options;
+  options.parts = static_cast<Parts>(find_name(kParts, command.parts)->value);
+  // The best of what takes about a minute at GPT-2 small.
+  if (!command.method.empty())
+    options.method = static_cast<Method>(find_name(kMethods, command.method)->value);
+  else if (options.parts == Parts::kEdges || options.parts == Parts::kAttentionEdges)
+    options.method = Method::kIntegrated;
+  options.selection = static_cast<Selection>(find_name(kSelections, command.select)->value);
+  options.replacement = replacement_by_name(command.replacement);
+  options.steps = static_cast<int>(command.steps);
+  options.candidates = static_cast<std::size_t>(command.candidates);
+  options.level = command.level / 100;
+  check_options(options);
   return options;
 }
 
-Importance importance_of(const Model& model, const std::vector<TaskPrompt>& prompts,
-                         const CircuitCommand& command, const PatchOptions& options,
-                         const std::string& label, const Session& session) {
-  const std::vector<PatchTarget> heads = all_heads(model.config());
-  const PatchOptions work = shown(options, label + " heads", session);
-  if (command.method == "exact") return exact_importance(model, prompts, heads, work);
-  return attributed_importance(
-      model, prompts, heads, command.method == "attribution" ? 0 : static_cast<int>(command.steps),
-      work);
-}
-
-ModelCircuit find_circuit(const std::string& name, const std::string& label,
-                          const CircuitCommand& command, const Session& session) {
-  const Tokenizer tokenizer = open_tokenizer(model_folder(name).string());
-  const ModelConfig config = read_model_config(name);
-  ModelCircuit found;
-  found.model = name, found.label = label, found.level = command.level / 100;
-  found.task = load_task(command.selection, tokenizer, &config, session.options().seed);
-  const std::unique_ptr<Model> model = load_model(name);
-  const std::vector<TaskPrompt>& prompts = found.task.prompts.prompts;
-  found.check = check_task(
-      score(*model, prompts, found.task.metric, [](std::size_t) { throw_if_interrupted(); }),
-      prompts);
-  if (!found.check.better_than_chance || !found.check.corruption_matters) return found;
-  PatchOptions options;
-  options.metric = found.task.metric;
-  options.replacement = replacement_by_name(command.replacement);
-  found.importance = importance_of(*model, prompts, command, options, label, session);
-  found.curve = keep_most_important(*model, prompts, *found.importance, {},
-                                    shown(options, label + " curve", session));
-  return found;
-}
-
-void run_circuit(const CircuitCommand& command, Session& session) {
-  replacement_by_name(command.replacement);  // before the long work
-  for (const std::string& model : command.models) model_folder(model);
+std::vector<ModelCircuit> find_circuits(const CircuitCommand& command, const SearchOptions& options,
+                                        SweepState* state, const Session& session) {
   const std::vector<std::string> labels = short_names(command.models);
   std::vector<ModelCircuit> circuits;
   for (std::size_t i = 0; i < command.models.size(); ++i)
-    circuits.push_back(find_circuit(command.models[i], labels[i], command, session));
-  for (const ModelCircuit& circuit : circuits)
-    if (!circuit.curve) session.set_exit_code(kOutOfReach);
-  if (!session.json()) {
-    session.print(circuit_text(circuits, static_cast<std::size_t>(command.top)));
-    return;
+    circuits.push_back(find_model_circuits(command.models[i], labels[i], command.selection,
+                                           std::span(&options, 1), state,
+                                           fmt::format("model {}", i + 1), session)
+                           .front());
+  return circuits;
+}
+
+// With a file that keeps what is done, also when the work is stopped or fails.
+std::vector<ModelCircuit> find_with_state(const CircuitCommand& command,
+                                          const SearchOptions& options, const Session& session) {
+  catch_termination();
+  SweepState state(command.state);
+  try {
+    std::vector<ModelCircuit> circuits = find_circuits(command, options, &state, session);
+    state.save();
+    return circuits;
+  } catch (const Interrupted&) {
+    state.save();
+    session.note(fmt::format("stopped; the same command goes on from '{}'", command.state));
+    throw;
   }
-  Json models = Json::array();
-  for (const ModelCircuit& circuit : circuits) models.push_back(circuit_json(circuit));
-  session.print_json({{"task", circuits[0].task.prompts.task},
-                      {"corruption", circuits[0].task.prompts.corruption},
-                      {"metric", name_of(circuits[0].task.metric)},
-                      {"method", command.method},
-                      {"steps", command.method == "ig" ? Json(command.steps) : Json()},
-                      {"replacement", command.replacement},
-                      {"models", models}});
+}
+
+void run_circuit(const CircuitCommand& command, Session& session) {
+  const SearchOptions options = search_options(command);  // before the long work
+  for (const std::string& model : command.models) model_folder(model);
+  if (!command.output.folder.empty()) prepare_output(command.output, session);
+  const std::vector<ModelCircuit> circuits = command.state.empty()
+                                                 ? find_circuits(command, options, nullptr, session)
+                                                 : find_with_state(command, options, session);
+  for (const ModelCircuit& circuit : circuits)
+    if (!circuit.found) session.set_exit_code(kOutOfReach);
+  Json json;
+  if (session.json() || !command.output.folder.empty())
+    json = circuits_json(circuits, Scores::kEvery);
+  std::vector<std::string> files;
+  if (!command.output.folder.empty()) files = write_circuit_files(circuits, json, command.output);
+  if (session.json()) {
+    if (!command.output.folder.empty()) json["files"] = files;
+    session.print_json(json);
+  } else {
+    session.print(circuit_text(circuits, static_cast<std::size_t>(command.top)) +
+                  files_text(command.output, files));
+  }
+  // Only now, so that what needs no figures was written.
+  if (!command.output.folder.empty()) check_figures(command.output.style);
 }
 
 }  // namespace
@@ -101,10 +137,13 @@ void add_circuit(Program& program) {
   const auto command = std::make_shared<CircuitCommand>();
   CLI::App& app =
       program.add({"circuit",
-                   "Which heads a task needs, in models side by side.",
+                   "Which heads, MLPs or edges a task needs, in models side by side.",
                    {"filigree circuit gpt2 --task ioi", "filigree circuit dense sparse --task copy",
-                    "filigree circuit gpt2 --task greater-than --method ig --json",
-                    "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20"}},
+                    "filigree circuit dense sparse --task ioi --parts edges",
+                    "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
+                    "filigree circuit dense sparse --task ioi --parts edges --out circuits",
+                    "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
+                    "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"}},
                   [command](Session& session) { run_circuit(*command, session); });
   app.add_option("MODEL", command->models, "model folders; sizes are compared with the first")
       ->required();
@@ -112,32 +151,53 @@ void add_circuit(Program& program) {
       ->required()
       ->type_name("TASK");
   add_task_options(app, command->selection);
-  app.add_option("--method", command->method,
-                 "exact (a run a head), attribution (one gradient) or ig (integrated gradients)")
-      ->check(CLI::Validator(
-          [](std::string& name) {
-            if (name == "exact" || name == "attribution" || name == "ig") return std::string();
-            return fmt::format("'{}' is none of exact, attribution, ig", printable(name));
-          },
-          ""))
-      ->type_name("NAME")
+  app.add_option("--parts", command->parts,
+                 "heads, heads+mlps, edges (of the component graph) or attention-edges (cells of "
+                 "the attention maps)")
+      ->check(one_of_names(kParts))
+      ->type_name("KIND")
       ->capture_default_str();
+  app.add_option("--method", command->method,
+                 "how parts are scored: exact (a run a part), attribution (one gradient; eap for "
+                 "edges) or ig (integrated gradients; eap-ig); exact for heads, ig for edges")
+      ->check(one_of_names(kMethods))
+      ->type_name("NAME");
   app.add_option("--steps", command->steps, "steps of integrated gradients")
       ->check(whole_number(1, 1000))
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--select", command->select,
+                 "top-k (by score), greedy (heads: remove what is missed least; edges: walk back "
+                 "from the logits) or greedy-add (heads: add what helps most)")
+      ->check(one_of_names(kSelections))
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--candidates", command->candidates,
+                 "parts that a greedy step tries, next by score; 0: all")
+      ->check(whole_number(0, 1 << 20))
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--replacement", command->replacement,
-                 "what heads that are left out become: corrupt, zero, mean or mean-by-position")
+                 "what parts that are left out become: corrupt, zero, mean or mean-by-position")
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--level", command->level, "share of the effect to explain, in percent")
       ->check(number_above(0, 100))
       ->type_name("PERCENT")
       ->default_str("90");
-  app.add_option("--top", command->top, "heads listed for each model")
+  app.add_option("--top", command->top, "parts listed for each model")
       ->check(whole_number(0, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--state", command->state,
+                 "file that keeps what is done, so that a stopped command goes on")
+      ->type_name("FILE");
+  app.add_option("--out", command->output.folder,
+                 "folder for figures (curves, maps of the heads, drawing of the edges), Graphviz "
+                 "files of edges, and JSON")
+      ->type_name("DIR");
+  add_figure_formats(app, command->output.formats);
+  add_figure_options(app, command->output.style);
 }
 
 }  // namespace filigree::cli

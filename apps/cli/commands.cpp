@@ -18,6 +18,10 @@ void add_all_commands(Program& program) {
   add_curves(program);
   add_task(program);
   add_circuit(program);
+  add_patch(program);
+  add_logit_lens(program);
+  add_logit_attribution(program);
+  add_head_circuits(program);
   add_bench(program);
   add_demo(program);
   add_completion(program);

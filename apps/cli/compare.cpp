@@ -94,6 +94,8 @@ Json summary_json(const Compared& compared) {
                               {"pairs", pairs_json(*model.pairs)}});
   }
   json["comparison"] = comparison_json(compared.comparison);
+  if (!compared.tasks.empty()) json["tasks"] = Json::array();
+  for (const TaskCircuits& task : compared.tasks) json["tasks"].push_back(task_circuits_json(task));
   return json;
 }
 
@@ -108,6 +110,7 @@ void write_page(const CompareOptions& options, const Compared& compared, Folder&
   source.comparison = compared.comparison;
   source.maps = compared.packed;
   source.tokens = compared.page_tokens;
+  source.tasks = write_tasks(options, compared, folder);
   source.prompts.assign(
       compared.prompts.prompts.begin(),
       compared.prompts.prompts.begin() + static_cast<std::ptrdiff_t>(compared.page_prompts));
@@ -135,6 +138,7 @@ void run_compare(CompareOptions options, Session& session) {
   for (const std::string* heads : {&options.strips, &options.scatter})
     if (!heads->empty()) parse_order(*heads, config);
   if (options.order != "layer" && options.order != "role") parse_order(options.order, config);
+  for (const std::string& task : options.tasks) find_task(task);  // throws for those there are not
   compared.prompts = read_prompts(options.prompts, compared.models, session.options().seed);
   const std::vector<std::string> labels = short_names({options.dense, options.sparse});
   if (options.title.empty()) options.title = fmt::format("{} and {}", labels[0], labels[1]);
@@ -154,6 +158,12 @@ void run_compare(CompareOptions options, Session& session) {
     maps->commit();
     folder.add("data/maps.npz");
   }
+  for (const std::string& task : options.tasks) {
+    TaskSelection selection = options.task;
+    selection.name = task;
+    compared.tasks.push_back(find_task_circuits(selection, {options.dense, options.sparse},
+                                                options.level / 100, session));
+  }
   write_figures(options, compared, grid, grid_heads, folder, session.options().seed);
   write_file_atomically(folder.add("tables/roles.csv"), roles_csv(compared));
   write_file_atomically(folder.add("tables/statistics.csv"), comparison_csv(compared.comparison));
@@ -168,8 +178,10 @@ void run_compare(CompareOptions options, Session& session) {
     session.print_json(json);
     return;
   }
+  std::string tasks;
+  for (const TaskCircuits& task : compared.tasks) tasks += task_circuits_text(task) + "\n";
   session.print(role_table(compared.analysed, compared.heads) + "\n" +
-                comparison_table(compared.comparison, labels[0], labels[1], false) + "\n" +
+                comparison_table(compared.comparison, labels[0], labels[1], false) + "\n" + tasks +
                 fmt::format("{} files; the report is {}\n", folder.files().size(),
                             (folder.root() / "report.html").string()));
 }
@@ -184,6 +196,7 @@ void add_compare(Program& program) {
        {"filigree compare dense sparse --out comparison",
         "filigree compare dense sparse --out comparison --file prompts.txt --order role",
         "filigree compare dense sparse --out comparison --data shards --samples 50",
+        "filigree compare dense sparse --out comparison --task ioi,greater-than",
         "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"}},
       [options](Session& session) { run_compare(*options, session); });
   app.add_option("DENSE", options->dense, "model folder")->required();
@@ -207,18 +220,26 @@ void add_compare(Program& program) {
   app.add_option("--scatter", options->scatter,
                  "heads of the scatter matrix (default five that differ)")
       ->type_name("HEADS");
-  app.add_option("--format", options->formats, "svg, pdf or png; may be given several times")
-      ->check(CLI::Validator(
-          [](std::string& name) {
-            if (name == "svg" || name == "pdf" || name == "png") return std::string();
-            return fmt::format("'{}' is none of svg, pdf and png", printable(name));
-          },
-          ""))
+  app.add_option(
+         "--task", options->tasks,
+         "tasks whose circuits of heads, edges and attention edges are compared too; several with "
+         "commas")
+      ->delimiter(',')
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("FORMAT")
-      ->default_str("svg, png");
+      ->type_name("TASK");
+  app.add_option("--task-prompts", options->task.prompts, "prompts of each task")
+      ->check(whole_number(1, 10000))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_flag("--first-token", options->task.first_token,
+               "of a task's answers of several tokens take the first");
+  app.add_option("--level", options->level, "share of a task's effect to explain, in percent")
+      ->check(number_above(0, 100))
+      ->type_name("PERCENT")
+      ->default_str("90");
+  add_figure_formats(app, options->formats);
   add_figure_options(app, options->style);
   app.add_flag("--maps", options->data, "write every map of every prompt too, as data/maps.npz");
 }

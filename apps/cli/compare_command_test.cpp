@@ -5,8 +5,9 @@
 
 #include <fstream>
 
+#include "apps/cli/attention_figures.h"
 #include "apps/cli/run_program.h"
-#include "apps/cli/test_model.h"
+#include "apps/cli/test_task.h"
 #include "support/temporary_folder.h"
 
 namespace filigree::cli {
@@ -27,6 +28,10 @@ std::string contents_of(const fs::path& path) {
 
 class CompareCommandTest : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (!has_figures()) GTEST_SKIP() << "this program was built without figures";
+  }
+
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
   std::string dense() const { return model_.path().string(); }
 
@@ -56,6 +61,43 @@ class CompareCommandTest : public ::testing::Test {
   ModelFolder model_;
   TemporaryFolder scratch_;
 };
+
+TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
+  const std::string task = path("own.jsonl");
+  write_own_task(model_, task, 8);
+  const auto json = json_of({"compare", dense(), gated("open", 1e6f), "--out", path("out"),
+                             "--task", task + ",pronoun", "--task-prompts", "8", "--format", "svg",
+                             "--prompt", "The cat sat."});
+  ASSERT_EQ(json["tasks"].size(), 2u);
+  const auto& kinds = json["tasks"][0]["kinds"];
+  ASSERT_EQ(kinds.size(), 3u);
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    EXPECT_EQ(kinds[k]["kind"], (Arguments{"heads", "edges", "attention-edges"}[k]));
+    const auto& models = kinds[k]["models"];
+    // The gates of the second model are all open: it is the first one.
+    EXPECT_EQ(models[0]["size"], models[1]["size"]);
+    EXPECT_EQ(models[0]["curve"].size(), models[1]["curve"].size());
+    EXPECT_FALSE(models[0].contains("scores"));  // far too many for a summary
+    if (k == 2) continue;
+    EXPECT_EQ(models[0]["circuit"], models[1]["circuit"]);
+    EXPECT_EQ(models[0]["circuit"].size(), models[0]["size"].get<std::size_t>());
+  }
+  for (const char* name : {"figures/own-curves.svg", "figures/own-heads.svg",
+                           "figures/own-edges.svg", "data/own-edges-open.dot"}) {
+    EXPECT_GT(fs::file_size(fs::path(path("out")) / name), 500u);
+    EXPECT_THAT(json["files"], ::testing::Contains(name));
+  }
+  // A model of random weights knows no pronouns: the page says so and draws nothing.
+  EXPECT_TRUE(json["tasks"][1]["kinds"][0]["models"][0]["size"].is_null());
+  for (const char* what : {"curves", "heads", "edges"})
+    EXPECT_FALSE(fs::exists(path("out") + "/figures/pronoun-" + what + ".svg"));
+  const std::string page = contents_of(fs::path(path("out")) / "report.html");
+  EXPECT_THAT(page, AllOf(HasSubstr("\"tasks\":["), HasSubstr("Explained effect"),
+                          HasSubstr("Edges of the circuits"), HasSubstr("attention edges"),
+                          HasSubstr("not better than chance: no circuit")));
+  expect_failure({"compare", dense(), dense(), "--out", path("x"), "--task", "pronuon"},
+                 HasSubstr("pronoun"));
+}
 
 TEST_F(CompareCommandTest, WritesFiguresTablesDataAndThePage) {
   const nlohmann::json json =

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "apps/cli/input.h"
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/strings.h"
 
@@ -156,6 +158,31 @@ void write_figures(const CompareOptions& options, const Compared& compared, cons
                           options.style);
   }
   write_strips(options, compared, folder);
+}
+
+std::vector<ReportTask> write_tasks(const CompareOptions& options, const Compared& compared,
+                                    Folder& folder) {
+  std::vector<ReportTask> sections;
+  std::map<std::string, int> names;  // files of one name in several folders are numbered
+  for (const TaskCircuits& found : compared.tasks) {
+    const TaskFigures figures = task_figures(found);
+    sections.push_back(task_section(found, figures, options.style));
+    std::string name = task_file_part(found.task());
+    if (const int number = ++names[name]; number > 1) name += fmt::format("-{}", number);
+    for (const std::string& format : options.formats) {
+      const auto path = [&](const char* what) {
+        return folder.add(fmt::format("figures/{}-{}.{}", name, what, format));
+      };
+      if (figures.curves) write_circuit_curves(*figures.curves, path("curves"), options.style);
+      if (figures.grid) write_attention_grid(*figures.grid, path("heads"), options.style);
+      if (figures.drawing) write_circuit_graph(*figures.drawing, path("edges"), options.style);
+    }
+    if (const CircuitsOfKind* edges = found.find(Parts::kEdges))
+      for (const DotFile& dot : dots_of(*edges))
+        write_file_atomically(folder.add(fmt::format("data/{}-edges-{}.dot", name, dot.name)),
+                              dot.text);
+  }
+  return sections;
 }
 
 std::string roles_csv(const Compared& compared) {

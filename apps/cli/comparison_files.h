@@ -8,6 +8,7 @@
 #include "analyze/comparison.h"
 #include "apps/cli/attention_analysis.h"
 #include "apps/cli/attention_figures.h"
+#include "apps/cli/task_circuits.h"
 
 namespace filigree::cli {
 
@@ -21,6 +22,9 @@ struct CompareOptions {
   std::vector<std::string> formats = {"svg", "png"};
   FigureStyle style;
   bool data = false;
+  std::vector<std::string> tasks;  // whose circuits are compared
+  TaskSelection task;              // how their prompts are made; the name is filled in
+  double level = 90;
 };
 
 struct Compared {
@@ -32,6 +36,7 @@ struct Compared {
   std::vector<std::vector<HeadRole>> roles;
   std::vector<ComparedStatistic> comparison;
   std::vector<std::vector<std::string>> packed;  // maps of the page, by model and prompt
+  std::vector<TaskCircuits> tasks;
   std::int64_t page_tokens = 0;
   std::size_t page_prompts = 0;
 };
@@ -58,6 +63,11 @@ class Folder {
 // The grid of `grid_heads`, correlations, scatter matrix, bars and strips, in every format.
 void write_figures(const CompareOptions& options, const Compared& compared, const MapGrid& grid,
                    const std::vector<HeadId>& grid_heads, Folder& folder, std::uint64_t seed);
+
+// Curves, grid of heads, drawing and Graphviz files of each task's circuits in every format; the
+// sections of the page.
+std::vector<ReportTask> write_tasks(const CompareOptions& options, const Compared& compared,
+                                    Folder& folder);
 
 std::string roles_csv(const Compared& compared);
 

@@ -99,6 +99,7 @@ Report make_report(const ReportSource& source) {
   Report report;
   report.title = source.title;
   report.made = source.made;
+  report.tasks = source.tasks;
   for (std::size_t m = 0; m < source.models.size(); ++m)
     report.models.push_back(model_of(source, m));
   for (std::size_t p = 0; p < source.prompts.size(); ++p) {

@@ -44,6 +44,7 @@ struct ReportSource {
   std::vector<Prompt> prompts;                 // those of the page
   std::vector<std::vector<std::string>> maps;  // by model and prompt
   std::int64_t tokens = 0;                     // of a prompt that are shown
+  std::vector<ReportTask> tasks;
   NamedTexts made;
 };
 

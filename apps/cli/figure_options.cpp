@@ -1,7 +1,10 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cli/attention_figures.h"
+#include "apps/cli/circuit_figures.h"
 #include "apps/cli/program.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 
@@ -13,6 +16,28 @@ void add_figure_options(CLI::App& app, FigureStyle& style) {
       ->check(number(20.0, 2400.0))
       ->type_name("N")
       ->capture_default_str();
+}
+
+void add_figure_formats(CLI::App& app, std::vector<std::string>& formats) {
+  app.add_option("--format", formats, "svg, pdf or png; may be given several times")
+      ->check(one_of({"svg", "pdf", "png"}))
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("FORMAT")
+      ->default_str("svg, png");
+}
+
+void add_figure_file(CLI::App& app, std::string& file, FigureStyle& style) {
+  app.add_option("--figure", file, "draw it: .svg, .pdf or .png")->type_name("FILE");
+  add_figure_options(app, style);
+}
+
+void check_figure_file(const std::string& file, const FigureStyle& style) {
+  if (file.empty()) return;
+  check_figures(style);
+  require(is_figure_file(file), "--figure '{}': the ending must be .svg, .pdf or .png",
+          printable(file));
 }
 
 }  // namespace filigree::cli

@@ -1,7 +1,7 @@
 #include "apps/cli/program.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/version.h"
+#include "model/placement.h"
 #include "runtime/threads.h"
 
 namespace filigree::cli {
@@ -87,8 +88,23 @@ int report_usage(const std::string& command, const std::string& message) {
   return kWrongUsage;
 }
 
-void check_device(const std::string& device) {
-  require(device != "cuda", "--device cuda: this build has no CUDA side yet; use --device cpu");
+// From here on models are put where the options say.
+void choose_device(const CommonOptions& options) {
+  const bool gpu = options.device == "cuda", bf16 = options.precision == "bf16";
+  if (bf16 && !gpu)
+    throw UsageError("--precision bf16 goes with --device cuda; the CPU computes in f32");
+  set_default_placement(
+      {gpu ? DeviceKind::kCuda : DeviceKind::kCpu, bf16 ? DType::kBf16 : DType::kF32});
+}
+
+// Checks that a value is one of two names.
+CLI::Validator one_of(const char* first, const char* second) {
+  return CLI::Validator(
+      [=](std::string& value) {
+        if (value == first || value == second) return std::string();
+        return fmt::format("'{}' is neither {} nor {}", printable(value), first, second);
+      },
+      "");
 }
 
 template <typename Number>
@@ -139,6 +155,15 @@ CLI::Validator number_above(double bound, double most) {
       "");
 }
 
+CLI::Validator one_of(std::vector<std::string> names) {
+  return CLI::Validator(
+      [names = std::move(names)](std::string& name) {
+        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
+        return fmt::format("'{}' is none of {}", printable(name), fmt::join(names, ", "));
+      },
+      "");
+}
+
 Program::Program()
     : app_("Makes a transformer's attention sparse and shows what that reveals.", "filigree") {
   app_.formatter(std::make_shared<HelpFormatter>());
@@ -165,14 +190,15 @@ CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> ru
              ->type_name("N")
              ->default_str("0"));
   common(command->add_option("--device", common_.device, "cpu or cuda")
-             ->check(CLI::Validator(
-                 [](std::string& device) {
-                   if (device == "cpu" || device == "cuda") return std::string();
-                   return fmt::format("'{}' is neither cpu nor cuda", printable(device));
-                 },
-                 ""))
+             ->check(one_of("cpu", "cuda"))
              ->type_name("NAME")
              ->default_str("cpu"));
+  common(command
+             ->add_option("--precision", common_.precision,
+                          "f32 or, with --device cuda, bf16 activations")
+             ->check(one_of("f32", "bf16"))
+             ->type_name("NAME")
+             ->default_str("f32"));
   commands_[command] = std::move(run);
   return *command;
 }
@@ -227,7 +253,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     if (!quiet) std::cerr << "filigree: warning: " << message << '\n' << std::flush;
   });
   try {
-    check_device(common_.device);
+    choose_device(common_);
     if (common_.threads > 0) set_num_threads(common_.threads);
     Session session(command, common_, line);
     commands_.at (&target)(session);

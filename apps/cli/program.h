@@ -49,6 +49,8 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most);
 CLI::Validator number(double least, double most);
 // A number above `bound` up to `most`.
 CLI::Validator number_above(double bound, double most);
+// One of these names: "'x' is none of exact, ig".
+CLI::Validator one_of(std::vector<std::string> names);
 
 // What a command that did its work ends with when the aim turned out to be out of reach.
 inline constexpr int kOutOfReach = 3;

@@ -10,6 +10,8 @@
 #include "apps/cli/run_program.h"
 #include "apps/cli/test_model.h"
 #include "base/version.h"
+#include "runtime/device.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree::cli {
 namespace {
@@ -19,9 +21,26 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::vector<std::string> kCommands = {
-    "info",  "tokenize", "generate",   "eval",      "prepare", "corpus", "pretrain", "sparsify",
-    "bench", "demo",     "completion", "attention", "compare", "curves", "task",     "circuit"};
+const std::vector<std::string> kCommands = {"info",
+                                            "tokenize",
+                                            "generate",
+                                            "eval",
+                                            "prepare",
+                                            "corpus",
+                                            "pretrain",
+                                            "sparsify",
+                                            "bench",
+                                            "demo",
+                                            "completion",
+                                            "attention",
+                                            "compare",
+                                            "curves",
+                                            "task",
+                                            "circuit",
+                                            "patch",
+                                            "logit-lens",
+                                            "logit-attribution",
+                                            "head-circuits"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {
@@ -50,7 +69,8 @@ TEST(Program, EveryCommandHasTheCommonOptionsAndExamples) {
     SCOPED_TRACE(command);
     const ProgramRun run = run_program({command, "--help"});
     EXPECT_EQ(run.code, 0);
-    for (const char* option : {"--json", "--quiet", "--threads", "--seed", "--device"})
+    for (const char* option :
+         {"--json", "--quiet", "--threads", "--seed", "--device", "--precision"})
       EXPECT_THAT(run.out, HasSubstr(std::string("\n  ") + option));
     EXPECT_THAT(run.out, HasSubstr("Examples\n  "));
     EXPECT_EQ(run_program({"help", command}).out, run.out);
@@ -101,9 +121,19 @@ TEST(Program, MissingAndWrongValuesAreNamed) {
   expect_failure(run_program({"completion", "fish"}), 2, "'fish' is neither bash nor zsh");
 }
 
-TEST(Program, CudaIsRefusedForNow) {
-  expect_failure(run_program({"info", "--devices", "--device", "cuda"}), 1,
-                 "this build has no CUDA side yet");
+TEST(Program, AMissingGpuIsAnErrorThatSaysWhy) {
+  const ProgramRun run = run_program({"info", "--devices", "--device", "cuda"});
+  if (has_device(DeviceKind::kCuda))
+    EXPECT_EQ(run.code, 0) << run.err;
+  else
+    expect_failure(run, 1, kHasCuda ? "there is no NVIDIA GPU" : "this build has no CUDA side");
+}
+
+TEST(Program, Bf16NeedsAGpu) {
+  expect_failure(run_program({"info", "--devices", "--precision", "f16"}), 2,
+                 "'f16' is neither f32 nor bf16");
+  expect_failure(run_program({"info", "--devices", "--precision", "bf16"}), 2,
+                 "--precision bf16 goes with --device cuda");
 }
 
 TEST(Program, OfAnOptionGivenTwiceTheLastCounts) {

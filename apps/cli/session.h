@@ -37,6 +37,7 @@ struct CommonOptions {
   int threads = 0;  // 0: all cores
   std::uint64_t seed = 0;
   std::string device = "cpu";
+  std::string precision = "f32";
 };
 
 class Session {

@@ -165,12 +165,7 @@ void add_task(Program& program) {
                   "list, show, or check; check ends with exit code 3 when the model is not better "
                   "than chance")
       ->required()
-      ->check(CLI::Validator(
-          [](std::string& name) {
-            if (name == "list" || name == "show" || name == "check") return std::string();
-            return fmt::format("'{}' is none of list, show, check", printable(name));
-          },
-          ""));
+      ->check(one_of({"list", "show", "check"}));
   options.add_option("TASK", command->selection.name,
                      "name of a task, or a JSONL file of lines {\"clean\", \"corrupt\", "
                      "\"answer\", \"wrong\"}");

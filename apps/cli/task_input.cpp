@@ -27,7 +27,7 @@ FitOptions fit_options(const TaskSelection& selection, const ModelConfig* config
 
 }  // namespace
 
-void add_task_options(CLI::App& app, TaskSelection& selection) {
+void add_task_options(CLI::App& app, TaskSelection& selection, bool with_metric) {
   app.add_option("--corruption", selection.corruption,
                  "how prompts are corrupted (default the task's first; see task list)")
       ->type_name("NAME");
@@ -35,9 +35,10 @@ void add_task_options(CLI::App& app, TaskSelection& selection) {
       ->check(whole_number(1, kMostPrompts))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--metric", selection.metric,
-                 "logit-diff, prob-diff, kl or accuracy (default the task's)")
-      ->type_name("NAME");
+  if (with_metric)
+    app.add_option("--metric", selection.metric,
+                   "logit-diff, prob-diff, kl or accuracy (default the task's)")
+        ->type_name("NAME");
   app.add_option("--split", selection.split,
                  "held-out or train: combinations that the corpus keeps from training, or not")
       ->check(CLI::Validator(
@@ -99,11 +100,26 @@ std::string dropped_text(const TaskPrompts& prompts) {
   for (std::size_t i = 0; i < kDropReasons; ++i)
     if (prompts.dropped[i] > 0)
       text +=
-          fmt::format("  {} dropped: {}, such as \"{}\"\n", with_thousands(prompts.dropped[i]),
-                      description_of(static_cast<DropReason>(i)), printable(prompts.example[i]));
+          fmt::format("  {} dropped: {}{}, such as \"{}\"\n", with_thousands(prompts.dropped[i]),
+                      description_of(static_cast<DropReason>(i)),
+                      static_cast<DropReason>(i) == DropReason::kSeveralTokens
+                          ? " (--first-token takes the first)"
+                          : "",
+                      printable(prompts.example[i]));
   if (prompts.wrong_left_out > 0)
     text += fmt::format("  {} wrong answers left out for the same reasons\n",
                         with_thousands(prompts.wrong_left_out));
+  if (prompts.shortened > 0)
+    text +=
+        fmt::format("  {} with answers of several tokens: the first token stands for the answer\n",
+                    with_thousands(prompts.shortened));
+  const auto [shortest, longest] = std::minmax_element(
+      prompts.prompts.begin(), prompts.prompts.end(),
+      [](const TaskPrompt& a, const TaskPrompt& b) { return a.length() < b.length(); });
+  if (shortest != prompts.prompts.end() && shortest->length() < longest->length())
+    text +=
+        fmt::format("  of {} to {} tokens; prompts of one length run together, none is padded\n",
+                    shortest->length(), longest->length());
   return text;
 }
 
@@ -117,7 +133,8 @@ Json dropped_json(const TaskPrompts& prompts) {
   return {{"drawn", prompts.drawn},
           {"kept", prompts.prompts.size()},
           {"dropped", dropped},
-          {"wrong_answers_left_out", prompts.wrong_left_out}};
+          {"wrong_answers_left_out", prompts.wrong_left_out},
+          {"first_token_answers", prompts.shortened}};
 }
 
 std::string verdict_text(const TaskCheck& check) {

@@ -23,8 +23,9 @@ struct TaskSelection {
   bool end_of_text = false;
 };
 
-// The options that say how prompts are made; `name` is the caller's to ask for.
-void add_task_options(CLI::App& app, TaskSelection& selection);
+// The options that say how prompts are made and, where there is a choice, measured; `name` is the
+// caller's to ask for.
+void add_task_options(CLI::App& app, TaskSelection& selection, bool with_metric = true);
 
 // The built-in task of that name, or null for a file. Throws Error when it is neither.
 const TaskDefinition* find_task(const std::string& name);

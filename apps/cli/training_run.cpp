@@ -37,6 +37,8 @@ nlohmann::json header(const TrainingRun& run, const nlohmann::json& settings, co
           {"build", build_description()},
           {"seed", session.options().seed},
           {"threads", num_threads()},
+          {"device", session.options().device},
+          {"precision", session.options().precision},
           {"settings", settings},
           {"model", model.config().source},
           {"parameters", model.parameter_count()},

@@ -27,7 +27,7 @@ void Tape::backward(Variable result, Tensor seed) {
     require(result.shape().elements() == 1,
             "backward: a result of {} needs a seed gradient of the same shape",
             result.shape().to_string());
-    seed = Tensor::full(result.shape(), 1.0f);
+    seed = Tensor::full(result.shape(), 1.0f, result.value().device());
   }
   spent_ = true;
   // Closures must not record themselves.

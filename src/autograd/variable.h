@@ -5,6 +5,10 @@
 // requires_grad; results of operations require a gradient when an input does and a Tape records.
 // Gradients of leaves, and of results marked with retain_grad(), stay after backward(); those of
 // other results are dropped as soon as they have been used.
+//
+// A gradient lies on its value's device and has its element type: that of a bf16 activation is
+// bf16, that of an f32 parameter f32. A parameter that computes in bf16 keeps its f32 value and a
+// rounded working copy beside it (as()).
 #pragma once
 
 #include <memory>
@@ -29,12 +33,23 @@ class Variable {
   static Variable result(Tensor value) {
     Variable variable(std::move(value));
     variable.node_->requires_grad = true;
+    variable.node_->is_result = true;
     return variable;
   }
 
   bool defined() const { return node_ != nullptr; }
   const Tensor& value() const { return node_->value; }
-  Tensor& mutable_value() const { return node_->value; }
+  // Drops the working copy, which the change makes wrong.
+  Tensor& mutable_value() const {
+    node_->working_copy = Tensor();
+    return node_->value;
+  }
+  // The value, or its copy in another element type, which is made once and kept for the next time.
+  const Tensor& as(DType dtype) const;
+  // The copy that as() has made, or undefined. An optimiser that changes the value refreshes the
+  // copy itself and puts it back after mutable_value().
+  const Tensor& working_copy() const { return node_->working_copy; }
+  void set_working_copy(Tensor copy) const { node_->working_copy = std::move(copy); }
   const Shape& shape() const { return node_->value.shape(); }
   std::int64_t size(int axis) const { return node_->value.size(axis); }
 
@@ -55,6 +70,13 @@ class Variable {
   // The gradient for its producer's backward; dropped from the variable unless retained.
   Tensor take_grad() const;
 
+  // In a backward closure: true when nobody but it and the tape can read this result again, so that
+  // its memory may be overwritten.
+  bool last_use() const {
+    return node_->is_result && !node_->retain_grad && node_.use_count() == 2 &&
+           node_->value.unique() && node_->value.writable();
+  }
+
   // Identity of the value, shared by copies.
   const void* id() const { return node_.get(); }
 
@@ -62,6 +84,8 @@ class Variable {
   struct Node {
     Tensor value;
     Tensor grad;
+    Tensor working_copy;
+    bool is_result = false;
     bool requires_grad = false;
     bool retain_grad = false;
   };

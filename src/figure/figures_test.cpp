@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "figure/graph_layout.h"
 #include "figure/save.h"
 #include "support/figure_samples.h"
 #include "support/pictures.h"
@@ -207,11 +208,11 @@ TEST(TrainingCurves, OddInput) {
 }
 
 TEST(LineChart, OddInput) {
-  LineFigure input = samples::circuit_curves();
+  LineFigure input = samples::curves_with_notes();
   input.chart.curves[0].x[2] = 0;
   EXPECT_THAT(error_of([&] { line_figure(input, light_theme()); }),
               AllOf(HasSubstr("'GPT-2'"), HasSubstr("logarithmic")));
-  input = samples::circuit_curves();
+  input = samples::curves_with_notes();
   input.chart.curves[1].high.pop_back();
   EXPECT_THAT(error_of([&] { line_figure(input, light_theme()); }), HasSubstr("band"));
   EXPECT_THAT(error_of([] { line_figure({}, light_theme()); }), HasSubstr("no curve"));
@@ -222,6 +223,110 @@ TEST(LineChart, OddInput) {
     run.chart.curves[0].y.push_back(std::sin(step * 0.37) + step * 1e-5);
   }
   EXPECT_LT(render(line_figure(run, light_theme()), Format::kSvg).size(), 1'000'000u);
+}
+
+TEST(CircuitCurves, OddInput) {
+  EXPECT_THAT(error_of([] { circuit_curves({}, light_theme()); }), HasSubstr("no chart"));
+  CircuitCurves input = samples::effect_curves(2);
+  input.charts[1].curves[1].size = 97;
+  EXPECT_THAT(error_of([&] { circuit_curves(input, light_theme()); }),
+              AllOf(HasSubstr("'Sparse GPT-2' (edges)"), HasSubstr("97 is not a point")));
+  input = samples::effect_curves(1);
+  input.charts[0].curves[0].effect[3] = kNan;
+  EXPECT_THAT(error_of([&] { circuit_curves(input, light_theme()); }),
+              AllOf(HasSubstr("'GPT-2' (heads)"), HasSubstr("nan")));
+  input = samples::effect_curves(1);
+  input.charts[0].curves[0].kept[3] = 1;
+  EXPECT_THAT(error_of([&] { circuit_curves(input, light_theme()); }), HasSubstr("must rise"));
+  input = samples::effect_curves(1);
+  input.charts[0].curves[0].error.pop_back();
+  EXPECT_THAT(error_of([&] { circuit_curves(input, light_theme()); }), HasSubstr("errors"));
+  // A level that is not reached, a circuit of nothing, effects far outside, a single part.
+  input = {.charts = {{.curves = {{.name = "a", .kept = {0, 1, 2}, .effect = {0, -7, 0.3}},
+                                  {.name = "b", .kept = {0, 1}, .effect = {1, 9}, .size = 0}}}}};
+  draw(circuit_curves(input, dark_theme()));
+}
+
+TEST(CircuitCurves, SaysHowSizesCompare) {
+  EXPECT_EQ(size_ratio(61, 9), "6.8 × fewer");
+  EXPECT_EQ(size_ratio(4110, 96), "43 × fewer");
+  EXPECT_EQ(size_ratio(10, 15), "1.5 × more");
+  EXPECT_EQ(size_ratio(10, 10), "as many");
+}
+
+TEST(CircuitGraph, OddInput) {
+  EXPECT_THAT(error_of([] { circuit_graph({}, light_theme()); }), HasSubstr("no panel"));
+  CircuitDrawing input = {.panels = {{"GPT-2", {}}}};
+  EXPECT_THAT(error_of([&] { circuit_graph(input, light_theme()); }),
+              AllOf(HasSubstr("'GPT-2'"), HasSubstr("no nodes")));
+  // Nodes without edges; edges that all have the score 0; rows of 40 heads.
+  input.panels[0].graph.nodes = {{GraphNodeKind::kHead, 3, 1}};
+  draw(circuit_graph(input, light_theme()));
+  input.panels[0].graph = samples::sample_graph(3, 40, 150, 2);
+  for (GraphEdge& edge : input.panels[0].graph.edges) edge.score = 0;
+  draw(circuit_graph(input, dark_theme()));
+}
+
+// Nodes do not overlap and stay on the page, lines rise and keep clear of nodes.
+TEST(GraphLayout, KeepsThingsApart) {
+  for (const int edges : {10, 60, 200}) {
+    for (const int heads : {3, 12, 40}) {
+      SCOPED_TRACE(fmt::format("{} edges, {} heads", edges, heads));
+      const CircuitGraph graph = samples::sample_graph(8, heads, edges, 4);
+      const GraphLayout layout = layout_graph(graph, {.width = 500});
+      const Rect page = {0, 0, layout.size.width, layout.size.height};
+      for (std::size_t i = 0; i < layout.nodes.size(); ++i) {
+        EXPECT_TRUE(page.contains(layout.nodes[i])) << name_of(graph.nodes[i]);
+        for (std::size_t j = 0; j < i; ++j) {
+          EXPECT_FALSE(layout.nodes[i].overlaps(layout.nodes[j]))
+              << name_of(graph.nodes[i]) << " " << name_of(graph.nodes[j]);
+        }
+      }
+      int hits = 0, points = 0;
+      for (std::size_t e = 0; e < layout.edges.size(); ++e) {
+        const std::vector<Point>& line = layout.edges[e];
+        for (std::size_t p = 0; p < line.size(); ++p) {
+          if (p > 0) {
+            EXPECT_LT(line[p].y, line[p - 1].y);
+          }
+          ++points;
+          for (std::size_t i = 0; i < layout.nodes.size(); ++i)
+            hits += i != graph.edges[e].from && i != graph.edges[e].to &&
+                    layout.nodes[i].contains(line[p]);
+        }
+      }
+      EXPECT_LE(hits, points / 100);  // the bends beside a corner
+    }
+  }
+}
+
+TEST(LabelledMaps, OddInput) {
+  EXPECT_THAT(error_of([] { labelled_maps({}, light_theme()); }), HasSubstr("no panel"));
+  LabelledMaps input = samples::head_map();
+  input.panels[1].values.pop_back();
+  EXPECT_THAT(error_of([&] { labelled_maps(input, light_theme()); }),
+              AllOf(HasSubstr("'Sparse GPT-2'"), HasSubstr("155 values")));
+  input = samples::head_map();
+  input.panels[0].columns.groups[1].count = 2;
+  EXPECT_THAT(error_of([&] { labelled_maps(input, light_theme()); }), HasSubstr("14 cells"));
+  input = samples::head_map();
+  input.kind = ScaleKind::kMagnitude;
+  EXPECT_THAT(error_of([&] { labelled_maps(input, light_theme()); }), HasSubstr("scale from 0"));
+  input = samples::lens_map();
+  input.panels[0].words.pop_back();
+  EXPECT_THAT(error_of([&] { labelled_maps(input, light_theme()); }), HasSubstr("words"));
+  input = samples::head_map();
+  input.panels[0].values[5] = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(error_of([&] { labelled_maps(input, light_theme()); }), HasSubstr("'0', '5'"));
+  // All zero, one cell, undefined cells, a prompt of 100 tokens.
+  input = {.panels = {{.rows = {.labels = {"0"}}, .columns = {.labels = {"0"}}, .values = {0}}}};
+  draw(labelled_maps(input, light_theme()));
+  input.panels[0].values[0] = kNan;
+  draw(labelled_maps(input, dark_theme()));
+  input.panels[0].columns.labels = samples::numbered_tokens(100);
+  input.panels[0].values.assign(100, 0.5f);
+  input.panels[0].words.assign(100, " word");
+  draw(labelled_maps(input, print_theme()));
 }
 
 TEST(Theme, UnknownNamesListTheKnown) {

@@ -72,7 +72,7 @@ class NotePlacer {
     std::size_t best = 0;
     double best_cost = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < boxes.size(); ++i) {
-      double cost = area_.contains(boxes[i]) ? 0 : 100;
+      double cost = area_.contains(boxes[i]) ? 0 : 1000;
       for (const Rect& other : boxes_) cost += other.overlaps(boxes[i]) ? 50 : 0;
       for (const Point& obstacle : obstacles_) cost += boxes[i].contains(obstacle) ? 1 : 0;
       if (cost < best_cost) {
@@ -304,11 +304,16 @@ void draw_line_chart(Canvas& canvas, const Rect& area, const LineChart& chart, c
         boxes.push_back({at, top, size.width, size.height - 0.5});
     write(boxes[placer.choose(boxes)], mark.label, style);
   }
-  for (const PointMark& point : chart.points) {
+  // From the left: of points close together the left one has its note on the left.
+  std::vector<PointMark> points = chart.points;
+  std::stable_sort(points.begin(), points.end(),
+                   [](const PointMark& a, const PointMark& b) { return a.x < b.x; });
+  for (const PointMark& point : points) {
     const Point at = to_page(point.x, point.y);
     canvas.dots(std::array{at}, 2.2, color_of(chart, point.curve, theme), {theme.plot, 0.7});
     if (point.label.empty()) continue;
-    const TextStyle style = {.size = theme.text_size, .color = theme.text, .bold = true};
+    const Color color = point.colored ? color_of(chart, point.curve, theme) : theme.text;
+    const TextStyle style = {.size = theme.text_size, .color = color, .bold = true};
     const Size size = text_size(point.label, style);
     std::vector<Rect> boxes;
     for (const double distance : {7.0, 12.0, 19.0, 30.0}) {
@@ -318,7 +323,14 @@ void draw_line_chart(Canvas& canvas, const Rect& area, const LineChart& chart, c
                          size.width, size.height});
       }
     }
-    write(boxes[placer.choose(boxes)], point.label, style);
+    // Where curves leave no room around the point, the note stands beside its drop line.
+    if (point.drop_line)
+      for (double y_of_note = at.y + 15; y_of_note < area.bottom() - size.height; y_of_note += 10)
+        for (const double left : {at.x + 4, at.x - 4 - size.width})
+          boxes.push_back({left, y_of_note, size.width, size.height});
+    const Rect& box = boxes[placer.choose(boxes)];
+    canvas.fill(box.inset(-1), theme.plot.with_alpha(0.75));  // no line strikes the text out
+    write(box, point.label, style);
   }
 }
 

@@ -36,6 +36,7 @@ struct PointMark {
   std::string label = {};
   std::size_t curve = 0;
   bool drop_line = false;  // down to the x axis
+  bool colored = false;    // the note has the curve's colour too
 };
 
 struct LineChart {

@@ -197,6 +197,7 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Loa
   auto model = family.build(config, std::move(parameters));
   model->set_gate(config.gate);
   read_adapters(folder, *model, options);
+  model->place(options.placement.value_or(default_placement()));
   return model;
 }
 

@@ -17,7 +17,7 @@ void write_parameters(const std::filesystem::path& path,
     tensors.push_back({parameter.name, kind_of(dtype),
                        std::vector<std::int64_t>(shape.extents().begin(), shape.extents().end()),
                        [&converted, dtype, variable = parameter.variable] {
-                         converted = variable.value().to(dtype);
+                         converted = variable.value().to(DeviceKind::kCpu).to(dtype);
                          return std::span(converted.raw(), converted.bytes());
                        }});
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "nn/branch_inputs.h"
 #include "nn/mlp.h"
 #include "nn/norm.h"
 #include "nn/self_attention.h"
@@ -133,23 +134,30 @@ class Gpt2 final : public Model {
     name_taps();
   }
 
+  ModelWeights weights() const override {
+    ModelWeights weights = {token_embedding_, {}, final_norm_, output_};
+    for (const Block& block : blocks_) weights.layers.push_back({block.ln1, &block.attention});
+    return weights;
+  }
+
  private:
   Variable run(const Tensor& ids, const ForwardOptions& options) const override {
     const TapScope tap(options.taps, "");
     const std::int64_t B = ids.size(0), T = ids.size(1);
     const std::int64_t past = options.cache != nullptr ? options.cache->length() : 0;
 
+    const DType dtype = placement().precision;
     std::size_t first = 0;
     bool skip_attention = false;
     Variable x;  // [B, T, d]
     if (options.start != nullptr) {
       first = static_cast<std::size_t>(options.start->layer);
       skip_attention = options.start->after_attention;
-      x = options.start->residual;
+      x = placed(options.start->residual, placement().device, dtype);
     } else {
-      const Variable tokens = tap("hook_embed", embedding(token_embedding_, ids));
+      const Variable tokens = tap("hook_embed", embedding(token_embedding_, ids, dtype));
       const Variable positions =
-          tap("hook_pos_embed", embedding(position_embedding_, position_ids(B, T, past)));
+          tap("hook_pos_embed", embedding(position_embedding_, position_ids(B, T, past), dtype));
       x = add(tokens, positions);
     }
     for (std::size_t l = first; l < blocks_.size(); ++l) {
@@ -162,7 +170,7 @@ class Gpt2 final : public Model {
                              options.gates != GateMode::kSampled;
       if (l > first || !skip_attention) {
         x = here("hook_resid_pre", x);
-        const Variable attention_in = layer_norm(x, block.ln1, here.inside("ln1"));
+        const AttentionInputs attention_in = attention_inputs(x, block.ln1, block.attention, here);
         const std::optional<GateOptions> gate = gate_of(l, options);
         const Variable attended =
             self_attention(attention_in, block.attention, here.inside("attn"), options.cache,
@@ -174,7 +182,7 @@ class Gpt2 final : public Model {
         x = slice(x, 1, T - 1, T);
       }
       x = here("hook_resid_mid", x);
-      const Variable mlp_in = layer_norm(x, block.ln2, here.inside("ln2"));
+      const Variable mlp_in = layer_norm(mlp_input(x, here), block.ln2, here.inside("ln2"));
       const Variable computed = mlp(mlp_in, block.mlp, here.inside("mlp"));
       x = here("hook_resid_post", add(x, here("hook_mlp_out", computed)));
     }
@@ -199,11 +207,12 @@ class Gpt2 final : public Model {
     tap_names_ = {"hook_embed", "hook_pos_embed"};
     for (std::size_t l = 0; l < blocks_.size(); ++l)
       for (const char* name :
-           {"hook_resid_pre", "ln1.hook_scale", "ln1.hook_normalized", "attn.hook_q", "attn.hook_k",
-            "attn.hook_v", "attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z",
-            "attn.hook_result", "hook_attn_out", "hook_resid_mid", "ln2.hook_scale",
-            "ln2.hook_normalized", "mlp.hook_pre", "mlp.hook_post", "hook_mlp_out",
-            "hook_resid_post"})
+           {"hook_resid_pre",   "hook_q_input",          "hook_k_input",      "hook_v_input",
+            "ln1.hook_scale",   "ln1.hook_normalized",   "attn.hook_q",       "attn.hook_k",
+            "attn.hook_v",      "attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z",
+            "attn.hook_result", "hook_attn_out",         "hook_resid_mid",    "hook_mlp_in",
+            "ln2.hook_scale",   "ln2.hook_normalized",   "mlp.hook_pre",      "mlp.hook_post",
+            "hook_mlp_out",     "hook_resid_post"})
         tap_names_.push_back(fmt::format("blocks.{}.{}", l, name));
     tap_names_.insert(tap_names_.end(), {"ln_final.hook_scale", "ln_final.hook_normalized"});
   }

@@ -39,6 +39,8 @@ void Model::add_lora(const LoraOptions& options, std::uint64_t seed) {
     AttentionWeights layer = *layers[l];
     for (const Projection& projection : projections(layer)) {
       projection.adapter = make_lora(projection.weight, options, seed, stream++);
+      for (const Variable& half : {projection.adapter.down, projection.adapter.up})
+        half.mutable_value() = half.value().to(placement_.device);
       const std::string name = fmt::format("h.{}.attn.lora_{}.", l, projection.name);
       parameters.push_back({name + "down", projection.adapter.down});
       parameters.push_back({name + "up", projection.adapter.up});

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "model/family.h"
+#include "ops/layout/layout.h"
 #include "runtime/threads.h"
 
 namespace filigree {
@@ -55,6 +56,7 @@ Variable Model::forward(const Tensor& ids, const ForwardOptions& options) const 
   if (options.reports != nullptr)
     options.reports->assign(config_.gate.on() ? static_cast<std::size_t>(config_.layers) : 0, {});
   Variable logits = run(ids, options);
+  if (!options.logits_on_device) logits = placed(logits, DeviceKind::kCpu);
   if (options.cache != nullptr) options.cache->advance(ids.size(1));
   return logits;
 }
@@ -80,8 +82,8 @@ void Model::set_gate(const GateConfig& gate) {
   for (std::int64_t l = 0; gate.on() && l < config_.layers; ++l) {
     const std::int64_t width = count == 1 ? 1 : config_.heads;
     const std::size_t begin = count == 1 ? 0 : static_cast<std::size_t>(l * width);
-    gate_biases_.emplace_back(Tensor::from(
-        {width}, std::span(gate.bias).subspan(begin, static_cast<std::size_t>(width))));
+    const auto biases = std::span(gate.bias).subspan(begin, static_cast<std::size_t>(width));
+    gate_biases_.emplace_back(Tensor::from({width}, biases).to(placement_.device));
     tap_names_.push_back(fmt::format("blocks.{}.attn.hook_gate", l));
   }
 }
@@ -91,8 +93,8 @@ void Model::store_gate() {
   const bool shared = config_.gate.bias.size() == 1;
   config_.gate.bias.clear();
   for (const Variable& bias : gate_biases_) {
-    const std::span<const float> values = bias.value().values();
-    config_.gate.bias.insert(config_.gate.bias.end(), values.begin(), values.end());
+    const Tensor here = bias.value().on_host();
+    config_.gate.bias.insert(config_.gate.bias.end(), here.values().begin(), here.values().end());
     if (shared) break;
   }
 }
@@ -125,16 +127,31 @@ void Model::clear_grads() {
 
 std::unique_ptr<KeyValueCache> Model::make_cache(std::int64_t batch, std::int64_t capacity) const {
   return std::make_unique<KeyValueCache>(config_.layers, batch, std::min(capacity, config_.context),
-                                         config_.key_heads, config_.head_width);
+                                         config_.key_heads, config_.head_width, placement_.device,
+                                         placement_.precision);
 }
 
-std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed) {
+void Model::place(const Placement& placement) {
+  check_placement(placement);
+  clear_grads();
+  const auto move = [&](const Variable& variable) {
+    variable.mutable_value() = variable.value().to(placement.device);
+  };
+  for (const NamedParameter& parameter : parameters_) move(parameter.variable);
+  for (const NamedParameter& parameter : lora_parameters_) move(parameter.variable);
+  for (const Variable& bias : gate_biases_) move(bias);
+  placement_ = placement;
+}
+
+std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed,
+                                  const std::optional<Placement>& placement) {
   const Family& family = family_of(config.family, "make_model");
   std::vector<NamedParameter> parameters;
   for (const ParameterSpec& spec : family.parameters(config))
     parameters.push_back({spec.name, initial_value(spec, seed, parameters.size())});
   auto model = family.build(config, std::move(parameters));
   model->set_gate(config.gate);
+  model->place(placement.value_or(default_placement()));
   return model;
 }
 

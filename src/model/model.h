@@ -14,8 +14,10 @@
 
 #include "autograd/variable.h"
 #include "model/config.h"
+#include "model/placement.h"
 #include "nn/kv_cache.h"
 #include "nn/lora.h"
+#include "nn/norm.h"
 #include "nn/self_attention.h"
 #include "nn/taps.h"
 
@@ -45,12 +47,28 @@ struct ForwardOptions {
   GateMode gates = GateMode::kHard;
   GateNoise noise = {};                        // of kSampled; the layer is filled in
   std::vector<GateReport>* reports = nullptr;  // receives one a layer, when the model is gated
+  // Leaves the logits on the model's device in its precision, for losses; else they are f32 on the
+  // CPU. Reports lie on the model's device in any case.
+  bool logits_on_device = false;
 };
 
 // A parameter under the name it has in a checkpoint.
 struct NamedParameter {
   std::string name;
   Variable variable;
+};
+
+// The weights as analyses of weights read them, whatever a family calls and keeps them. They live
+// as long as the model.
+struct LayerWeights {
+  NormWeights norm;  // before the attention
+  const AttentionWeights* attention = nullptr;
+};
+struct ModelWeights {
+  Variable token_embedding;  // [V, width]
+  std::vector<LayerWeights> layers;
+  NormWeights final_norm;
+  LinearWeight output;  // width -> V
 };
 
 class Model {
@@ -61,13 +79,21 @@ class Model {
 
   const ModelConfig& config() const { return config_; }
 
-  // ids i32 [B, T] -> logits [B, T, V]. Throws Error when the ids are outside the vocabulary, the
-  // positions outside the context, a tap is unknown, or the residual of `start` has another shape.
+  // Moves the parameters, adapters and gates, drops their gradients, and computes there from now
+  // on. Make optimisers afterwards. Throws Error when the device is missing or has too little
+  // memory.
+  void place(const Placement& placement);
+  const Placement& placement() const { return placement_; }
+
+  // ids i32 [B, T] on the CPU -> logits [B, T, V]. Throws Error when the ids are outside the
+  // vocabulary, the positions outside the context, a tap is unknown, or the residual of `start` has
+  // another shape.
   Variable forward(const Tensor& ids, const ForwardOptions& options = {}) const;
 
   // In the order of the checkpoint: embeddings, blocks, final norm, output.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
   std::int64_t parameter_count() const;  // adapters included
+  virtual ModelWeights weights() const = 0;
   const std::vector<std::string>& tap_names() const { return tap_names_; }
 
   // Puts gates on the attention, or takes them off (an empty GateConfig). Throws Error unless there
@@ -118,6 +144,7 @@ class Model {
   std::vector<std::string> tap_names_;
 
  private:
+  Placement placement_;
   std::vector<Variable> gate_biases_;
   std::optional<LoraOptions> lora_;
   std::vector<NamedParameter> lora_parameters_;
@@ -125,6 +152,7 @@ class Model {
 
 struct LoadOptions {
   bool warn_about_values = true;  // look for values that are not finite, which reads every page
+  std::optional<Placement> placement = std::nullopt;  // none: default_placement()
 };
 
 // Reads config.json and the weights of a Hugging Face folder. f32 weights stay in the mapped file;
@@ -134,8 +162,9 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder,
                                   const LoadOptions& options = {});
 
 // A model with random weights, drawn as the family's authors did. The same seed gives the same
-// weights whatever the thread count.
-std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed);
+// weights whatever the thread count and device. Placed at `placement`, or at default_placement().
+std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed,
+                                  const std::optional<Placement>& placement = std::nullopt);
 
 // The configuration in a Hugging Face folder or in memory (`source` names it in messages).
 ModelConfig read_model_config(const std::filesystem::path& folder);

@@ -1,20 +1,20 @@
 #include "nn/kv_cache.h"
 
-#include <cstring>
-
 #include "base/error.h"
+#include "ops/layout/copy_blocks.h"
 
 namespace filigree {
 
 KeyValueCache::KeyValueCache(std::int64_t layers, std::int64_t batch, std::int64_t capacity,
-                             std::int64_t key_heads, std::int64_t head_width)
+                             std::int64_t key_heads, std::int64_t head_width, DeviceKind device,
+                             DType dtype)
     : batch_(batch), capacity_(capacity), heads_(key_heads), width_(head_width) {
   require(layers > 0 && batch > 0 && capacity > 0 && key_heads > 0 && head_width > 0,
           "key-value cache: {} layers, batch {}, {} positions, {} heads of {} must all be positive",
           layers, batch, capacity, key_heads, head_width);
   for (std::int64_t l = 0; l < layers; ++l) {
-    keys_.push_back(Tensor::empty({batch, capacity, key_heads, head_width}));
-    values_.push_back(Tensor::empty({batch, capacity, key_heads, head_width}));
+    keys_.push_back(Tensor::empty({batch, capacity, key_heads, head_width}, dtype, device));
+    values_.push_back(keys_.back().like(keys_.back().shape()));
   }
 }
 
@@ -37,9 +37,8 @@ void KeyValueCache::append(std::int64_t layer, const Tensor& k, const Tensor& v)
           capacity_);
   const std::int64_t row = heads_ * width_;
   const auto copy = [&](const Tensor& from, Tensor& to) {
-    for (std::int64_t b = 0; b < batch_; ++b)
-      std::memcpy(to.mutable_f32() + (b * capacity_ + length_) * row, from.f32() + b * T * row,
-                  static_cast<std::size_t>(T * row) * sizeof(float));
+    copy_blocks(batch_, T * row, from.to(to.device()).to(to.dtype()), {0, T * row}, to,
+                {length_ * row, capacity_ * row});
   };
   copy(k, keys_[static_cast<std::size_t>(layer)]);
   copy(v, values_[static_cast<std::size_t>(layer)]);

@@ -13,7 +13,8 @@ class KeyValueCache {
  public:
   // Memory for `capacity` positions; throws Error when an extent is not positive.
   KeyValueCache(std::int64_t layers, std::int64_t batch, std::int64_t capacity,
-                std::int64_t key_heads, std::int64_t head_width);
+                std::int64_t key_heads, std::int64_t head_width,
+                DeviceKind device = DeviceKind::kCpu, DType dtype = DType::kF32);
 
   std::int64_t length() const { return length_; }  // positions that every layer holds
   std::int64_t capacity() const { return capacity_; }
@@ -22,8 +23,8 @@ class KeyValueCache {
   // Forgets all but the first `length` positions.
   void truncate(std::int64_t length);
 
-  // Puts k and v [B, T, G, D] of one layer behind the positions already held. Throws Error when
-  // they do not fit.
+  // Puts k and v [B, T, G, D] of one layer behind the positions already held, from either device.
+  // Throws Error when they do not fit.
   void append(std::int64_t layer, const Tensor& k, const Tensor& v);
   // Counts the T positions appended by every layer; called once a forward pass.
   void advance(std::int64_t positions);

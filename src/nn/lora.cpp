@@ -50,22 +50,22 @@ void merge_lora(const LinearWeight& w, const LoraAdapter& adapter) {
   const Tensor down = scale(adapter.down, adapter.scale).value();
   const Tensor& up = adapter.up.value();
   const std::int64_t in = w.inputs(), out = w.outputs(), rank = down.size(1);
-  GemmArgs args;
+  GemmArgs<> args;
   args.K = rank;
   args.accumulate = true;
   args.c_row = weight.size(1);
   if (w.out_in) {
     args.M = out, args.N = in;  // W^T += B^T A^T
-    args.A = up.f32(), args.a_row = 1, args.a_col = out;
-    args.B = down.f32(), args.b_row = 1, args.b_col = rank;
-    args.C = weight.mutable_f32() + w.begin * in;
+    args.A = up.data<float>(), args.a_row = 1, args.a_col = out;
+    args.B = down.data<float>(), args.b_row = 1, args.b_col = rank;
+    args.C = weight.mutable_data<float>() + w.begin * in;
   } else {
     args.M = in, args.N = out;
-    args.A = down.f32(), args.a_row = rank, args.a_col = 1;
-    args.B = up.f32(), args.b_row = out, args.b_col = 1;
-    args.C = weight.mutable_f32() + w.begin;
+    args.A = down.data<float>(), args.a_row = rank, args.a_col = 1;
+    args.B = up.data<float>(), args.b_row = out, args.b_col = 1;
+    args.C = weight.mutable_data<float>() + w.begin;
   }
-  cpu::gemm(args);
+  gemm_on(weight.device(), args);
 }
 
 }  // namespace filigree

@@ -5,6 +5,8 @@
 #include "nn/kv_cache.h"
 #include "nn/self_attention.h"
 #include "nn/taps.h"
+#include "ops/layout/layout.h"
+#include "ops/linear/linear_by_head.h"
 #include "support/check_op.h"
 
 namespace filigree {
@@ -56,7 +58,7 @@ TEST(SelfAttention, GroupedHeadsEqualRepeatedOnes) {
   grouped.heads = H, grouped.key_heads = G, grouped.head_width = D;
   AttentionWeights full = grouped;
   full.k.weight = repeated(wk), full.v.weight = repeated(wv), full.key_heads = H;
-  const Tensor x = random_tensor({2, 9, width}, 5, -2, 2);
+  const Variable x = random_tensor({2, 9, width}, 5, -2, 2);
   const Tensor a = self_attention(x, grouped, {}).value(), b = self_attention(x, full, {}).value();
   EXPECT_LT(relative_error(a.values(), to_doubles(b)), 2e-6);
 
@@ -66,6 +68,19 @@ TEST(SelfAttention, GroupedHeadsEqualRepeatedOnes) {
   taps.bind({"hook_result"});
   const Tensor c = self_attention(x, grouped, TapScope(&taps, "")).value();
   EXPECT_LT(relative_error(c.values(), to_doubles(a)), 2e-6);
+
+  // And with an input for each head, or key head, of its own.
+  AttentionInputs split;
+  split.q = repeat_for_heads(x, H);
+  split.k = repeat_for_heads(x, G);
+  split.v = repeat_for_heads(x, G);
+  const Tensor d = self_attention(split, grouped, {}).value();
+  EXPECT_LT(relative_error(d.values(), to_doubles(a)), 2e-6);
+  split.k = Variable();
+  split.shared = x;
+  const Tensor last = self_attention(split, grouped, {}, nullptr, 0, nullptr, nullptr, 1).value();
+  const Tensor wanted = slice(a, 1, 8, 9).value();
+  EXPECT_LT(relative_error(last.values(), to_doubles(wanted)), 2e-6);
 }
 
 }  // namespace

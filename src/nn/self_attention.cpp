@@ -4,6 +4,7 @@
 #include "ops/attention/attention.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/layout/layout.h"
+#include "ops/linear/linear_by_head.h"
 #include "ops/matmul/matmul.h"
 #include "ops/reduce/reduce.h"
 #include "ops/softmax/softmax.h"
@@ -29,6 +30,24 @@ Variable head_results(const Variable& z, const LinearWeight& o, const LoraAdapte
     written = add(written, matmul(scale(h, lora.scale), lora.up));
   }
   return reshape(transpose(written, 0, 1), {B, T, H, width});
+}
+
+// [B, T, width] or [B, T, heads, width] -> the heads' [B, T, heads, D].
+Variable projected(const Variable& shared, const Variable& by_head, const LinearWeight& w,
+                   const LoraAdapter& lora, std::int64_t heads) {
+  if (!by_head.defined()) {
+    const Variable y = linear(shared, w, lora);
+    return reshape(y, {y.size(0), y.size(1), heads, w.outputs() / heads});
+  }
+  const Variable y = linear_by_head(by_head, w);
+  if (!lora.on()) return y;
+  const Variable h = linear(by_head, LinearWeight{lora.down, Variable()});  // [B, T, heads, rank]
+  return add(y, linear_by_head(scale(h, lora.scale), LinearWeight{lora.up, Variable()}));
+}
+
+// The last `count` positions.
+Variable last(const Variable& x, std::int64_t count) {
+  return !x.defined() || x.size(1) == count ? x : slice(x, 1, x.size(1) - count, x.size(1));
 }
 
 // Attention by way of scores and pattern as variables, for taps that change or differentiate them.
@@ -66,18 +85,16 @@ Variable fused(const Variable& q, const Variable& k, const Variable& v, float sc
 
 }  // namespace
 
-Variable self_attention(const Variable& x, const AttentionWeights& w, const TapScope& tap,
+Variable self_attention(const AttentionInputs& x, const AttentionWeights& w, const TapScope& tap,
                         KeyValueCache* cache, std::int64_t layer, const GateOptions* gate,
                         GateReport* report, std::int64_t queries) {
-  const std::int64_t B = x.size(0), T = x.size(1);
+  const Variable& any = x.shared.defined() ? x.shared : x.q;
+  const std::int64_t B = any.size(0), T = any.size(1);
   const std::int64_t Tq = queries < 0 ? T : queries;
-  const auto heads = [&](const Variable& y, std::int64_t count) {
-    return reshape(y, {B, y.size(1), count, w.head_width});  // [B, T, heads D] -> [B, T, heads, D]
-  };
-  const Variable asking = Tq < T ? slice(x, 1, T - Tq, T) : x;
-  const Variable q = tap("hook_q", heads(linear(asking, w.q, w.lora.q), w.heads));
-  Variable k = tap("hook_k", heads(linear(x, w.k, w.lora.k), w.key_heads));
-  Variable v = tap("hook_v", heads(linear(x, w.v, w.lora.v), w.key_heads));
+  const Variable q =
+      tap("hook_q", projected(last(x.shared, Tq), last(x.q, Tq), w.q, w.lora.q, w.heads));
+  Variable k = tap("hook_k", projected(x.shared, x.k, w.k, w.lora.k, w.key_heads));
+  Variable v = tap("hook_v", projected(x.shared, x.v, w.v, w.lora.v, w.key_heads));
   std::int64_t keys = T;
   if (cache != nullptr) {
     require(!q.requires_grad(), "attention: a run with a cache cannot be differentiated");

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "nn/kv_cache.h"
 #include "nn/lora.h"
@@ -29,18 +30,30 @@ struct AttentionWeights {
   AttentionAdapters lora = {};
 };
 
+// What the projections read, normalised: the stream [B, T, width] that all heads share, or [B, T,
+// heads, width] with an input of its own for each head of q, or key head of k and v
+// (nn/branch_inputs.h).
+struct AttentionInputs {
+  Variable shared;   // not read where q, k and v are all defined
+  Variable q, k, v;  // undefined: the shared stream
+
+  AttentionInputs() = default;
+  AttentionInputs(Variable x)  // NOLINT(google-explicit-constructor)
+      : shared(std::move(x)) {}
+};
+
 // What a gated layer reports beside its output; both are [B, H].
 struct GateReport {
   Variable expected;  // expected share of open edges, differentiable
   Tensor active;      // share of edges that were open
 };
 
-// x [B, T, width] -> [B, T, width]. With a cache the T positions follow those it holds; a run with
+// -> [B, T, width]. With a cache the T positions follow those it holds; a run with
 // a cache is not differentiated, and scores and patterns are then [B, H, T, all positions]. `gate`
 // may be null (ordinary attention), and `report` too. With `queries` only the last so many
 // positions attend, and the result is [B, queries, width].
-Variable self_attention(const Variable& x, const AttentionWeights& weights, const TapScope& tap,
-                        KeyValueCache* cache = nullptr, std::int64_t layer = 0,
+Variable self_attention(const AttentionInputs& x, const AttentionWeights& weights,
+                        const TapScope& tap, KeyValueCache* cache = nullptr, std::int64_t layer = 0,
                         const GateOptions* gate = nullptr, GateReport* report = nullptr,
                         std::int64_t queries = -1);
 

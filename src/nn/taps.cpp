@@ -1,7 +1,9 @@
 #include "nn/taps.h"
 
+#include "autograd/tape.h"
 #include "base/error.h"
 #include "base/strings.h"
+#include "ops/layout/layout.h"
 
 namespace filigree {
 namespace {
@@ -39,6 +41,10 @@ void Taps::watch(std::string pattern, TapWatcher watcher) {
   requests_.push_back({.pattern = std::move(pattern), .watcher = std::move(watcher)});
 }
 
+void Taps::watch_gradient(std::string pattern, TapWatcher watcher) {
+  requests_.push_back({.pattern = std::move(pattern), .gradient_watcher = std::move(watcher)});
+}
+
 void Taps::intervene(std::string pattern, Intervention intervention) {
   requests_.push_back({.pattern = std::move(pattern), .intervention = std::move(intervention)});
 }
@@ -58,6 +64,7 @@ void Taps::bind(const std::vector<std::string>& known) {
       bound.gradient = bound.gradient || request.gradient;
       if (request.intervention) bound.interventions.push_back(i);
       if (request.watcher) bound.watchers.push_back(i);
+      if (request.gradient_watcher) bound.gradient_watchers.push_back(i);
     }
     if (!found)
       fail("taps: the model has no tap '{}'; the nearest are {}", printable(request.pattern),
@@ -74,33 +81,64 @@ bool Taps::wants_inside(std::string_view prefix) const {
 
 bool Taps::needs_graph(std::string_view name) const {
   const auto found = bound_.find(name);
-  return found != bound_.end() && (found->second.gradient || !found->second.interventions.empty());
+  return found != bound_.end() && (found->second.gradient || !found->second.interventions.empty() ||
+                                   !found->second.gradient_watchers.empty());
 }
+
+namespace {
+
+// The value with a place in the tape at which its gradient is shown.
+Variable shown_gradient(const Variable& value, std::string name, std::vector<TapWatcher> watchers) {
+  if (Tape::current() == nullptr) return value;
+  Variable result = Variable::result(value.value());
+  Tape::current()->add(
+      result, [value, name = std::move(name), watchers = std::move(watchers)](const Tensor& grad) {
+        const Tensor on_host = grad.on_host();
+        for (const TapWatcher& watcher : watchers) watcher(name, on_host);
+        if (value.requires_grad()) value.accumulate_grad(grad);
+      });
+  return result;
+}
+
+}  // namespace
 
 Variable Taps::pass(std::string_view name, Variable value) {
   const auto found = bound_.find(name);
   if (found == bound_.end()) return value;
   for (std::size_t i : found->second.interventions) {
-    Variable changed = requests_[i].intervention(value);
+    const Variable given = placed(value, DeviceKind::kCpu);
+    const Variable changed = requests_[i].intervention(given);
     require(changed.defined(), "taps: the intervention on '{}' returned nothing", name);
     require(changed.shape() == value.shape(), "taps: the intervention on '{}' turned {} into {}",
             name, value.shape().to_string(), changed.shape().to_string());
-    value = std::move(changed);
+    if (changed.id() != given.id())
+      value = placed(changed, value.value().device(), value.value().dtype());
   }
   if (found->second.gradient) {
     // A constant (every parameter frozen) becomes a leaf here, so that gradients exist at the tap.
     if (!value.requires_grad()) value = Variable(value.value(), true);
     value.retain_grad();
   }
-  for (std::size_t i : found->second.watchers) requests_[i].watcher(name, value.value());
+  if (!found->second.gradient_watchers.empty()) {
+    std::vector<TapWatcher> watchers;
+    for (std::size_t i : found->second.gradient_watchers)
+      watchers.push_back(requests_[i].gradient_watcher);
+    value = shown_gradient(value, std::string(name), std::move(watchers));
+  }
+  if (found->second.watchers.empty() && !found->second.observed) return value;
+  const Tensor on_host = value.value().on_host();
+  for (std::size_t i : found->second.watchers) requests_[i].watcher(name, on_host);
   if (found->second.observed) {
-    values_.insert_or_assign(std::string(name), value);
+    // Without a gradient to wait for, memory of the GPU is not held for the copy's sake.
+    const bool host_only = value.value().on_gpu() && !found->second.gradient;
+    values_.insert_or_assign(std::string(name),
+                             Observed{host_only ? Variable(on_host) : value, on_host});
     passed_.emplace_back(name);
   }
   return value;
 }
 
-const Variable& Taps::variable(std::string_view name) const {
+const Taps::Observed& Taps::observed(std::string_view name) const {
   const auto found = values_.find(name);
   if (found == values_.end()) {
     const auto bound = bound_.find(name);
@@ -111,13 +149,17 @@ const Variable& Taps::variable(std::string_view name) const {
   return found->second;
 }
 
-const Tensor& Taps::value(std::string_view name) const { return variable(name).value(); }
+const Variable& Taps::variable(std::string_view name) const { return observed(name).variable; }
+const Tensor& Taps::value(std::string_view name) const { return observed(name).value; }
 
 const Tensor& Taps::gradient(std::string_view name) const {
-  const Variable& tapped = variable(name);
+  const Observed& tapped = observed(name);
   require(bound_.find(name)->second.gradient, "taps: no gradient was asked for at '{}'", name);
-  require(tapped.grad().defined(), "taps: no gradient has reached '{}'; was backward() run?", name);
-  return tapped.grad();
+  require(tapped.variable.grad().defined(),
+          "taps: no gradient has reached '{}'; was backward() run?", name);
+  if (!tapped.variable.grad().on_gpu()) return tapped.variable.grad();
+  tapped.gradient = tapped.variable.grad().on_host();
+  return tapped.gradient;
 }
 
 }  // namespace filigree

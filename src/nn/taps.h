@@ -17,6 +17,9 @@
 // watch() is observe() without the keeping: the caller sees each value as the model passes it, one
 // layer after the other, so that maps of all layers never lie in memory together.
 //
+// Whatever device a model computes on, values, gradients and what interventions and watchers are
+// given are f32 on the CPU. An intervention may return a value of either device.
+//
 // Reading a value, changing it and differentiating at it may cost different amounts: a model takes
 // its fused paths where nothing asks for what they skip.
 #pragma once
@@ -43,11 +46,14 @@ class Taps {
   void observe_gradient(std::string pattern);
   // Calls `watcher` while the model runs, with the value that an observer would keep.
   void watch(std::string pattern, TapWatcher watcher);
+  // Calls `watcher` while backward() runs, with the gradient at the tap, which nothing keeps.
+  void watch_gradient(std::string pattern, TapWatcher watcher);
   // The result must have the tap's shape.
   void intervene(std::string pattern, Intervention intervention);
 
   // After a run. Throws Error when the tap was not asked for or not passed.
   const Tensor& value(std::string_view name) const;
+  // The value within the computation; on the model's device when its gradient was asked for.
   const Variable& variable(std::string_view name) const;
   // After backward(). Throws Error when no gradient reached the tap.
   const Tensor& gradient(std::string_view name) const;
@@ -69,6 +75,7 @@ class Taps {
     bool gradient = false;
     Intervention intervention = {};
     TapWatcher watcher = {};
+    TapWatcher gradient_watcher = {};
   };
   // What was asked of one tap; indices into requests_.
   struct Bound {
@@ -76,11 +83,20 @@ class Taps {
     bool gradient = false;
     std::vector<std::size_t> interventions;
     std::vector<std::size_t> watchers;
+    std::vector<std::size_t> gradient_watchers;
   };
+
+  // A value that the last run passed, and its copies on the CPU where it lies elsewhere.
+  struct Observed {
+    Variable variable = {};
+    Tensor value = {};
+    mutable Tensor gradient = {};
+  };
+  const Observed& observed(std::string_view name) const;
 
   std::vector<Request> requests_;
   std::map<std::string, Bound, std::less<>> bound_;
-  std::map<std::string, Variable, std::less<>> values_;
+  std::map<std::string, Observed, std::less<>> values_;
   std::vector<std::string> passed_;
 };
 

@@ -6,6 +6,8 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/strings.h"
+#include "report/packed_maps.h"
 
 namespace filigree {
 namespace {
@@ -58,6 +60,26 @@ Json pairs_json(const std::vector<ReportPairs>& all) {
   return list;
 }
 
+Json tasks_json(const std::vector<ReportTask>& tasks) {
+  Json list = Json::array();
+  for (const ReportTask& task : tasks) {
+    Json figures = Json::array();
+    for (const ReportFigure& figure : task.figures) {
+      const auto* bytes = reinterpret_cast<const unsigned char*>(figure.svg.data());
+      figures.push_back({{"title", figure.title},
+                         {"caption", figure.caption},
+                         {"svg", base64({bytes, figure.svg.size()})}});
+    }
+    list.push_back({{"name", task.name},
+                    {"description", task.description},
+                    {"facts", texts(task.facts)},
+                    {"columns", task.columns},
+                    {"rows", task.rows},
+                    {"figures", std::move(figures)}});
+  }
+  return list;
+}
+
 void check(const Report& report) {
   require(report.models.size() == 1 || report.models.size() == 2,
           "report: {} models; one or two can be shown", report.models.size());
@@ -74,6 +96,11 @@ void check(const Report& report) {
       require(pairs.matrix.size() == heads && pairs.order.size() == heads,
               "report: the correlations of '{}' are not of {} heads", model.name, heads);
   }
+  for (const ReportTask& task : report.tasks)
+    for (const std::vector<std::string>& row : task.rows)
+      require(row.size() == task.columns.size(),
+              "report: a row of the task '{}' has {} cells for {} columns", printable(task.name),
+              row.size(), task.columns.size());
   for (const ReportPrompt& prompt : report.prompts)
     require(!prompt.tokens.empty() && prompt.maps.size() == report.models.size(),
             "report: a prompt without tokens or maps");
@@ -130,6 +157,7 @@ std::string report_page(const Report& report) {
                {"models", std::move(models)},         {"prompts", std::move(prompts)},
                {"statistics", std::move(statistics)}, {"pairs", std::move(pairs)},
                {"made", texts(report.made)}};
+  if (!report.tasks.empty()) data["tasks"] = tasks_json(report.tasks);
   if (!report.importance.empty()) data["importance"] = report.importance;
   // Tokens may be pieces of characters: those are shown as the replacement character.
   const std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -54,11 +54,29 @@ struct ReportStatistic {
   std::optional<double> change = {}, low = {}, high = {}, p = {};
 };
 
+// A picture of the page: SVG text, held in the page.
+struct ReportFigure {
+  std::string title;
+  std::string caption = {};
+  std::string svg = {};
+};
+
+// What a task needs of each model. circuit_section.h makes it from numbers.
+struct ReportTask {
+  std::string name;
+  std::string description = {};
+  NamedTexts facts = {};                            // under the name, as they are
+  std::vector<std::string> columns = {};            // of the table
+  std::vector<std::vector<std::string>> rows = {};  // as many cells as columns
+  std::vector<ReportFigure> figures = {};
+};
+
 struct Report {
   std::string title;
   std::vector<ReportModel> models;  // one, or dense and sparse of one shape
   std::vector<ReportPrompt> prompts;
   std::vector<ReportStatistic> statistics = {};
+  std::vector<ReportTask> tasks = {};
   std::vector<std::size_t> importance = {};  // heads, the most important first; may be empty
   NamedTexts made = {};                      // command, versions, ...
 };

@@ -74,7 +74,7 @@ TEST(Report, IsOnePageThatAsksForNothing) {
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   EXPECT_THAT(page, HasSubstr("<title>a &lt;/script&gt;&lt;b&gt; &amp; c</title>"));
   EXPECT_THAT(page, HasSubstr(std::string(viewer_script())));
-  EXPECT_THAT(page, Not(HasSubstr("http://")));
+  EXPECT_THAT(page, Not(HasSubstr("http://")));  // figures are in base64
   EXPECT_THAT(page, Not(HasSubstr("https://")));
 
   // The data come back as they went in.
@@ -87,6 +87,33 @@ TEST(Report, IsOnePageThatAsksForNothing) {
   EXPECT_EQ(json["models"][1]["roles"].size(), 20u);
   EXPECT_TRUE(json["pairs"][0][0]["matrix"][0][1].is_null()) << "an undefined correlation";
   EXPECT_FALSE(json.contains("importance"));
+}
+
+TEST(Report, HoldsTasksWithTheirFigures) {
+  const std::string page = report_page(test_report());
+  const std::string_view open = "type=\"application/json\">";
+  const std::size_t begin = page.find(open) + open.size(), end = page.find("</script>", begin);
+  const auto json = nlohmann::json::parse(page.substr(begin, end - begin));
+  ASSERT_EQ(json["tasks"].size(), 1u);
+  const auto& task = json["tasks"][0];
+  EXPECT_EQ(task["columns"], (std::vector<std::string>{"for 90 %", "dense", "sparse", "ratio"}));
+  EXPECT_EQ(task["rows"][0], (std::vector<std::string>{"heads", "61 of 144", "9 of 144", "6.78"}));
+  EXPECT_EQ(task["rows"][1],
+            (std::vector<std::string>{"edges", "4,110 of 32,491", "not reached", ""}));
+  EXPECT_EQ(task["rows"][2],
+            (std::vector<std::string>{"attention edges", "2,000 of 30,240", "none claimed", ""}));
+  EXPECT_EQ(task["figures"][1]["title"], "Edges of the circuits");
+  EXPECT_THAT(from_base64(task["figures"][0]["svg"].get<std::string>()), HasSubstr("<svg "));
+}
+
+TEST(Report, RefusesTasksThatDoNotFit) {
+  Report report = test_report();
+  report.tasks[0].rows[0].pop_back();
+  EXPECT_THROW(report_page(report), Error);
+  CircuitSection section = {.task = "x", .models = {"a", "b"}, .sizes = {{"heads", {1}, {2, 2}}}};
+  EXPECT_THROW(circuit_section(section), Error);
+  section.models.clear();
+  EXPECT_THROW(circuit_section(section), Error);
 }
 
 TEST(Report, RefusesPartsThatDoNotFit) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "report/circuit_section.h"
 #include "report/packed_maps.h"
 #include "report/report.h"
 
@@ -52,6 +53,19 @@ inline Report test_report() {
   peak.values = {0.5, 0.25};
   peak.change = -0.25, peak.low = -0.3, peak.high = -0.2, peak.p = 0.001;
   report.statistics.push_back(peak);
+  report.tasks.push_back(circuit_section(
+      {.task = "ioi",
+       .description = "who was given something",
+       .models = {"dense", "sparse"},
+       .sizes = {{"heads", {61, 9}, {144, 144}},
+                 {"edges", {4110, std::nullopt}, {32491, 32491}},
+                 {"attention edges", {2000, std::nullopt}, {30240, 0}}},
+       .facts = {{"metric", "logit-diff"}},
+       .figures = {{"Curves", "explained effect",
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"30\" height=\"20\"/>"},
+                   {"Edges of the circuits", "and the parts they connect",
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3000\" height=\"800\" "
+                    "viewBox=\"0 0 3000 800\"><rect width=\"3000\" height=\"800\"/></svg>"}}}));
   report.made = {{"command", "filigree compare dense sparse"}};
   return report;
 }

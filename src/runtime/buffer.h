@@ -1,24 +1,27 @@
 // Memory behind tensors.
 //
-// A Buffer is a block of bytes with one owner: the pool, which takes it back when the last user
-// lets go and hands it out again, or an outside object such as a mapped file, whose bytes are
-// read-only. Reuse matters: a training step frees and asks for the same large blocks again and
-// again, and fresh pages from the system cost more than the arithmetic done on them.
+// A Buffer is a block of bytes with one owner: the pool of its device, which takes it back when the
+// last user lets go and hands it out again, or an outside object such as a mapped file, whose bytes
+// are read-only.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "runtime/device.h"
+#include "runtime/pool.h"
+
 namespace filigree {
 
 class Buffer {
  public:
-  // At least `bytes` bytes from the pool, aligned to 64, with undefined contents. Throws Error when
-  // the system has no more memory, naming the size.
-  static std::shared_ptr<Buffer> allocate(std::size_t bytes);
+  // At least `bytes` bytes from the device's pool, aligned to 64 (256 on a GPU), with undefined
+  // contents. Throws Error when there is no more memory, naming the size, or when the device is a
+  // GPU that this build or machine does not have.
+  static std::shared_ptr<Buffer> allocate(std::size_t bytes, DeviceKind device = DeviceKind::kCpu);
 
-  // A read-only view of `bytes` bytes at `data`, which `owner` keeps alive.
+  // A read-only view of `bytes` bytes of the CPU at `data`, which `owner` keeps alive.
   static std::shared_ptr<Buffer> borrow(std::shared_ptr<const void> owner, const void* data,
                                         std::size_t bytes);
 
@@ -26,6 +29,8 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  DeviceKind device() const { return device_; }
+  // An address on the buffer's device: the CPU may follow it only where device() is the CPU.
   const std::byte* data() const { return data_; }
   // Throws Error for a borrowed buffer.
   std::byte* mutable_data();
@@ -33,28 +38,31 @@ class Buffer {
   std::size_t size() const { return size_; }
 
  private:
-  Buffer(std::byte* data, std::size_t size, std::size_t capacity,
+  Buffer(DeviceKind device, std::byte* data, std::size_t size, std::size_t capacity,
          std::shared_ptr<const void> owner);
 
+  DeviceKind device_;
   std::byte* data_;
   std::size_t size_;
   std::size_t capacity_;  // the pool's size class; 0 when borrowed
   std::shared_ptr<const void> owner_;
 };
 
-struct PoolStatistics {
-  std::uint64_t bytes_in_use = 0;
-  std::uint64_t bytes_cached = 0;  // free, kept for reuse
-  std::uint64_t peak_bytes_in_use = 0;
-  std::uint64_t system_allocations = 0;
-};
-
-PoolStatistics pool_statistics();
+// Of a device's pool; zeros for a GPU that has not been used.
+PoolStatistics pool_statistics(DeviceKind device = DeviceKind::kCpu);
 
 // Makes the peak start again from what is in use now.
-void reset_pool_peak();
+void reset_pool_peak(DeviceKind device = DeviceKind::kCpu);
 
 // Returns all cached blocks to the system.
-void trim_pool();
+void trim_pool(DeviceKind device = DeviceKind::kCpu);
+
+// Copies between devices or within one. A copy to the CPU has arrived when the call returns; the
+// others are in the order of the GPU's work, and the source of a copy to the GPU may be changed at
+// once.
+void copy_memory(std::byte* to, DeviceKind to_device, const std::byte* from, DeviceKind from_device,
+                 std::size_t bytes);
+
+void zero_memory(std::byte* to, DeviceKind device, std::size_t bytes);
 
 }  // namespace filigree

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/error.h"
 #include "runtime/cpu/simd.h"
 #include "runtime/cuda/devices_cuda.h"
 #include "runtime/has_cuda.h"
@@ -64,6 +65,25 @@ double quota_cores() {
 }  // namespace
 
 const char* name_of(DeviceKind kind) { return kind == DeviceKind::kCpu ? "cpu" : "cuda"; }
+
+bool has_device(DeviceKind kind) {
+  if (kind == DeviceKind::kCpu) return true;
+  if constexpr (kHasCuda) {
+    static const bool found = !cuda::list_devices().empty();
+    return found;
+  }
+  return false;
+}
+
+void require_device(DeviceKind kind) {
+  if (has_device(kind)) return;
+  require(kHasCuda,
+          "cuda: this build has no CUDA side; use the CPU, or build with FILIGREE_CUDA=ON "
+          "(tools/build cuda)");
+  fail(
+      "cuda: there is no NVIDIA GPU that this process can use, or its driver is missing or too "
+      "old; use the CPU");
+}
 
 int available_cores() {
   int cores = affinity_cores();

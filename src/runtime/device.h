@@ -27,6 +27,13 @@ const char* name_of(DeviceKind kind);
 // list the CPU alone; any other failure of the driver is an Error.
 std::vector<DeviceInfo> list_devices();
 
+// Whether the device can be used; false for a GPU in a build without CUDA or on a machine without
+// one.
+bool has_device(DeviceKind kind);
+
+// Throws Error, saying what is missing, unless the device can be used.
+void require_device(DeviceKind kind);
+
 // Cores this process may keep busy: those of its affinity mask, fewer when a container's CPU quota
 // allows less. At least 1.
 int available_cores();

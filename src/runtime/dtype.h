@@ -1,4 +1,5 @@
-// Element types. Arithmetic is in f32; bf16 and f16 are storage formats, i32 holds token ids.
+// Element types. Arithmetic is in f32; bf16 and f16 are storage formats on the CPU, i32 holds token
+// ids. On the GPU activations may be bf16: kernels read and write it and compute in f32.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,19 @@
 namespace filigree {
 
 enum class DType { kF32, kBf16, kF16, kI32 };
+
+// A bf16 as kernels' arguments name it: the upper half of an f32.
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+// The DType of a C++ type.
+template <typename T>
+inline constexpr DType kDTypeOf = DType::kF32;
+template <>
+inline constexpr DType kDTypeOf<Bf16> = DType::kBf16;
+template <>
+inline constexpr DType kDTypeOf<std::int32_t> = DType::kI32;
 
 constexpr std::size_t size_of(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kI32 ? 4 : 2;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "runtime/cuda/vector_cuda.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {
@@ -22,19 +24,22 @@ std::size_t checked_bytes(const Shape& shape, DType dtype) {
 Tensor::Tensor(const Shape& shape, DType dtype, std::shared_ptr<Buffer> buffer, std::size_t offset)
     : shape_(shape), dtype_(dtype), buffer_(std::move(buffer)), offset_(offset) {}
 
-Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  return Tensor(shape, dtype, Buffer::allocate(checked_bytes(shape, dtype)), 0);
+Tensor Tensor::empty(const Shape& shape, DType dtype, DeviceKind device) {
+  return Tensor(shape, dtype, Buffer::allocate(checked_bytes(shape, dtype), device), 0);
 }
 
-Tensor Tensor::zeros(const Shape& shape, DType dtype) {
-  Tensor tensor = empty(shape, dtype);
-  std::memset(tensor.mutable_raw(), 0, tensor.bytes());
+Tensor Tensor::zeros(const Shape& shape, DType dtype, DeviceKind device) {
+  Tensor tensor = empty(shape, dtype, device);
+  zero_memory(tensor.mutable_bytes_on_device(), device, tensor.bytes());
   return tensor;
 }
 
-Tensor Tensor::full(const Shape& shape, float value) {
-  Tensor tensor = empty(shape);
-  std::fill_n(tensor.mutable_f32(), tensor.elements(), value);
+Tensor Tensor::full(const Shape& shape, float value, DeviceKind device) {
+  Tensor tensor = empty(shape, DType::kF32, device);
+  if (device == DeviceKind::kCpu)
+    std::fill_n(tensor.mutable_f32(), tensor.elements(), value);
+  else if constexpr (kHasCuda)
+    cuda::fill(tensor.mutable_data<float>(), value, tensor.elements());
   return tensor;
 }
 
@@ -65,6 +70,24 @@ void Tensor::expect(DType dtype) const {
   require(dtype_ == dtype, "tensor: {} expected, {} found", name_of(dtype), name_of(dtype_));
 }
 
+void Tensor::expect_on_cpu() const {
+  require(defined(), "tensor: used before it was given a value");
+  require(!on_gpu(),
+          "tensor: the values of {} {} were asked for on the CPU, but it lies on the GPU; copy it "
+          "with to(DeviceKind::kCpu) first",
+          name_of(dtype_), shape_.to_string());
+}
+
+const std::byte* Tensor::bytes_on_device() const {
+  require(defined(), "tensor: used before it was given a value");
+  return buffer_->data() + offset_;
+}
+
+std::byte* Tensor::mutable_bytes_on_device() {
+  require(defined(), "tensor: used before it was given a value");
+  return buffer_->mutable_data() + offset_;
+}
+
 const float* Tensor::f32() const {
   expect(DType::kF32);
   return reinterpret_cast<const float*>(raw());
@@ -86,18 +109,18 @@ std::int32_t* Tensor::mutable_i32() {
 }
 
 const std::byte* Tensor::raw() const {
-  require(defined(), "tensor: used before it was given a value");
+  expect_on_cpu();
   return buffer_->data() + offset_;
 }
 
 std::byte* Tensor::mutable_raw() {
-  require(defined(), "tensor: used before it was given a value");
+  expect_on_cpu();
   return buffer_->mutable_data() + offset_;
 }
 
 float Tensor::item() const {
   require(elements() == 1, "tensor: {} is not one number", shape_.to_string());
-  return *f32();
+  return on_gpu() ? *to(DeviceKind::kCpu).f32() : *f32();
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
@@ -117,8 +140,24 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
 }
 
 Tensor Tensor::clone() const {
-  Tensor copy = empty(shape_, dtype_);
-  std::memcpy(copy.mutable_raw(), raw(), bytes());
+  Tensor copy = like(shape_);
+  copy.copy_from(*this);
+  return copy;
+}
+
+void Tensor::copy_from(const Tensor& other) {
+  require(other.shape_ == shape_ && other.dtype_ == dtype_,
+          "tensor: {} {} cannot be copied into {} {}", name_of(other.dtype_),
+          other.shape_.to_string(), name_of(dtype_), shape_.to_string());
+  copy_memory(mutable_bytes_on_device(), device(), other.bytes_on_device(), other.device(),
+              bytes());
+}
+
+Tensor Tensor::to(DeviceKind device) const {
+  require(defined(), "tensor: used before it was given a value");
+  if (device == this->device()) return *this;
+  Tensor copy = empty(shape_, dtype_, device);
+  copy.copy_from(*this);
   return copy;
 }
 
@@ -126,8 +165,20 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
   require(dtype != DType::kI32 && dtype_ != DType::kI32, "tensor: cannot convert {} to {}",
           name_of(dtype_), name_of(dtype));
+  require(!on_gpu() || (dtype != DType::kF16 && dtype_ != DType::kF16),
+          "tensor: f16 is no type of the GPU's operations; convert {} on the CPU",
+          shape_.to_string());
   if (dtype_ != DType::kF32 && dtype != DType::kF32) return to(DType::kF32).to(dtype);
-  Tensor converted = empty(shape_, dtype);
+  Tensor converted = like(shape_, dtype);
+  if (on_gpu()) {
+    if constexpr (kHasCuda) {
+      if (dtype == DType::kF32)
+        cuda::convert(data<Bf16>(), converted.mutable_data<float>(), elements());
+      else
+        cuda::convert(data<float>(), converted.mutable_data<Bf16>(), elements());
+    }
+    return converted;
+  }
   const auto count = static_cast<std::size_t>(elements());
   if (dtype == DType::kF32) {
     const auto* from = reinterpret_cast<const std::uint16_t*>(raw());

@@ -2,6 +2,10 @@
 //
 // Copying a Tensor shares the memory; clone() copies it. Views (reshape, rows) share it too. There
 // are no strides: kernels that need transposes or column slices take strides of their own.
+//
+// A tensor lies on one device. Values are read and written on the CPU: f32(), values(), raw() and
+// their like throw Error for a tensor on the GPU, which to(DeviceKind::kCpu) copies. Operations
+// hand memory to the kernels of its device as data<T>(), which checks the element type only.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +23,11 @@ class Tensor {
  public:
   Tensor() = default;  // undefined: no memory, defined() is false
 
-  static Tensor empty(const Shape& shape, DType dtype = DType::kF32);  // contents undefined
-  static Tensor zeros(const Shape& shape, DType dtype = DType::kF32);
-  static Tensor full(const Shape& shape, float value);
+  static Tensor empty(const Shape& shape, DType dtype = DType::kF32,
+                      DeviceKind device = DeviceKind::kCpu);  // contents undefined
+  static Tensor zeros(const Shape& shape, DType dtype = DType::kF32,
+                      DeviceKind device = DeviceKind::kCpu);
+  static Tensor full(const Shape& shape, float value, DeviceKind device = DeviceKind::kCpu);
   static Tensor from(const Shape& shape, std::span<const float> values);
   static Tensor from_ids(const Shape& shape, std::span<const std::int32_t> ids);
   static Tensor scalar(float value) { return full(Shape{}, value); }
@@ -34,12 +40,35 @@ class Tensor {
   std::int64_t elements() const { return shape_.elements(); }
   std::int64_t size(int axis) const { return shape_[axis]; }
   DType dtype() const { return dtype_; }
+  DeviceKind device() const { return buffer_ ? buffer_->device() : DeviceKind::kCpu; }
+  bool on_gpu() const { return device() == DeviceKind::kCuda; }
   std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(dtype_); }
   bool writable() const { return defined() && buffer_->writable(); }
   // True when no other Tensor shares the memory, so that it may be overwritten.
   bool unique() const { return buffer_.use_count() == 1; }
 
-  // Typed access; throws Error when the element type is another, or (mutable) the memory read-only.
+  // An empty tensor of another shape on the same device, of the same element type or of `dtype`.
+  Tensor like(const Shape& shape) const { return empty(shape, dtype_, device()); }
+  Tensor like(const Shape& shape, DType dtype) const { return empty(shape, dtype, device()); }
+
+  // For kernels' arguments: an address on the tensor's device. Throws Error when the element type
+  // is another, or (mutable) the memory read-only.
+  template <typename T>
+  const T* data() const {
+    expect(kDTypeOf<T>);
+    return reinterpret_cast<const T*>(buffer_->data() + offset_);
+  }
+  template <typename T>
+  T* mutable_data() {
+    expect(kDTypeOf<T>);
+    return reinterpret_cast<T*>(buffer_->mutable_data() + offset_);
+  }
+  // The same without a type, for copies.
+  const std::byte* bytes_on_device() const;
+  std::byte* mutable_bytes_on_device();
+
+  // Typed access on the CPU; throws Error when the element type is another, the tensor lies on the
+  // GPU, or (mutable) the memory is read-only.
   const float* f32() const;
   float* mutable_f32();
   const std::int32_t* i32() const;
@@ -48,7 +77,8 @@ class Tensor {
   std::byte* mutable_raw();
   std::span<const float> values() const { return {f32(), static_cast<std::size_t>(elements())}; }
 
-  // The only element of a one-element f32 tensor.
+  // The only element of a one-element f32 tensor, copied from the GPU if need be (which waits for
+  // the work that computes it).
   float item() const;
 
   // Same memory, other extents; the number of elements must agree.
@@ -56,12 +86,20 @@ class Tensor {
   // Rows [begin, end) of the first axis, same memory.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
   Tensor clone() const;
-  // Converted copy; the same tensor when the type is already `dtype`.
+  // Converted copy; the same tensor when the type is already `dtype`. On the GPU between f32 and
+  // bf16 only.
   Tensor to(DType dtype) const;
+  // Copy on another device; the same tensor when it is there already.
+  Tensor to(DeviceKind device) const;
+  // As f32 on the CPU.
+  Tensor on_host() const { return to(DeviceKind::kCpu).to(DType::kF32); }
+  // Overwrites this tensor with another of the same shape and type, on either device.
+  void copy_from(const Tensor& other);
 
  private:
   Tensor(const Shape& shape, DType dtype, std::shared_ptr<Buffer> buffer, std::size_t offset);
   void expect(DType dtype) const;
+  void expect_on_cpu() const;
 
   Shape shape_;
   DType dtype_ = DType::kF32;

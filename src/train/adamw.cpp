@@ -12,8 +12,9 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options) : 
     for (NamedParameter& parameter : group.parameters) {
       Tensor& value = parameter.variable.mutable_value();
       if (!value.writable()) value = value.clone();
-      entries_.push_back({parameter, Tensor::zeros(value.shape()), Tensor::zeros(value.shape()),
-                          group.weight_decay, group.learning_rate_factor});
+      const auto zeros = [&] { return Tensor::zeros(value.shape(), DType::kF32, value.device()); };
+      entries_.push_back(
+          {parameter, zeros(), zeros(), group.weight_decay, group.learning_rate_factor});
     }
 }
 
@@ -29,9 +30,13 @@ double AdamW::step(float learning_rate, double clip, float gradient_scale) {
   for (Entry& entry : entries_) {
     const Variable& variable = entry.parameter.variable;
     if (!variable.grad().defined()) continue;
+    // The bf16 copy that a GPU computes with is refreshed in the same pass.
+    Tensor copy = variable.working_copy();
     adamw_step({learning_rate * entry.learning_rate_factor, options_.beta1, options_.beta2,
                 options_.epsilon, entry.weight_decay, static_cast<float>(factor), steps_},
-               variable.grad(), variable.mutable_value(), entry.first, entry.second);
+               variable.grad(), variable.mutable_value(), entry.first, entry.second,
+               copy.defined() ? &copy : nullptr);
+    variable.set_working_copy(std::move(copy));
   }
   return norm;
 }
@@ -52,7 +57,7 @@ void AdamW::restore(std::int64_t steps, const std::vector<std::pair<std::string,
     require(found != by_name.end(), "optimiser state: '{}' is missing", name);
     require(found->second.shape() == into.shape(), "optimiser state: '{}' is {}, not {}", name,
             found->second.shape().to_string(), into.shape().to_string());
-    into = found->second.clone();
+    into.copy_from(found->second);
   };
   for (Entry& entry : entries_) {
     take("m." + entry.parameter.name, entry.first);

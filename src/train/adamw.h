@@ -24,7 +24,8 @@ struct AdamWOptions {
 
 class AdamW {
  public:
-  // Parameters whose memory is read-only (mapped from a file) are copied first.
+  // Parameters whose memory is read-only (mapped from a file) are copied first. The moments lie on
+  // the parameters' device.
   AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options);
 
   // One step with the gradients that backward() left, scaled so that their global norm is at most

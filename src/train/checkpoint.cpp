@@ -27,10 +27,23 @@ void flush_folder(const fs::path& folder) {
   ::close(descriptor);
 }
 
-TensorToWrite entry(const std::string& name, const Tensor& tensor) {
-  const auto extents = tensor.shape().extents();
-  return tensor_to_write(name, TensorKind::kF32, {extents.begin(), extents.end()},
-                         {tensor.raw(), tensor.bytes()});
+// The moments, each on the CPU while it is written.
+std::vector<TensorToWrite> moments_to_write(const AdamW& optimizer, Tensor& current) {
+  std::vector<TensorToWrite> tensors;
+  for (const auto& [name, tensor] : optimizer.state()) {
+    const auto extents = tensor.shape().extents();
+    tensors.push_back(
+        {name, TensorKind::kF32, {extents.begin(), extents.end()}, [&current, moment = tensor] {
+           current = moment.to(DeviceKind::kCpu);
+           return std::span(current.raw(), current.bytes());
+         }});
+  }
+  return tensors;
+}
+
+// A copy of its own on a device.
+Tensor copy_on(const Tensor& tensor, DeviceKind device) {
+  return tensor.device() == device ? tensor.clone() : tensor.to(device);
 }
 
 std::string adapters_text(const Model& model) {
@@ -55,7 +68,7 @@ void copy_parameters(const fs::path& checkpoint, const std::vector<NamedParamete
     require(from.name == to.name && from.variable.shape() == to.variable.shape(),
             "'{}': parameter '{}' {} is not the model's '{}' {}", checkpoint.string(), from.name,
             from.variable.shape().to_string(), to.name, to.variable.shape().to_string());
-    to.variable.mutable_value() = from.variable.value().clone();
+    to.variable.mutable_value() = copy_on(from.variable.value(), to.variable.value().device());
   }
 }
 
@@ -77,10 +90,8 @@ void RunFolder::save(const Model& model, const AdamW& optimizer, const TrainingS
   try {
     // Weights and adapters apart: merging rounds, and the run must go on from the same bits.
     save_model(model, partial, {.dtype = DType::kF32, .keep_adapters = true});
-    std::vector<TensorToWrite> tensors;
-    const auto moments = optimizer.state();  // keeps the tensors while they are written
-    for (const auto& [name, tensor] : moments) tensors.push_back(entry(name, tensor));
-    write_safetensors(partial / "optimizer.safetensors", std::move(tensors), {});
+    Tensor current;
+    write_safetensors(partial / "optimizer.safetensors", moments_to_write(optimizer, current), {});
     nlohmann::json json = {{"step", state.step},           {"optimizer_steps", optimizer.steps()},
                            {"settings", state.settings},   {"source", state.source},
                            {"objective", state.objective}, {"best_step", state.best_step}};
@@ -133,7 +144,7 @@ TrainingState read_training_state(const fs::path& checkpoint) {
 }
 
 void restore_training(const fs::path& checkpoint, Model& model, AdamW& optimizer) {
-  const auto stored = load_model(checkpoint);
+  const auto stored = load_model(checkpoint, {.placement = Placement()});
   require_same_adapters(checkpoint, *stored, model);
   copy_parameters(checkpoint, stored->parameters(), model.parameters());
   copy_parameters(checkpoint, stored->lora_parameters(), model.lora_parameters());
@@ -141,7 +152,8 @@ void restore_training(const fs::path& checkpoint, Model& model, AdamW& optimizer
     require(i < stored->gate_biases().size() &&
                 stored->gate_biases()[i].shape() == model.gate_biases()[i].shape(),
             "'{}': the checkpoint's gate is another", checkpoint.string());
-    model.gate_biases()[i].mutable_value() = stored->gate_biases()[i].value().clone();
+    const Variable& bias = model.gate_biases()[i];
+    bias.mutable_value() = copy_on(stored->gate_biases()[i].value(), bias.value().device());
   }
   const SafetensorsFile file = SafetensorsFile::open(checkpoint / "optimizer.safetensors");
   std::vector<std::pair<std::string, Tensor>> moments;

@@ -14,7 +14,9 @@ namespace {
 void add_batch(const Model& model, const Batch& batch, Evaluation& result) {
   std::vector<GateReport> reports;
   Tensor losses;  // [B, T], 0 where ignored
-  cross_entropy(model.forward(batch.ids, {.reports = &reports}), batch.targets, &losses);
+  cross_entropy(model.forward(batch.ids, {.reports = &reports, .logits_on_device = true}),
+                batch.targets, &losses);
+  losses = losses.on_host();
   const std::int64_t B = batch.ids.size(0), T = batch.ids.size(1);
   for (std::int64_t b = 0; b < B; ++b) {
     WindowLoss window;
@@ -26,6 +28,7 @@ void add_batch(const Model& model, const Batch& batch, Evaluation& result) {
     result.total.tokens += window.tokens;
     result.windows.push_back(window);
   }
+  for (GateReport& report : reports) report.active = report.active.on_host();
   const double pairs = 0.5 * static_cast<double>(T) * static_cast<double>(T + 1);
   result.edges += pairs * static_cast<double>(B);
   result.queries += B * T;

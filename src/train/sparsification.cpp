@@ -27,7 +27,8 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   Tensor teacher_logits;
   if (teacher_ != nullptr) {
     const NoGrad no_grad;
-    const Variable logits = teacher_->forward(batch.ids, {.gates = GateMode::kIgnored});
+    const Variable logits =
+        teacher_->forward(batch.ids, {.gates = GateMode::kIgnored, .logits_on_device = true});
     teacher_logits = logits.value();
     teacher_loss = static_cast<double>(cross_entropy(logits, batch.targets).value().item());
   }
@@ -37,8 +38,13 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   forward.noise.seed = options_.seed;
   forward.noise.step = static_cast<std::uint64_t>(micro_step);
   forward.reports = &reports;
+  forward.logits_on_device = true;
   const Variable logits = student_.forward(batch.ids, forward);
-  const Variable cross = cross_entropy(logits, batch.targets);
+  const auto kd = static_cast<float>(options_.distillation);
+  // With pure distillation the cross entropy is only reported: unrecorded, it does not keep the
+  // logits, whose memory the gradient of the divergence can then take.
+  const Variable cross =
+      cross_entropy(kd < 1.0f ? logits : Variable(logits.value()), batch.targets);
 
   std::vector<Variable> by_layer;
   double active = 0.0;
@@ -47,7 +53,6 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
     active += static_cast<double>(mean_all(report.active).value().item());
   }
   const Variable expected = mean_all(concat(by_layer, 0));  // E
-  const auto kd = static_cast<float>(options_.distillation);
   Variable task = cross;
   double divergence = 0.0;
   if (kd > 0.0f) {

@@ -1,9 +1,17 @@
 // Model and data for small runs.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <memory>
+
 #include "base/random.h"
 #include "model/model.h"
+#include "train/adamw.h"
+#include "train/language_modelling.h"
 #include "train/objective.h"
+#include "train/sparsification.h"
+#include "train/trainer.h"
 
 namespace filigree {
 
@@ -35,6 +43,34 @@ class Arithmetic : public BatchSource {
 
  private:
   std::int64_t served_ = 0;
+};
+
+// Everything that a run of the trainer takes but its folder; gated ones train their biases too.
+struct SmallTraining {
+  std::unique_ptr<Model> model, teacher;
+  std::unique_ptr<Objective> objective;
+  std::unique_ptr<AdamW> optimizer;
+  Arithmetic source;
+  TrainerOptions options;
+
+  SmallTraining(bool gated, std::int64_t steps, const Placement& placement = {}) {
+    model = make_model(tiny_config(gated), 1, placement);
+    model->set_requires_grad(true);
+    std::vector<NamedParameter> parameters = model->parameters();
+    if (gated) {
+      teacher = make_model(tiny_config(false), 1, placement);
+      objective = std::make_unique<Sparsification>(*model, teacher.get(), SparsificationOptions{});
+      for (std::size_t l = 0; l < model->gate_biases().size(); ++l) {
+        model->gate_biases()[l].set_requires_grad(true);
+        parameters.push_back({fmt::format("gate.{}", l), model->gate_biases()[l]});
+      }
+    } else {
+      objective = std::make_unique<LanguageModelling>(*model);
+    }
+    optimizer = std::make_unique<AdamW>(decay_groups(parameters, 0.1f), AdamWOptions{});
+    options.schedule = {3e-3f, 5, steps, 0.1f};
+    options.accumulate = 2;
+  }
 };
 
 }  // namespace filigree

@@ -20,31 +20,9 @@
 namespace filigree {
 namespace {
 
-struct SmallRun {
-  std::unique_ptr<Model> model, teacher;
-  std::unique_ptr<Objective> objective;
-  std::unique_ptr<AdamW> optimizer;
-  Arithmetic source;
-  TrainerOptions options;
-
-  explicit SmallRun(bool gated, std::int64_t steps = 40) {
-    model = make_model(tiny_config(gated), 1);
-    model->set_requires_grad(true);
-    std::vector<NamedParameter> parameters = model->parameters();
-    if (gated) {
-      teacher = make_model(tiny_config(false), 1);
-      objective = std::make_unique<Sparsification>(*model, teacher.get(), SparsificationOptions{});
-      for (std::size_t l = 0; l < model->gate_biases().size(); ++l) {
-        model->gate_biases()[l].set_requires_grad(true);
-        parameters.push_back({fmt::format("gate.{}", l), model->gate_biases()[l]});
-      }
-    } else {
-      objective = std::make_unique<LanguageModelling>(*model);
-    }
-    optimizer = std::make_unique<AdamW>(decay_groups(parameters, 0.1f), AdamWOptions{});
-    options.schedule = {3e-3f, 5, steps, 0.1f};
+struct SmallRun : SmallTraining {
+  explicit SmallRun(bool gated, std::int64_t steps = 40) : SmallTraining(gated, steps) {
     options.checkpoint_every = 7;
-    options.accumulate = 2;
     options.settings = {{"steps", steps}, {"gated", gated}};
     options.header = {{"run", "test"}};
   }

@@ -68,6 +68,23 @@ TEST_F(ReportPage, ShowsBothModelsRolesStatisticsAndPairs) {
       "return at(1, 0)[0] < 200 && at(1, 1)[0] === 255 && at(0, 1)[3] === 0"));
 }
 
+TEST_F(ReportPage, ShowsTasksWithSizesAndPictures) {
+  EXPECT_THAT(text_of("#tasks"), HasSubstr("61 of 144"));
+  EXPECT_THAT(text_of("#tasks"), HasSubstr("6.78"));
+  EXPECT_THAT(text_of("#tasks"), HasSubstr("metric: logit-diff"));
+  browser_->wait_for("return document.querySelector('#tasks img').complete");
+  EXPECT_EQ(browser_->run("return document.querySelector('#tasks img').naturalWidth"), 30);
+  EXPECT_EQ(text_of("nav a[href=\"#tasks\"]"), "tasks");
+  EXPECT_THAT(text_of("#tasks"), HasSubstr("2,000 of 30,240"));
+  EXPECT_THAT(text_of("#tasks"), HasSubstr("Edges of the circuits"));
+  // A drawing wider than the page is made to fit it.
+  browser_->wait_for("return document.querySelectorAll('#tasks img')[1].complete");
+  EXPECT_TRUE(
+      browser_->run("const i = document.querySelectorAll('#tasks img')[1];"
+                    "return i.naturalWidth === 3000 && i.clientWidth > 200 &&"
+                    " i.clientWidth <= document.querySelector('#tasks').clientWidth"));
+}
+
 TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
   browser_->click("button[data-model=\"0\"][data-head=\"L3H4\"]");
   browser_->wait_for("return document.querySelector('dialog').open");
@@ -90,7 +107,7 @@ TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
   EXPECT_EQ(text_of("#detail-title"), "Head L3H3");
   browser_->press("\uE00C");  // Escape
   browser_->wait_for("return !document.querySelector('dialog').open");
-  EXPECT_EQ(browser_->run("return location.hash"), "");
+  browser_->wait_for("return location.hash === ''");  // the dialog tells a moment after it closed
 }
 
 TEST_F(ReportPage, HeadsCanBeOrderedByRoleAndOpenedFromTheAddress) {

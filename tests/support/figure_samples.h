@@ -22,6 +22,7 @@
 #include "figure/scatter_matrix.h"
 #include "figure/statistics_bars.h"
 #include "figure/training_curves.h"
+#include "support/circuit_samples.h"
 
 namespace filigree::figure::samples {
 
@@ -107,11 +108,6 @@ inline AttentionGrid grid(int dense_heads, int sparse_heads, std::size_t tokens,
     for (GridPanel& panel : input.panels)
       for (GridHead& head : panel.heads) head.roles.clear();
   return input;
-}
-
-inline std::vector<std::string> tokens_of_a_prompt() {
-  return {"When",   " Mary", " and",  " John", " went", " to",    " the",
-          " store", ",",     " John", " gave", " a",    " drink", " to"};
 }
 
 // Tokens that are hard to draw.
@@ -313,7 +309,7 @@ inline TrainingCurves training() {
   return input;
 }
 
-inline LineFigure circuit_curves() {
+inline LineFigure curves_with_notes() {
   LineFigure input = {.title = "Indirect object identification",
                       .caption =
                           "Heads kept in order of importance; all others take the values of "
@@ -373,7 +369,25 @@ inline std::vector<Sample> all() {
       {"statistics_layers",
        [](const Theme& theme) { return statistics_bars(statistics_by_layer(), theme); }},
       {"training_curves", [](const Theme& theme) { return training_curves(training(), theme); }},
-      {"line_chart", [](const Theme& theme) { return line_figure(circuit_curves(), theme); }},
+      {"circuit_curves",
+       [](const Theme& theme) { return circuit_curves(effect_curves(1), theme); }},
+      {"circuit_curves_two",
+       [](const Theme& theme) { return circuit_curves(effect_curves(2), theme); }},
+      {"circuit_curves_three",
+       [](const Theme& theme) { return circuit_curves(effect_curves(3), theme); }},
+      {"circuit_graph", [](const Theme& theme) { return circuit_graph(drawing(), theme); }},
+      {"circuit_graph_10", [](const Theme& theme) { return circuit_graph(one_drawing(10), theme); },
+       false},
+      {"circuit_graph_200",
+       [](const Theme& theme) { return circuit_graph(one_drawing(200), theme); }, false},
+      {"head_map", [](const Theme& theme) { return labelled_maps(head_map(), theme); }},
+      {"position_map", [](const Theme& theme) { return labelled_maps(position_map(), theme); }},
+      {"lens_map", [](const Theme& theme) { return labelled_maps(lens_map(), theme); }},
+      {"composition_map",
+       [](const Theme& theme) { return labelled_maps(composition_map(4, 6), theme); }},
+      {"composition_map_144",
+       [](const Theme& theme) { return labelled_maps(composition_map(12, 12), theme); }, false},
+      {"line_chart", [](const Theme& theme) { return line_figure(curves_with_notes(), theme); }},
   };
 }
 

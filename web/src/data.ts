@@ -41,6 +41,16 @@ export interface Prompt {
   maps: string[]; // one a model: base64 of deflated 16-bit weights, see unpack()
 }
 
+// What a task needs of each model: a table of circuit sizes, and figures.
+export interface Task {
+  name: string;
+  description: string;
+  facts: [string, string][];
+  columns: string[];
+  rows: string[][]; // the first cell names the row
+  figures: { title: string; caption: string; svg: string }[]; // base64
+}
+
 export interface Report {
   format: string;
   title: string;
@@ -48,6 +58,7 @@ export interface Report {
   prompts: Prompt[];
   statistics: StatisticRow[];
   pairs: Pairs[][]; // of each model
+  tasks?: Task[];
   importance?: number[]; // heads, the most important first
   made: [string, string][]; // command, versions, ...
 }

@@ -8,6 +8,7 @@ import { pairsView } from "./pairs";
 import { rolesView } from "./roles";
 import { Order, change, state, subscribe } from "./state";
 import { statisticsView } from "./statistics";
+import { tasksView } from "./tasks";
 
 function promptChooser(loaded: LoadedReport): HTMLElement {
   const select = element("select", { id: "prompt", "aria-label": "prompt" });
@@ -76,7 +77,9 @@ function followAddress(loaded: LoadedReport): void {
 function show(loaded: LoadedReport): void {
   const { report } = loaded;
   document.title = report.title;
-  const sections = [rolesView(loaded), statisticsView(loaded), pairsView(loaded), madeBy(loaded)];
+  const sections = [
+    rolesView(loaded), statisticsView(loaded), tasksView(loaded), pairsView(loaded), madeBy(loaded),
+  ];
   const links = [element("a", { href: "#grid" }, "maps")];
   for (const section of sections)
     if (section) links.push(element("a", { href: `#${section.id}` }, section.querySelector("h2")!.textContent!.toLowerCase()));

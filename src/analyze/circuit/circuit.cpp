@@ -17,13 +17,18 @@ std::vector<double> differences(const std::vector<double>& a, const std::vector<
 
 }  // namespace
 
-std::optional<std::size_t> CircuitCurve::size_at(double level) const {
-  std::optional<std::size_t> size;
-  for (std::size_t i = points.size(); i-- > 0 && points[i].effect >= level;) size = points[i].kept;
-  return size;
+const CurvePoint* Curve::at(double level) const {
+  const CurvePoint* found = nullptr;
+  for (std::size_t i = points.size(); i-- > 0 && points[i].effect >= level;) found = &points[i];
+  return found;
 }
 
-double CircuitCurve::area() const {
+std::optional<std::size_t> Curve::size_at(double level) const {
+  const CurvePoint* point = at(level);
+  return point == nullptr ? std::nullopt : std::optional(point->kept);
+}
+
+double Curve::area() const {
   if (points.size() < 2) return 0;
   double sum = 0;
   for (std::size_t i = 1; i < points.size(); ++i)
@@ -43,7 +48,7 @@ std::vector<CurvePoint> curve_points(const std::vector<std::size_t>& sizes,
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     const std::vector<double> part = differences(runs.patched[k], runs.corrupt);
     CurvePoint point;
-    point.kept = sizes[k];
+    point.kept = point.parts = sizes[k];
     point.metric = estimate(runs.patched[k]).mean;
     point.effect = estimate(part).mean / mean_whole;
     // Of a ratio of means: the error of what the ratio leaves of each prompt.
@@ -55,30 +60,101 @@ std::vector<CurvePoint> curve_points(const std::vector<std::size_t>& sizes,
   return points;
 }
 
-CircuitCurve keep_most_important(const Model& model, const std::vector<TaskPrompt>& prompts,
-                                 const Importance& importance, std::vector<std::size_t> sizes,
-                                 const PatchOptions& options) {
-  const std::size_t all = importance.targets.size();
+std::vector<std::size_t> spread_sizes(std::size_t all) {
+  constexpr std::size_t kEach = 8;
+  constexpr double kStep = 1.35;
+  std::vector<std::size_t> sizes;
+  for (std::size_t size = 0; size < all;
+       size = size < kEach ? size + 1 : static_cast<std::size_t>(static_cast<double>(size) * kStep))
+    sizes.push_back(size);
+  sizes.push_back(all);
+  return sizes;
+}
+
+Curve measured_curve(std::size_t all, std::vector<std::size_t> sizes, std::optional<double> level,
+                     const std::function<PatchedRuns(const std::vector<std::size_t>&)>& run) {
   require(all > 0, "circuit: there are no parts to keep");
-  if (sizes.empty()) {
-    sizes.resize(all + 1);
-    std::iota(sizes.begin(), sizes.end(), std::size_t{0});
-  }
   sizes.insert(sizes.end(), {0, all});
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   require(sizes.back() == all, "circuit: {} parts cannot be kept of {}", sizes.back(), all);
-
-  CircuitCurve curve;
-  for (const std::size_t i : importance.order()) curve.order.push_back(importance.targets[i]);
-  std::vector<PatchSet> sets;
-  for (const std::size_t kept : sizes)
-    sets.emplace_back(curve.order.begin() + static_cast<std::ptrdiff_t>(kept), curve.order.end());
-  const PatchedRuns runs = run_patched(model, prompts, sets, options);
+  const PatchedRuns runs = run(sizes);
+  Curve curve;
   curve.clean = estimate(runs.clean);
   curve.corrupt = estimate(runs.corrupt);
   curve.points = curve_points(sizes, runs);
+  while (level) {
+    const CurvePoint* point = curve.at(*level);
+    if (point == nullptr || point == curve.points.data()) break;
+    const std::size_t gap = point->kept - (point - 1)->kept;
+    if (gap < 2) break;
+    const std::vector<std::size_t> middle = {point->kept - gap / 2};
+    const auto place = curve.points.begin() + (point - curve.points.data());
+    curve.points.insert(place, curve_points(middle, run(middle))[0]);
+  }
   return curve;
+}
+
+CircuitCurve keep_first(const Model& model, const std::vector<TaskPrompt>& prompts,
+                        const std::vector<PatchTarget>& order, std::vector<std::size_t> sizes,
+                        const PatchOptions& options) {
+  if (sizes.empty()) {
+    sizes.resize(order.size() + 1);
+    std::iota(sizes.begin(), sizes.end(), std::size_t{0});
+  }
+  CircuitCurve curve;
+  static_cast<Curve&>(curve) = measured_curve(
+      order.size(), std::move(sizes), std::nullopt, [&](const std::vector<std::size_t>& kept) {
+        std::vector<PatchSet> sets;
+        for (const std::size_t count : kept)
+          sets.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
+        return run_patched(model, prompts, sets, options);
+      });
+  curve.order = order;
+  return curve;
+}
+
+CircuitCurve keep_most_important(const Model& model, const std::vector<TaskPrompt>& prompts,
+                                 const Importance& importance, std::vector<std::size_t> sizes,
+                                 const PatchOptions& options) {
+  std::vector<PatchTarget> order;
+  for (const std::size_t i : importance.order()) order.push_back(importance.targets[i]);
+  return keep_first(model, prompts, order, std::move(sizes), options);
+}
+
+std::vector<PatchTarget> greedy_order(const Model& model, const std::vector<TaskPrompt>& prompts,
+                                      const Importance& importance, Greedy greedy,
+                                      std::size_t candidates, const PatchOptions& options) {
+  const bool removal = greedy == Greedy::kRemoval;
+  // Those not decided yet, the next candidates first.
+  std::vector<PatchTarget> open, decided;
+  for (const std::size_t i : importance.order()) open.push_back(importance.targets[i]);
+  if (removal) std::reverse(open.begin(), open.end());
+  PatchOptions quiet = options;
+  quiet.progress = {};
+  const std::size_t all = open.size();
+  while (!open.empty()) {
+    const std::size_t tried = candidates == 0 ? open.size() : std::min(candidates, open.size());
+    std::vector<PatchSet> sets;
+    for (std::size_t i = 0; i < tried; ++i) {
+      PatchSet set = removal ? decided : open;
+      if (removal)
+        set.push_back(open[i]);
+      else
+        set.erase(set.begin() + static_cast<std::ptrdiff_t>(i));
+      sets.push_back(std::move(set));
+    }
+    const PatchedRuns runs = run_patched(model, prompts, sets, quiet);
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < tried; ++i)
+      if (estimate(runs.patched[i]).mean > estimate(runs.patched[best]).mean) best = i;
+    decided.push_back(open[best]);
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(best));
+    if (options.progress)
+      options.progress(static_cast<std::int64_t>(decided.size()), static_cast<std::int64_t>(all));
+  }
+  if (removal) std::reverse(decided.begin(), decided.end());
+  return decided;
 }
 
 }  // namespace filigree

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -18,31 +19,61 @@
 namespace filigree {
 
 struct CurvePoint {
-  std::size_t kept = 0;
-  double metric = 0;  // mean
+  std::size_t kept = 0;   // of the order
+  std::size_t parts = 0;  // what is left of them without those that lead nowhere
+  double metric = 0;      // mean
   double effect = 0;
   double error = 0;  // standard error of the effect, of the ratio of two means
 };
 
-struct CircuitCurve {
-  std::vector<PatchTarget> order;  // by importance
+struct Curve {
   std::vector<CurvePoint> points;  // kept rises from 0 to all
   Estimate clean, corrupt;         // the metric
 
-  // Nullopt when even the last points are below the level.
+  // The point from which on the effect of all points is at least `level`; null when even the last
+  // one is below it.
+  const CurvePoint* at(double level) const;
+  // Its number of kept parts.
   std::optional<std::size_t> size_at(double level) const;
   // Mean of the effect over the share of parts kept, from none to all (trapezoids).
   double area() const;
 };
 
-// Keeps the first k of the importance's order for every k in `sizes` (empty: every k from 0 to N;
-// 0 and N are always among them). Throws Error when clean and corrupt have the same mean metric.
+struct CircuitCurve : Curve {
+  std::vector<PatchTarget> order;
+};
+
+// Keeps the first k of the order for every k in `sizes` (empty: every k from 0 to N; 0 and N are
+// always among them). Throws Error when clean and corrupt have the same mean metric.
+CircuitCurve keep_first(const Model& model, const std::vector<TaskPrompt>& prompts,
+                        const std::vector<PatchTarget>& order, std::vector<std::size_t> sizes,
+                        const PatchOptions& options = {});
+// In the order of the importance.
 CircuitCurve keep_most_important(const Model& model, const std::vector<TaskPrompt>& prompts,
                                  const Importance& importance, std::vector<std::size_t> sizes,
                                  const PatchOptions& options = {});
 
-// The curve of given metrics, [point][prompt]: what keep_most_important computes from its runs.
+// An order by measured effects instead of single importances, which miss that parts stand in for
+// each other. Removal starts from the whole model and takes away, again and again, the part whose
+// loss leaves the highest metric; addition starts from nothing and adds the part that brings the
+// highest, which misses parts that do nothing without each other. At each step only the
+// `candidates` parts that are next by importance are tried (0: all).
+enum class Greedy { kRemoval, kAddition };
+std::vector<PatchTarget> greedy_order(const Model& model, const std::vector<TaskPrompt>& prompts,
+                                      const Importance& importance, Greedy greedy,
+                                      std::size_t candidates, const PatchOptions& options = {});
+
+// The curve of given metrics, [point][prompt]: what keep_first computes from its runs.
 std::vector<CurvePoint> curve_points(const std::vector<std::size_t>& sizes,
                                      const PatchedRuns& runs);
+
+// For parts too many to try every number of them: every size up to a few, then ever further apart.
+std::vector<std::size_t> spread_sizes(std::size_t all);
+
+// A curve at `sizes` (0 and `all` are added). With a level, sizes between the point at that level
+// and the one before it are tried as well, halving the gap, until none is left, so that the size at
+// the level is exact as long as the effect rises between neighbouring points.
+Curve measured_curve(std::size_t all, std::vector<std::size_t> sizes, std::optional<double> level,
+                     const std::function<PatchedRuns(const std::vector<std::size_t>&)>& run);
 
 }  // namespace filigree

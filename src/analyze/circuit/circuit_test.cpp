@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyze/circuit/induction_model.h"
 #include "analyze/circuit/test_support.h"
 #include "analyze/task/check.h"
 #include "base/error.h"
@@ -15,92 +16,6 @@ namespace filigree {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Sizes of the model built by hand: the residual stream has a place for each token, for each
-// position, for the token before and for the token to say.
-constexpr std::int64_t kTokens = 16, kPositions = 16, kWidth = 64, kHeads = 4, kHeadWidth = 16;
-constexpr std::int64_t kTokenAt = 0, kPositionAt = 16, kBeforeAt = 32, kSayAt = 48;
-
-float* weights(const Model& model, const std::string& name) {
-  for (const NamedParameter& parameter : model.parameters())
-    if (parameter.name == name) return parameter.variable.mutable_value().mutable_f32();
-  fail("test: no parameter {}", name);
-}
-
-// Lets head 0 of a layer compare `asked` (a place for each of 16 things) of the query with `held`
-// of the key, `offset` places further, and copy the key's token to `to`.
-void wire_head(const Model& model, int layer, std::int64_t asked, std::int64_t held,
-               std::int64_t offset, std::int64_t to) {
-  float* qkv = weights(model, fmt::format("transformer.h.{}.attn.c_attn.weight", layer));
-  float* out = weights(model, fmt::format("transformer.h.{}.attn.c_proj.weight", layer));
-  for (std::int64_t row = 0; row < kWidth; ++row)  // nothing else in this head
-    for (std::int64_t j = 0; j < kHeadWidth; ++j)
-      for (std::int64_t part = 0; part < 3; ++part) qkv[row * 3 * kWidth + part * kWidth + j] = 0;
-  for (std::int64_t j = 0; j < kHeadWidth; ++j)
-    for (std::int64_t column = 0; column < kWidth; ++column) out[j * kWidth + column] = 0;
-  for (std::int64_t j = 0; j < kHeadWidth; ++j) {
-    if (j + offset < kHeadWidth) qkv[(asked + j + offset) * 3 * kWidth + j] = 3;
-    qkv[(held + j) * 3 * kWidth + kWidth + j] = 3;
-    qkv[(kTokenAt + j) * 3 * kWidth + 2 * kWidth + j] = 0.2f;
-    out[j * kWidth + to + j] = 1;
-  }
-}
-
-// A model of two layers that continues a repeated sequence: head 0 of layer 0 tells each position
-// the token before it, head 0 of layer 1 looks for the position that followed this token and says
-// its token. The other six heads are noise; the MLPs do nothing.
-std::unique_ptr<Model> induction_model() {
-  auto model = make_model(parse_model_config({{"model_type", "gpt2"},
-                                              {"n_layer", 2},
-                                              {"n_head", kHeads},
-                                              {"n_embd", kWidth},
-                                              {"n_positions", kPositions},
-                                              {"vocab_size", kTokens},
-                                              {"tie_word_embeddings", false}},
-                                             "induction_model"),
-                          3);
-  const auto place = [&](const std::string& name, std::int64_t at, float value) {
-    float* table = weights(*model, name);
-    std::fill_n(table, kTokens * kWidth, 0.0f);
-    for (std::int64_t i = 0; i < kTokens; ++i) table[i * kWidth + at + i] = value;
-  };
-  place("transformer.wte.weight", kTokenAt, 1);
-  place("transformer.wpe.weight", kPositionAt, 1);
-  place("lm_head.weight", kSayAt, 3);
-  for (const int layer : {0, 1})
-    std::fill_n(weights(*model, fmt::format("transformer.h.{}.mlp.c_proj.weight", layer)),
-                4 * kWidth * kWidth, 0.0f);
-  wire_head(*model, 0, kPositionAt, kPositionAt, 1, kBeforeAt);  // position i asks for i - 1
-  wire_head(*model, 1, kTokenAt, kBeforeAt, 0, kSayAt);
-  return model;
-}
-
-// a b c d e a b -> c; corrupt: the first five are others.
-std::vector<TaskPrompt> induction_prompts(std::size_t count) {
-  Random random(4);
-  std::vector<TaskPrompt> prompts;
-  while (prompts.size() < count) {
-    std::vector<TokenId> tokens(kTokens);
-    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<TokenId>(i);
-    for (std::size_t i = tokens.size() - 1; i > 0; --i)
-      std::swap(tokens[i], tokens[static_cast<std::size_t>(random.below(i + 1))]);
-    const std::size_t repeat = 2 + static_cast<std::size_t>(random.below(3));
-    TaskPrompt prompt;
-    for (std::size_t i = 0; i < 5; ++i) {
-      prompt.clean.push_back(tokens[i]);
-      prompt.corrupt.push_back(tokens[i + 5]);
-    }
-    for (std::size_t i = 0; i < repeat; ++i) {
-      prompt.clean.push_back(tokens[i]);
-      prompt.corrupt.push_back(tokens[i]);
-    }
-    prompt.answers = {tokens[repeat]};
-    for (std::size_t i = 0; i < 5; ++i)
-      if (i != repeat) prompt.wrong.push_back(tokens[i]);
-    prompts.push_back(prompt);
-  }
-  return prompts;
-}
 
 TEST(InductionModel, IsRightAboutTheNextToken) {
   const auto model = induction_model();
@@ -136,6 +51,67 @@ TEST(InductionModel, ItsCircuitIsFoundWithEveryMetricAndReplacement) {
   }
 }
 
+TEST(InductionModel, ItsCircuitIsFoundGreedily) {
+  const auto model = induction_model();
+  const std::vector<TaskPrompt> prompts = induction_prompts(12);
+  const Importance importance = exact_importance(*model, prompts, all_heads(model->config()));
+  for (const std::size_t candidates : {0u, 3u}) {
+    const std::vector<PatchTarget> order =
+        greedy_order(*model, prompts, importance, Greedy::kRemoval, candidates);
+    ASSERT_EQ(order.size(), 8u);
+    const std::vector<PatchTarget> found(order.begin(), order.begin() + 2);
+    EXPECT_THAT(found, testing::UnorderedElementsAre(PatchTarget{Site::kZ, 0, 0},
+                                                     PatchTarget{Site::kZ, 1, 0}));
+    EXPECT_EQ(keep_first(*model, prompts, order, {}).size_at(0.9), 2u);
+  }
+}
+
+// Each step left the highest metric of all that it could have left.
+TEST(GreedyOrder, TakesTheMeasuredBestStep) {
+  const auto model = small_model(false, 2);
+  const std::vector<TaskPrompt> prompts = small_prompts({8, 8, 6});
+  const Importance importance = exact_importance(*model, prompts, all_heads(model->config()));
+  for (const Greedy greedy : {Greedy::kRemoval, Greedy::kAddition}) {
+    std::vector<PatchTarget> order = greedy_order(*model, prompts, importance, greedy, 0);
+    const bool removal = greedy == Greedy::kRemoval;
+    if (removal) std::reverse(order.begin(), order.end());  // as the steps were taken
+    for (std::size_t step = 0; step < order.size(); ++step) {
+      std::vector<PatchSet> sets;
+      for (std::size_t other = step; other < order.size(); ++other) {
+        PatchSet taken(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(step));
+        taken.push_back(order[other]);
+        PatchSet rest;
+        for (const PatchTarget& target : order)
+          if (std::find(taken.begin(), taken.end(), target) == taken.end()) rest.push_back(target);
+        sets.push_back(removal ? taken : rest);
+      }
+      const PatchedRuns runs = run_patched(*model, prompts, sets);
+      for (const std::vector<double>& alternative : runs.patched)
+        EXPECT_GE(estimate(runs.patched[0]).mean, estimate(alternative).mean - 1e-5);
+    }
+  }
+}
+
+TEST(Circuit, SearchesForTheSizeBetweenTheGivenOnes) {
+  // The effect is the share kept, so 90 % of 1000 are 900.
+  std::vector<std::size_t> asked;
+  const Curve curve =
+      measured_curve(1000, spread_sizes(1000), 0.9, [&](const std::vector<std::size_t>& sizes) {
+        PatchedRuns runs;
+        runs.clean = {1.0}, runs.corrupt = {0.0};
+        for (const std::size_t size : sizes) {
+          asked.push_back(size);
+          runs.patched.push_back({static_cast<double>(size) / 1000});
+        }
+        return runs;
+      });
+  EXPECT_EQ(curve.size_at(0.9), 900u);
+  EXPECT_NEAR(curve.area(), 0.5, 1e-9);
+  EXPECT_LT(asked.size(), 50u);
+  for (std::size_t i = 1; i < curve.points.size(); ++i)
+    EXPECT_GT(curve.points[i].kept, curve.points[i - 1].kept);
+}
+
 TEST(Circuit, WithoutAnyHeadIsTheCorruptRun) {
   const auto model = small_model(true);
   const std::vector<TaskPrompt> prompts = small_prompts({8, 8, 6});
@@ -147,8 +123,8 @@ TEST(Circuit, WithoutAnyHeadIsTheCorruptRun) {
   EXPECT_NEAR(curve.points[2].metric, curve.clean.mean, 1e-6);
 }
 
-CircuitCurve curve_of(const std::vector<double>& effects) {
-  CircuitCurve curve;
+Curve curve_of(const std::vector<double>& effects) {
+  Curve curve;
   for (const double effect : effects) {
     CurvePoint point;
     point.kept = curve.points.size();

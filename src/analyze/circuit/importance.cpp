@@ -4,11 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "analyze/circuit/gradient_run.h"
 #include "analyze/circuit/replacements.h"
-#include "analyze/task/check.h"
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {
@@ -24,16 +21,8 @@ void add_gradients(const Model& model, const PromptRefs& prompts,
                    const std::set<std::string>& names, Metric metric, const Tensor& clean_logits,
                    const Tensor& embedding, double share, Gradients& gradients) {
   Taps taps;
-  if (embedding.defined())
-    taps.intervene("hook_embed", [&](const Variable&) { return Variable(embedding); });
-  if (model.config().gate.on())
-    taps.intervene("blocks.*.attn.hook_gate",
-                   [](const Variable& gate) { return Variable(gate.value()); });
   for (const std::string& name : names) taps.observe_gradient(name);
-  Tape tape;
-  const Variable logits =
-      model.forward(prompt_ids(prompts, false), {.taps = &taps, .last_position_only = true});
-  tape.backward(metric_sum(metric, logits, prompts, clean_logits));
+  run_gradient(model, prompts, taps, metric, clean_logits, embedding);
   for (const std::string& name : names) {
     const Tensor& gradient = taps.gradient(name);
     std::vector<double>& sum = gradients[name];
@@ -41,10 +30,6 @@ void add_gradients(const Model& model, const PromptRefs& prompts,
     for (std::size_t i = 0; i < sum.size(); ++i)
       sum[i] += share * static_cast<double>(gradient.f32()[i]);
   }
-}
-
-Tensor between(const Tensor& a, const Tensor& b, double share) {
-  return add(scale(a, static_cast<float>(1 - share)), scale(b, static_cast<float>(share))).value();
 }
 
 // (x_clean - x_corrupt) . gradient over the target, for one row of the batch.
@@ -130,14 +115,7 @@ Importance exact_importance(const Model& model, const std::vector<TaskPrompt>& p
 Importance attributed_importance(const Model& model, const std::vector<TaskPrompt>& prompts,
                                  const std::vector<PatchTarget>& targets, int steps,
                                  const PatchOptions& options) {
-  require(!prompts.empty(), "attribution: there is no prompt");
-  require(steps >= 0 && steps <= 1000, "attribution: {} steps; 0 to 1000 make sense", steps);
-  require(options.replacement == Replacement::kCorrupt || options.replacement == Replacement::kZero,
-          "attribution: the replacement '{}' is not supported; 'corrupt' and 'zero' are",
-          name_of(options.replacement));
-  require(options.metric != Metric::kKl || steps > 0,
-          "attribution: kl has no slope at the clean run, where it is best; take steps of "
-          "integrated gradients");
+  check_attribution(prompts, steps, options);
   Importance result;
   result.targets = targets;
   result.clean.resize(prompts.size());

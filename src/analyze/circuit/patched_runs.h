@@ -27,6 +27,8 @@ enum class Replacement {
 std::string_view name_of(Replacement replacement);  // "corrupt", "zero", "mean", "mean-by-position"
 Replacement replacement_by_name(std::string_view name);  // throws Error that lists them
 
+class SweepSection;
+
 struct PatchOptions {
   Metric metric = Metric::kLogitDifference;
   Replacement replacement = Replacement::kCorrupt;
@@ -34,6 +36,9 @@ struct PatchOptions {
   // Called with the patched runs done, each for all prompts of a batch, and how many there are; may
   // throw to stop.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+  // Keeps what is done, so that an interrupted sweep goes on (sweep_state.h); null: nothing is
+  // kept.
+  SweepSection* state = nullptr;
 };
 
 struct PatchedRuns {

@@ -7,23 +7,16 @@
 #include "analyze/circuit/patched_runs.h"
 #include "analyze/circuit/test_support.h"
 #include "analyze/task/check.h"
+#include "analyze/test_support.h"
 #include "base/error.h"
 
 namespace filigree {
 namespace {
 
+using analyze_test::error_of;
 using ::testing::HasSubstr;
 
 constexpr double kTolerance = 2e-4;  // of logit differences of a few units
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class Patching : public testing::TestWithParam<bool> {
  protected:

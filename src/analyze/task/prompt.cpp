@@ -23,18 +23,19 @@ std::vector<TokenId> continuation(const Tokenizer& tokenizer, const std::string&
 struct AnswerToken {
   std::optional<TokenId> id;
   DropReason reason = DropReason::kJoined;
+  bool shortened = false;  // more tokens follow
 };
 
 AnswerToken answer_token(const Tokenizer& tokenizer, const TaskPrompt& prompt,
                          const std::string& answer, const FitOptions& options) {
-  if (answer.empty()) return {std::nullopt, DropReason::kEmpty};
+  if (answer.empty()) return {std::nullopt, DropReason::kEmpty, false};
   const std::vector<TokenId> ids =
       options.answers_apart ? tokenizer.encode(answer)
                             : continuation(tokenizer, prompt.text.clean, prompt.clean, answer);
-  if (ids.empty()) return {std::nullopt, DropReason::kJoined};
+  if (ids.empty()) return {std::nullopt, DropReason::kJoined, false};
   if (ids.size() > 1 && options.answer_tokens == AnswerTokens::kSingle)
-    return {std::nullopt, DropReason::kSeveralTokens};
-  return {ids[0]};
+    return {std::nullopt, DropReason::kSeveralTokens, false};
+  return {ids[0], DropReason::kJoined, ids.size() > 1};
 }
 
 bool contains(const std::vector<TokenId>& ids, TokenId id) {
@@ -46,7 +47,11 @@ bool beyond(const std::vector<TokenId>& ids, std::int64_t vocabulary) {
          std::any_of(ids.begin(), ids.end(), [&](TokenId id) { return id >= vocabulary; });
 }
 
-Fit dropped(DropReason reason) { return {std::nullopt, reason}; }
+Fit dropped(DropReason reason) {
+  Fit none;
+  none.reason = reason;
+  return none;
+}
 
 }  // namespace
 
@@ -80,23 +85,25 @@ Fit fit(const PromptText& text, const Tokenizer& tokenizer, const FitOptions& op
   if (prompt.clean.size() != prompt.corrupt.size()) return dropped(DropReason::kDifferentLengths);
   if (prompt.clean == prompt.corrupt) return dropped(DropReason::kSame);
 
+  Fit result;
   for (const std::string& answer : text.answers) {
     const AnswerToken token = answer_token(tokenizer, prompt, answer, options);
     if (!token.id) return dropped(token.reason);
+    result.shortened = result.shortened || token.shortened;
     if (!contains(prompt.answers, *token.id)) prompt.answers.push_back(*token.id);
   }
-  Fit result;
   for (const std::string& answer : text.wrong) {
     AnswerToken token = answer_token(tokenizer, prompt, answer, options);
     if (token.id && contains(prompt.answers, *token.id))
-      token = {std::nullopt, DropReason::kSharedToken};
+      token = {std::nullopt, DropReason::kSharedToken, false};
     if (!token.id) {
       if (options.every_wrong_answer) return dropped(token.reason);
       result.reason = token.reason;
       ++result.wrong_left_out;
-    } else if (!contains(prompt.wrong, *token.id)) {
-      prompt.wrong.push_back(*token.id);
+      continue;
     }
+    result.shortened = result.shortened || token.shortened;
+    if (!contains(prompt.wrong, *token.id)) prompt.wrong.push_back(*token.id);
   }
   if (prompt.wrong.empty()) return dropped(result.reason);
 
@@ -118,6 +125,7 @@ void TaskPrompts::add(Fit result, const PromptText& text) {
   ++drawn;
   if (result.prompt) {
     wrong_left_out += result.wrong_left_out;
+    if (result.shortened) ++shortened;
     prompts.push_back(std::move(*result.prompt));
     return;
   }

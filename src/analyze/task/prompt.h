@@ -72,6 +72,7 @@ struct Fit {
   std::optional<TaskPrompt> prompt;
   DropReason reason = DropReason::kEmpty;  // when there is no prompt
   std::size_t wrong_left_out = 0;
+  bool shortened = false;  // an answer is the first of several tokens
 };
 
 // Throws Error for text that is not UTF-8, and when an end-of-text token is asked for that the
@@ -87,6 +88,7 @@ struct TaskPrompts {
   std::array<std::size_t, kDropReasons> dropped{};
   std::array<std::string, kDropReasons> example{};  // the first clean prompt that was dropped so
   std::size_t wrong_left_out = 0;
+  std::size_t shortened = 0;  // prompts with an answer that is the first of several tokens
 
   void add(Fit result, const PromptText& text);
   std::size_t dropped_in_all() const;

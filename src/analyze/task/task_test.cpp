@@ -10,6 +10,7 @@
 #include "analyze/task/check.h"
 #include "analyze/task/tasks.h"
 #include "analyze/task/user_task.h"
+#include "analyze/test_support.h"
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "text/byte_level.h"
@@ -17,6 +18,7 @@
 namespace filigree {
 namespace {
 
+using analyze_test::error_of;
 using ::testing::HasSubstr;
 
 const Tokenizer& tokenizer() {
@@ -54,15 +56,6 @@ const Tokenizer& digit_tokenizer() {
 // bpe-8k has no token for most years.
 const Tokenizer& tokenizer_for(const TaskDefinition& task) {
   return task.name == "greater-than" ? digit_tokenizer() : tokenizer();
-}
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 DropReason reason_of(const PromptText& text, const FitOptions& options = {}) {

@@ -1,38 +1,66 @@
 #include "ops/attention/attention.h"
 
-#include <cmath>
-#include <limits>
+#include <array>
+#include <vector>
 
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "ops/attention/attention_shape.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/threads.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {
 
-// The matrix of one head within [B, T, heads, D].
-struct HeadMatrix {
-  const float* data;
-  std::int64_t stride;
+// One head's [T, D] within [B, T, heads, D].
+struct HeadPlace {
+  std::int64_t offset, stride;
 };
 
-HeadMatrix head_of(const Tensor& x, std::int64_t b, std::int64_t h) {
+HeadPlace head_of(const Tensor& x, std::int64_t b, std::int64_t h) {
   const std::int64_t T = x.size(1), heads = x.size(2), D = x.size(3);
-  return {x.f32() + (b * T * heads + h) * D, heads * D};
+  return {(b * T * heads + h) * D, heads * D};
 }
 
-// C[M, N] (+)= A B with explicit strides.
-void product(std::int64_t M, std::int64_t N, std::int64_t K, const float* A, std::int64_t a_row,
-             std::int64_t a_col, const float* B, std::int64_t b_row, std::int64_t b_col, float* C,
-             std::int64_t c_row, bool accumulate) {
-  GemmArgs args;
+// The [M, N] matrix at `data` with its strides, for a product.
+template <typename Pointer>
+struct Matrix {
+  Pointer data;
+  std::int64_t row, col;
+};
+
+template <typename T>
+GemmArgs<T> product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix<const T*>& A,
+                    const Matrix<const T*>& B, T* C, std::int64_t c_row, bool accumulate) {
+  GemmArgs<T> args;
   args.M = M, args.N = N, args.K = K;
-  args.A = A, args.a_row = a_row, args.a_col = a_col;
-  args.B = B, args.b_row = b_row, args.b_col = b_col;
+  args.A = A.data, args.a_row = A.row, args.a_col = A.col;
+  args.B = B.data, args.b_row = B.row, args.b_col = B.col;
   args.C = C, args.c_row = c_row, args.accumulate = accumulate;
-  cpu::gemm(args);
+  return args;
+}
+
+// Runs one(type, b, h) -> products for every head. On the CPU threads share the key heads, so that
+// what query heads of one group add to comes from one thread; on the GPU the key heads of an entry
+// are one batch of products, `steps` elements apart.
+template <typename Products>
+void for_heads(const Tensor& like, std::int64_t B, std::int64_t H, std::int64_t G,
+               const std::vector<cuda::GemmBatch>& steps, const Products& products) {
+  const std::int64_t group = H / G;
+  const auto on_cpu = [&] {
+    parallel_for(B * G, 1, [&](std::int64_t job, std::int64_t) {
+      for (std::int64_t h = job % G * group; h < (job % G + 1) * group; ++h)
+        for (const GemmArgs<>& args : products(float(), job / G, h)) cpu::gemm(args);
+    });
+  };
+  dispatch("attention", like, on_cpu, [&](auto type) {
+    for (std::int64_t b = 0; b < B; ++b)
+      for (std::int64_t h = 0; h < group; ++h) {
+        const auto all = products(type, b, h);
+        for (std::size_t i = 0; i < all.size(); ++i) cuda::gemm(all[i], steps[i]);
+      }
+  });
 }
 
 }  // namespace
@@ -43,22 +71,49 @@ Variable attention(const Variable& q, const Variable& k, const Variable& v,
       attention_shape("attention", q.shape(), k.shape(), options.keys, options.scale);
   require(k.shape() == v.shape(), "attention: keys {} and values {} differ in shape",
           k.shape().to_string(), v.shape().to_string());
-  Tensor z = Tensor::empty(q.shape());
-  Tensor lse = Tensor::empty({s.B, s.H, s.Tq});
-  Tensor pattern = options.pattern != nullptr ? Tensor::empty({s.B, s.H, s.Tq, s.Tk}) : Tensor();
-  AttentionArgs args{
-      s, q.value().f32(), k.value().f32(), v.value().f32(), z.mutable_f32(), lse.mutable_f32()};
-  if (pattern.defined()) args.pattern = pattern.mutable_f32();
-  cpu::attention(args);
+  require_alike("attention", {&q.value(), &k.value(), &v.value()});
+  Tensor z = q.value().like(q.shape());
+  Tensor lse = z.like({s.B, s.H, s.Tq}, DType::kF32);
+  Tensor pattern = options.pattern != nullptr ? lse.like({s.B, s.H, s.Tq, s.Tk}) : Tensor();
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    AttentionArgs<T> forward{s,
+                             q.value().data<T>(),
+                             k.value().data<T>(),
+                             v.value().data<T>(),
+                             z.mutable_data<T>(),
+                             lse.mutable_data<float>()};
+    if (pattern.defined()) forward.pattern = pattern.mutable_data<float>();
+    return forward;
+  };
+  dispatch(
+      "attention", z, [&] { cpu::attention(args(float())); },
+      [&](auto type) { cuda::attention(args(type)); });
   if (options.pattern != nullptr) *options.pattern = pattern;
   if (options.log_sum_exp != nullptr) *options.log_sum_exp = lse;
 
-  return make_result(std::move(z), {&q, &k, &v}, [q, k, v, s, lse](const Tensor& grad) {
+  // Kernels of the GPU use z; on the CPU it need not be kept.
+  const Tensor kept = z.on_gpu() ? z : Tensor();
+  return make_result(std::move(z), {&q, &k, &v}, [q, k, v, s, lse, kept](const Tensor& grad) {
     require(s.Tk == k.size(1), "attention: a partly filled cache has no gradient");
-    Tensor dq = Tensor::empty(q.shape()), dk = Tensor::empty(k.shape()),
-           dv = Tensor::empty(v.shape());
-    cpu::attention_grad({s, q.value().f32(), k.value().f32(), v.value().f32(), lse.f32(),
-                         grad.f32(), dq.mutable_f32(), dk.mutable_f32(), dv.mutable_f32()});
+    Tensor dq = grad.like(q.shape()), dk = grad.like(k.shape()), dv = grad.like(v.shape());
+    const auto grad_args = [&](auto type) {
+      using T = decltype(type);
+      AttentionGradArgs<T> back{s,
+                                q.value().data<T>(),
+                                k.value().data<T>(),
+                                v.value().data<T>(),
+                                lse.data<float>(),
+                                grad.data<T>(),
+                                dq.mutable_data<T>(),
+                                dk.mutable_data<T>(),
+                                dv.mutable_data<T>()};
+      if (kept.defined()) back.z = kept.data<T>();
+      return back;
+    };
+    dispatch(
+        "attention", grad, [&] { cpu::attention_grad(grad_args(float())); },
+        [&](auto type) { cuda::attention_grad(grad_args(type)); });
     if (q.requires_grad()) q.accumulate_grad(std::move(dq));
     if (k.requires_grad()) k.accumulate_grad(std::move(dk));
     if (v.requires_grad()) v.accumulate_grad(std::move(dv));
@@ -67,42 +122,45 @@ Variable attention(const Variable& q, const Variable& k, const Variable& v,
 
 Variable attention_scores(const Variable& q, const Variable& k, float scale) {
   const AttentionShape s = attention_shape("attention_scores", q.shape(), k.shape(), -1, scale);
-  Tensor scores = Tensor::empty({s.B, s.H, s.Tq, s.Tk});
-  const std::int64_t past = s.Tk - s.Tq;
-  float* out = scores.mutable_f32();
-  parallel_for(s.B * s.H, 1, [&](std::int64_t job, std::int64_t) {
-    const HeadMatrix Q = head_of(q.value(), job / s.H, job % s.H);
-    const HeadMatrix K = head_of(k.value(), job / s.H, job % s.H / (s.H / s.G));
-    float* S = out + job * s.Tq * s.Tk;
-    product(s.Tq, s.Tk, s.D, Q.data, Q.stride, 1, K.data, 1, K.stride, S, s.Tk, false);
-    for (std::int64_t i = 0; i < s.Tq; ++i)
-      for (std::int64_t j = 0; j < s.Tk; ++j)
-        S[i * s.Tk + j] =
-            j <= past + i ? S[i * s.Tk + j] * s.scale : -std::numeric_limits<float>::infinity();
-  });
-  return make_result(std::move(scores), {&q, &k}, [q, k, s, past](const Tensor& grad) {
-    // Scaled gradient with nothing above the diagonal.
-    Tensor scaled = Tensor::empty(grad.shape());
-    Tensor dq = Tensor::empty(q.shape()), dk = Tensor::zeros(k.shape());
-    const float* g = grad.f32();
-    float* gs = scaled.mutable_f32();
-    float* dq_data = dq.mutable_f32();
-    float* dk_data = dk.mutable_f32();
-    parallel_for(s.B * s.G, 1, [&](std::int64_t job, std::int64_t) {
-      const std::int64_t b = job / s.G, group = s.H / s.G;
-      for (std::int64_t h = job % s.G * group; h < (job % s.G + 1) * group; ++h) {
-        const std::int64_t at = (b * s.H + h) * s.Tq * s.Tk;
-        for (std::int64_t i = 0; i < s.Tq; ++i)
-          for (std::int64_t j = 0; j < s.Tk; ++j)
-            gs[at + i * s.Tk + j] = j <= past + i ? g[at + i * s.Tk + j] * s.scale : 0.0f;
-        const HeadMatrix Q = head_of(q.value(), b, h);
-        const HeadMatrix K = head_of(k.value(), b, job % s.G);
-        product(s.Tq, s.D, s.Tk, gs + at, s.Tk, 1, K.data, K.stride, 1,
-                dq_data + (Q.data - q.value().f32()), Q.stride, false);
-        product(s.Tk, s.D, s.Tq, gs + at, 1, s.Tk, Q.data, Q.stride, 1,
-                dk_data + (K.data - k.value().f32()), K.stride, true);
-      }
-    });
+  require_alike("attention_scores", {&q.value(), &k.value()});
+  Tensor scores = q.value().like({s.B, s.H, s.Tq, s.Tk});
+  const std::int64_t group = s.H / s.G, edges = s.Tq * s.Tk;
+  for_heads(scores, s.B, s.H, s.G, {{s.G, group * s.D, s.D, group * edges}},
+            [&](auto type, std::int64_t b, std::int64_t h) {
+              using T = decltype(type);
+              const HeadPlace Q = head_of(q.value(), b, h), K = head_of(k.value(), b, h / group);
+              return std::array{
+                  product<T>(s.Tq, s.Tk, s.D, {q.value().data<T>() + Q.offset, Q.stride, 1},
+                             {k.value().data<T>() + K.offset, 1, K.stride},
+                             scores.mutable_data<T>() + (b * s.H + h) * edges, s.Tk, false)};
+            });
+  dispatch(
+      "attention_scores", scores, [&] { cpu::mask_scores(s, scores.mutable_f32()); },
+      [&](auto type) { cuda::mask_scores(s, scores.mutable_data<decltype(type)>()); });
+  return make_result(std::move(scores), {&q, &k}, [q, k, s, group, edges](const Tensor& grad) {
+    Tensor scaled = grad.like(grad.shape());
+    dispatch(
+        "attention_scores", grad,
+        [&] { cpu::mask_score_gradient(s, grad.f32(), scaled.mutable_f32()); },
+        [&](auto type) {
+          using T = decltype(type);
+          cuda::mask_score_gradient(s, grad.data<T>(), scaled.mutable_data<T>());
+        });
+    Tensor dq = grad.like(q.shape());
+    Tensor dk = Tensor::zeros(k.shape(), grad.dtype(), grad.device());
+    for_heads(grad, s.B, s.H, s.G,
+              {{s.G, group * edges, s.D, group * s.D}, {s.G, group * edges, group * s.D, s.D}},
+              [&](auto type, std::int64_t b, std::int64_t h) {
+                using T = decltype(type);
+                const HeadPlace Q = head_of(q.value(), b, h), K = head_of(k.value(), b, h / group);
+                const T* gradient = scaled.data<T>() + (b * s.H + h) * edges;
+                return std::array{product<T>(s.Tq, s.D, s.Tk, {gradient, s.Tk, 1},
+                                             {k.value().data<T>() + K.offset, K.stride, 1},
+                                             dq.mutable_data<T>() + Q.offset, Q.stride, false),
+                                  product<T>(s.Tk, s.D, s.Tq, {gradient, 1, s.Tk},
+                                             {q.value().data<T>() + Q.offset, Q.stride, 1},
+                                             dk.mutable_data<T>() + K.offset, K.stride, true)};
+              });
     if (q.requires_grad()) q.accumulate_grad(std::move(dq));
     if (k.requires_grad()) k.accumulate_grad(std::move(dk));
   });
@@ -115,30 +173,35 @@ Variable attention_mix(const Variable& pattern, const Variable& v) {
               p[1] % sv[2] == 0,
           "attention_mix: pattern {} and values {} do not fit: [B, H, Tq, Tk] and [B, Tk, G, D]",
           p.to_string(), sv.to_string());
+  require_alike("attention_mix", {&pattern.value(), &v.value()});
   const std::int64_t B = p[0], H = p[1], Tq = p[2], Tk = p[3], G = sv[2], D = sv[3];
-  Tensor z = Tensor::empty({B, Tq, H, D});
-  float* out = z.mutable_f32();
-  parallel_for(B * H, 1, [&](std::int64_t job, std::int64_t) {
-    const std::int64_t b = job / H, h = job % H;
-    const HeadMatrix V = head_of(v.value(), b, h / (H / G));
-    product(Tq, D, Tk, pattern.value().f32() + job * Tq * Tk, Tk, 1, V.data, V.stride, 1,
-            out + (b * Tq * H + h) * D, H * D, false);
-  });
+  const std::int64_t group = H / G, edges = Tq * Tk;
+  Tensor z = pattern.value().like({B, Tq, H, D});
+  for_heads(z, B, H, G, {{G, group * edges, D, group * D}},
+            [&](auto type, std::int64_t b, std::int64_t h) {
+              using T = decltype(type);
+              const HeadPlace V = head_of(v.value(), b, h / group), Z = head_of(z, b, h);
+              return std::array{product<T>(Tq, D, Tk,
+                                           {pattern.value().data<T>() + (b * H + h) * edges, Tk, 1},
+                                           {v.value().data<T>() + V.offset, V.stride, 1},
+                                           z.mutable_data<T>() + Z.offset, Z.stride, false)};
+            });
   return make_result(std::move(z), {&pattern, &v}, [=](const Tensor& grad) {
-    Tensor dp = Tensor::empty(pattern.shape()), dv = Tensor::zeros(v.shape());
-    float* dp_data = dp.mutable_f32();
-    float* dv_data = dv.mutable_f32();
-    parallel_for(B * G, 1, [&](std::int64_t job, std::int64_t) {
-      const std::int64_t b = job / G, g = job % G;
-      for (std::int64_t h = g * (H / G); h < (g + 1) * (H / G); ++h) {
-        const std::int64_t at = (b * H + h) * Tq * Tk;
-        const HeadMatrix V = head_of(v.value(), b, g);
-        const HeadMatrix dZ = head_of(grad, b, h);
-        product(Tq, Tk, D, dZ.data, dZ.stride, 1, V.data, 1, V.stride, dp_data + at, Tk, false);
-        product(Tk, D, Tq, pattern.value().f32() + at, 1, Tk, dZ.data, dZ.stride, 1,
-                dv_data + (V.data - v.value().f32()), V.stride, true);
-      }
-    });
+    Tensor dp = grad.like(pattern.shape());
+    Tensor dv = Tensor::zeros(v.shape(), grad.dtype(), grad.device());
+    for_heads(grad, B, H, G, {{G, group * D, D, group * edges}, {G, group * edges, group * D, D}},
+              [&](auto type, std::int64_t b, std::int64_t h) {
+                using T = decltype(type);
+                const std::int64_t at = (b * H + h) * edges;
+                const HeadPlace V = head_of(v.value(), b, h / group), dZ = head_of(grad, b, h);
+                const T* dz = grad.data<T>() + dZ.offset;
+                return std::array{product<T>(Tq, Tk, D, {dz, dZ.stride, 1},
+                                             {v.value().data<T>() + V.offset, 1, V.stride},
+                                             dp.mutable_data<T>() + at, Tk, false),
+                                  product<T>(Tk, D, Tq, {pattern.value().data<T>() + at, 1, Tk},
+                                             {dz, dZ.stride, 1}, dv.mutable_data<T>() + V.offset,
+                                             V.stride, true)};
+              });
     if (pattern.requires_grad()) pattern.accumulate_grad(std::move(dp));
     if (v.requires_grad()) v.accumulate_grad(std::move(dv));
   });

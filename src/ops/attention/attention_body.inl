@@ -88,7 +88,7 @@ inline float exponentiate_row(float* x, std::int64_t count, std::int64_t padded,
 #include "ops/attention/gate_body.inl"
 
 // Few queries against many keys, as in generation: dot products straight from the cache.
-inline void attend_directly(const AttentionArgs& args, std::int64_t b, std::int64_t h,
+inline void attend_directly(const AttentionArgs<>& args, std::int64_t b, std::int64_t h,
                             float* scores, float* noise) {
   const AttentionShape& s = args.shape;
   const std::int64_t kv = b * s.kv_batch + h / (s.H / s.G) * s.D, stride = s.G * s.D;
@@ -126,7 +126,7 @@ inline void attend_directly(const AttentionArgs& args, std::int64_t b, std::int6
 }
 
 // Queries [begin, end) of one head.
-inline void attend(const AttentionArgs& args, std::int64_t b, std::int64_t h, std::int64_t begin,
+inline void attend(const AttentionArgs<>& args, std::int64_t b, std::int64_t h, std::int64_t begin,
                    std::int64_t end) {
   const AttentionShape& s = args.shape;
   const std::int64_t past = s.Tk - s.Tq, keys_most = past + end;
@@ -175,7 +175,7 @@ inline void attend(const AttentionArgs& args, std::int64_t b, std::int64_t h, st
 // All query heads of key head g; dk and dv of that head are summed here, by one thread.
 //
 //   dA = dz v^T    dS = A (dA - sum_j A dA) scale    dq = dS k    dk = dS^T q    dv = A^T dz
-inline void attend_grad(const AttentionGradArgs& args, std::int64_t b, std::int64_t g) {
+inline void attend_grad(const AttentionGradArgs<>& args, std::int64_t b, std::int64_t g) {
   const AttentionShape& s = args.shape;
   const std::int64_t keys_padded = round_up(s.Tk, kTileCols), width = round_up(s.D, kLanes);
   const std::int64_t kv = b * s.kv_batch + g * s.D, kv_stride = s.G * s.D, stride = s.H * s.D;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "ops/attention/attention_kernels.h"
 #include "runtime/cpu/scratch.h"
@@ -23,7 +25,7 @@ float* scratch(std::size_t floats) { return scratch_floats(ScratchSlot::kJob, fl
 
 namespace filigree::cpu {
 
-void attention(const AttentionArgs& args) {
+void attention(const AttentionArgs<>& args) {
   const AttentionShape& s = args.shape;
   if (s.Tq < kFewQueries) {
     parallel_for(s.B * s.H, 1, [&](std::int64_t job, std::int64_t) {
@@ -46,10 +48,56 @@ void attention(const AttentionArgs& args) {
   });
 }
 
-void attention_grad(const AttentionGradArgs& args) {
+void attention_grad(const AttentionGradArgs<>& args) {
   const AttentionShape& s = args.shape;
   parallel_for(s.B * s.G, 1, [&](std::int64_t job, std::int64_t) {
     FILIGREE_SIMD_CALL(attend_grad, args, job / s.G, job % s.G);
+  });
+}
+
+void mask_scores(const AttentionShape& s, float* scores) {
+  const std::int64_t past = s.Tk - s.Tq;
+  parallel_for(s.B * s.H * s.Tq, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t j = 0; j < s.Tk; ++j)
+        scores[row * s.Tk + j] = j <= past + row % s.Tq ? scores[row * s.Tk + j] * s.scale
+                                                        : -std::numeric_limits<float>::infinity();
+  });
+}
+
+void mask_score_gradient(const AttentionShape& s, const float* grad, float* out) {
+  const std::int64_t past = s.Tk - s.Tq;
+  parallel_for(s.B * s.H * s.Tq, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t j = 0; j < s.Tk; ++j)
+        out[row * s.Tk + j] = j <= past + row % s.Tq ? grad[row * s.Tk + j] * s.scale : 0.0f;
+  });
+}
+
+void gate_mask(const GateMaskArgs<>& args) {
+  const GateArgs& gate = args.gate;
+  const std::uint64_t key = gate_noise_key(gate.noise);
+  parallel_for(args.B * args.H * args.Tq, 8, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t j = 0; j < args.Tk; ++j) {
+        const std::int64_t at = row * args.Tk + j;
+        const float g = args.scores[at] + gate.bias[row / args.Tq % args.H];
+        const float E = std::exp(-g);
+        float u = 0.5f;
+        if (gate.sample)
+          u = gate.uniform != nullptr
+                  ? gate.uniform[at]
+                  : gate_uniform(
+                        key, gate.noise.layer,
+                        static_cast<std::uint32_t>(gate.noise.first_batch * args.H + row / args.Tq),
+                        static_cast<std::uint32_t>(args.Tk - args.Tq + row % args.Tq),
+                        static_cast<std::uint32_t>(j));
+        args.mask[at] = (gate.sample ? u > E * (1.0f - u) : g > 0.0f) ? 1.0f : 0.0f;
+        if (args.slopes != nullptr) {
+          const float r = u / (u + E * (1.0f - u));
+          args.slopes[at] = r * (1.0f - r);
+        }
+      }
   });
 }
 

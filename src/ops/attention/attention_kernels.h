@@ -1,4 +1,5 @@
-// Arguments of the attention kernels; layouts as in attention.h, log_sum_exp is [B, H, Tq].
+// Arguments of the attention kernels; layouts as in attention.h, log_sum_exp is [B, H, Tq]. T is
+// the element type of q, k, v, z and their gradients; everything else is f32.
 #pragma once
 
 #include <cstdint>
@@ -24,34 +25,69 @@ struct GateArgs {
   float* active_rows = nullptr;    // [B, H, Tq]: open gates
 };
 
+template <typename T = float>
 struct AttentionArgs {
   AttentionShape shape;
-  const float* q = nullptr;
-  const float* k = nullptr;
-  const float* v = nullptr;
-  float* z = nullptr;
+  const T* q = nullptr;
+  const T* k = nullptr;
+  const T* v = nullptr;
+  T* z = nullptr;
   float* log_sum_exp = nullptr;
   float* pattern = nullptr;  // or null; with a gate, the gated pattern
   GateArgs gate = {};
 };
 
+template <typename T = float>
 struct AttentionGradArgs {
   AttentionShape shape;
-  const float* q = nullptr;
-  const float* k = nullptr;
-  const float* v = nullptr;
+  const T* q = nullptr;
+  const T* k = nullptr;
+  const T* v = nullptr;
   const float* log_sum_exp = nullptr;
-  const float* dz = nullptr;
-  float* dq = nullptr;
-  float* dk = nullptr;
-  float* dv = nullptr;
+  const T* dz = nullptr;
+  T* dq = nullptr;
+  T* dk = nullptr;
+  T* dv = nullptr;
   GateArgs gate = {};
   const float* dexpected = nullptr;  // [B, H]: gradient of sum of sigmoid(gate logit); with a gate
   float* dbias = nullptr;            // [B, H], written with a gate
+  const T* z = nullptr;  // the forward result, for kernels that use it; with a gate A e v
+};
+
+// The gates of given scores, and their gradient.
+template <typename T = float>
+struct GateMaskArgs {
+  std::int64_t B = 0, H = 0, Tq = 0, Tk = 0;
+  const T* scores = nullptr;
+  GateArgs gate = {};       // bias, sample, noise, uniform
+  T* mask = nullptr;        // 0 or 1
+  float* slopes = nullptr;  // r (1 - r), or null
 };
 
 namespace cpu {
-void attention(const AttentionArgs& args);
-void attention_grad(const AttentionGradArgs& args);
+void attention(const AttentionArgs<>& args);
+void attention_grad(const AttentionGradArgs<>& args);
+
+// Of products q . k as scores[B, H, Tq, Tk]: times the scale, minus infinity above the diagonal.
+void mask_scores(const AttentionShape& shape, float* scores);
+// The gradient of these products: times the scale, zero above the diagonal.
+void mask_score_gradient(const AttentionShape& shape, const float* grad, float* out);
+void gate_mask(const GateMaskArgs<>& args);
 }  // namespace cpu
+
+namespace cuda {
+template <typename T>
+void attention(const AttentionArgs<T>& args);
+template <typename T>
+void attention_grad(const AttentionGradArgs<T>& args);
+
+// scores[B, H, Tq, Tk], as attention_scores() gives them, and for its gradient the masked and
+// scaled gradient of the scores in place.
+template <typename T>
+void mask_scores(const AttentionShape& shape, T* scores);
+template <typename T>
+void mask_score_gradient(const AttentionShape& shape, const T* grad, T* out);
+template <typename T>
+void gate_mask(const GateMaskArgs<T>& args);
+}  // namespace cuda
 }  // namespace filigree

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 
@@ -17,6 +18,15 @@ AttentionShape attention_shape(const char* op, const Shape& q, const Shape& k, s
   require(Tk <= k[1] && q[1] <= Tk, "{}: {} queries against {} of {} keys", op, q[1], Tk, k[1]);
   if (scale == 0.0f) scale = 1.0f / std::sqrt(static_cast<float>(q[3]));
   return {q[0], q[1], Tk, q[2], k[2], q[3], k[1] * k[2] * k[3], scale};
+}
+
+void require_alike(const char* op, std::initializer_list<const Tensor*> tensors) {
+  const Tensor& first = **tensors.begin();
+  for (const Tensor* tensor : tensors) {
+    require_same_device(op, first, *tensor);
+    require(tensor->dtype() == first.dtype(), "{}: the inputs are {} and {}; they must agree", op,
+            name_of(first.dtype()), name_of(tensor->dtype()));
+  }
 }
 
 }  // namespace filigree

@@ -192,13 +192,10 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int r = 0; r < 2; ++r)
 #pragma unroll
       for (int n = 0; n < 2 * kPairs; ++n) {
-        const std::uint32_t at =
-            chunk_offset<D>(key_of(warp, m, (lane >> 2) + 8 * r), half * 2 * kPairs + n) +
-            4 * (lane & 3);
-        asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(k_tile + at),
-                     "r"(pack(dk[m][n][2 * r] * shape.scale, dk[m][n][2 * r + 1] * shape.scale)));
-        asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(v_tile + at),
-                     "r"(pack(dv[m][n][2 * r], dv[m][n][2 * r + 1])));
+        const int row = key_of(warp, m, (lane >> 2) + 8 * r), chunk = half * 2 * kPairs + n;
+        put_pair<D>(k_tile, row, chunk, lane, dk[m][n][2 * r] * shape.scale,
+                    dk[m][n][2 * r + 1] * shape.scale);
+        put_pair<D>(v_tile, row, chunk, lane, dv[m][n][2 * r], dv[m][n][2 * r + 1]);
       }
   __syncwarp();
   const std::int64_t out_base = batch * args.dkv_strides.batch + key_head * D;

@@ -189,21 +189,12 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
 #pragma unroll
   for (int r = 0; r < 2; ++r)
 #pragma unroll
-    for (int n = 0; n < 2 * kSteps; ++n) {
-      const std::uint32_t at =
-          q_tile + chunk_offset<D>(warp * 16 + (lane >> 2) + 8 * r, n) + 4 * (lane & 3);
-      asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(at),
-                   "r"(pack(dq[n][2 * r] * shape.scale, dq[n][2 * r + 1] * shape.scale)));
-    }
-  __syncwarp();
-  bf16* out = static_cast<bf16*>(args.dq) + batch * args.dq_strides.batch + head * D;
-  for (int i = lane; i < 16 * (D / 8); i += 32) {
-    const int row = warp * 16 + i / (D / 8), chunk = i % (D / 8);
-    if (first_query + row >= shape.Tq) continue;
-    const uint4 value = *reinterpret_cast<const uint4*>(memory + chunk_offset<D>(row, chunk));
-    *reinterpret_cast<uint4*>(out + (first_query + row) * args.dq_strides.token + chunk * 8) =
-        value;
-  }
+    for (int n = 0; n < 2 * kSteps; ++n)
+      put_pair<D>(q_tile, warp * 16 + (lane >> 2) + 8 * r, n, lane, dq[n][2 * r] * shape.scale,
+                  dq[n][2 * r + 1] * shape.scale);
+  store_rows<D>(memory, warp * 16,
+                static_cast<bf16*>(args.dq) + batch * args.dq_strides.batch + head * D,
+                args.dq_strides.token, first_query + warp * 16, shape.Tq, lane);
 
   if constexpr (kGate != FlashGate::kNone) {
     for (int step = 16; step > 0; step /= 2) dbias += __shfl_xor_sync(0xffffffffu, dbias, step);

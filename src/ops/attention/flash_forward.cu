@@ -195,23 +195,14 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
         args.active_rows[place] = active_total;
       }
     }
-    // Through shared memory, each warp its own rows, so that 16 bytes are written at once.
 #pragma unroll
-    for (int n = 0; n < 2 * kSteps; ++n) {
-      const std::uint32_t at =
-          q_tile + chunk_offset<D>(warp * 16 + (lane >> 2) + 8 * r, n) + 4 * (lane & 3);
-      asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(at),
-                   "r"(pack(z[n][2 * r] * inverse, z[n][2 * r + 1] * inverse)));
-    }
+    for (int n = 0; n < 2 * kSteps; ++n)
+      put_pair<D>(q_tile, warp * 16 + (lane >> 2) + 8 * r, n, lane, z[n][2 * r] * inverse,
+                  z[n][2 * r + 1] * inverse);
   }
-  __syncwarp();
-  bf16* out = static_cast<bf16*>(args.z) + batch * args.z_strides.batch + head * D;
-  for (int i = lane; i < 16 * (D / 8); i += 32) {
-    const int row = warp * 16 + i / (D / 8), chunk = i % (D / 8);
-    if (first_query + row >= shape.Tq) continue;
-    const uint4 value = *reinterpret_cast<const uint4*>(memory + chunk_offset<D>(row, chunk));
-    *reinterpret_cast<uint4*>(out + (first_query + row) * args.z_strides.token + chunk * 8) = value;
-  }
+  store_rows<D>(memory, warp * 16,
+                static_cast<bf16*>(args.z) + batch * args.z_strides.batch + head * D,
+                args.z_strides.token, first_query + warp * 16, shape.Tq, lane);
 }
 
 template <int D, FlashGate kGate>

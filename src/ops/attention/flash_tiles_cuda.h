@@ -110,6 +110,29 @@ __device__ __forceinline__ void as_left(std::uint32_t (&a)[4], const float (&fir
   a[2] = pack(second[0], second[1]), a[3] = pack(second[2], second[3]);
 }
 
+// Two neighbouring accumulators into chunk `chunk` of a row of a tile.
+template <int D>
+__device__ __forceinline__ void put_pair(std::uint32_t tile, int row, int chunk, int lane,
+                                         float low, float high) {
+  const std::uint32_t at = tile + chunk_offset<D>(row, chunk) + 4 * (lane & 3);
+  asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(at), "r"(pack(low, high)));
+}
+
+// The 16 rows of a tile from `row` on, which this warp has put there, as tokens of one head from
+// `first` on, 16 bytes at once; those from `limit` on are left out.
+template <int D>
+__device__ __forceinline__ void store_rows(const unsigned char* tile, int row, bf16* head,
+                                           std::int64_t stride, int first, int limit, int lane) {
+  constexpr int kChunks = D / 8;
+  __syncwarp();
+  for (int i = lane; i < 16 * kChunks; i += 32) {
+    const int r = i / kChunks, chunk = i % kChunks;
+    if (first + r >= limit) continue;
+    *reinterpret_cast<uint4*>(head + (first + r) * stride + chunk * 8) =
+        *reinterpret_cast<const uint4*>(tile + chunk_offset<D>(row + r, chunk));
+  }
+}
+
 // Over the four lanes that share an accumulator row.
 __device__ __forceinline__ float row_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));

@@ -93,7 +93,7 @@ struct GateVectors {
 
 // x holds dot products; becomes A e (unnormalised by `total`, which is returned), zero up to
 // `padded`.
-inline float gate_row(const AttentionArgs& args, std::int64_t b, std::int64_t h, std::int64_t i,
+inline float gate_row(const AttentionArgs<>& args, std::int64_t b, std::int64_t h, std::int64_t i,
                       float* x, std::int64_t count, std::int64_t padded, float maximum, float* u) {
   const AttentionShape& s = args.shape;
   const GateArgs& gate = args.gate;
@@ -124,7 +124,7 @@ inline float gate_row(const AttentionArgs& args, std::int64_t b, std::int64_t h,
 
 // weight holds dot products and becomes A e; dscore holds G.v and becomes the gradient of the
 // scaled dot product; returns the row's part of the bias gradient.
-inline float gate_grad_row(const AttentionGradArgs& args, std::int64_t b, std::int64_t h,
+inline float gate_grad_row(const AttentionGradArgs<>& args, std::int64_t b, std::int64_t h,
                            std::int64_t i, float* weight, float* dscore, std::int64_t count,
                            std::int64_t padded, float* u) {
   const AttentionShape& s = args.shape;

@@ -1,12 +1,15 @@
 #include "ops/attention/gated_attention.h"
 
-#include <cmath>
 #include <memory>
 
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "ops/attention/attention_shape.h"
-#include "runtime/threads.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/copy_blocks.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/reduce_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {
@@ -17,7 +20,9 @@ Tensor bias_by_head(const char* op, const Variable& bias, std::int64_t H) {
           "{}: the gate bias must be [1] or [{}], it is {}", op, H,
           bias.defined() ? bias.shape().to_string() : "undefined");
   if (bias.size(0) == H) return bias.value();
-  return Tensor::full({H}, bias.value().item());
+  Tensor repeated = bias.value().like({H});
+  copy_blocks(H, 1, bias.value(), {0, 0}, repeated, {0, 1});
+  return repeated;
 }
 
 void check_uniform(const char* op, const Tensor& uniform, const Shape& wanted) {
@@ -26,26 +31,41 @@ void check_uniform(const char* op, const Tensor& uniform, const Shape& wanted) {
           uniform.defined() ? uniform.shape().to_string() : "", wanted.to_string());
 }
 
+// The gate with its given noise on the device of the attention.
+GateOptions on_device(GateOptions gate, DeviceKind device) {
+  if (gate.uniform.defined()) gate.uniform = gate.uniform.to(device);
+  return gate;
+}
+
 // Sums of rows [B H, Tq] in a fixed order, each times `factor`.
 Tensor row_sums(const Tensor& rows, const Shape& shape, double factor) {
-  Tensor sums = Tensor::empty(shape);
-  const std::int64_t width = rows.elements() / std::max<std::int64_t>(shape.elements(), 1);
-  for (std::int64_t i = 0; i < sums.elements(); ++i) {
-    double total = 0.0;
-    for (std::int64_t t = 0; t < width; ++t)
-      total += static_cast<double>(rows.f32()[i * width + t]);
-    sums.mutable_f32()[i] = static_cast<float>(total * factor);
-  }
+  Tensor sums = rows.like(shape);
+  const std::int64_t count = shape.elements();
+  if (count == 0) return sums;
+  const SumArgs<> args{count,  rows.elements() / count, 1,
+                       factor, rows.data<float>(),      sums.mutable_data<float>()};
+  if (!rows.on_gpu())
+    cpu::sum(args);
+  else if constexpr (kHasCuda)
+    cuda::sum(args);
   return sums;
 }
 
 // Adds dbias [B, H] to the gradient of a bias of [H] or [1].
 void add_bias_grad(const Variable& bias, const Tensor& dbias) {
-  Tensor sums = Tensor::zeros(bias.shape());
-  const std::int64_t H = dbias.size(1);
-  for (std::int64_t i = 0; i < dbias.elements(); ++i)
-    sums.mutable_f32()[bias.size(0) == 1 ? 0 : i % H] += dbias.f32()[i];
-  bias.accumulate_grad(std::move(sums));
+  Variable sums = sum(dbias, 0);  // [H]
+  if (bias.size(0) == 1) sums = sum(sums, 0, true);
+  bias.accumulate_grad(sums.value().reshape(bias.shape()));
+}
+
+// The gate's part of the kernels' arguments.
+GateArgs gate_args(const GateOptions& gate, const Tensor& bias) {
+  GateArgs args;
+  args.bias = bias.data<float>();
+  args.sample = gate.sample;
+  args.noise = gate.noise;
+  args.uniform = gate.uniform.defined() ? gate.uniform.data<float>() : nullptr;
+  return args;
 }
 
 }  // namespace
@@ -56,27 +76,36 @@ GatedAttention gated_attention(const Variable& q, const Variable& k, const Varia
       attention_shape("gated_attention", q.shape(), k.shape(), options.keys, options.scale);
   require(k.shape() == v.shape(), "gated_attention: keys {} and values {} differ in shape",
           k.shape().to_string(), v.shape().to_string());
-  const GateOptions& gate = options.gate;
-  const Tensor bias = bias_by_head("gated_attention", gate.bias, s.H);
+  const Tensor bias = bias_by_head("gated_attention", options.gate.bias, s.H);
   const Shape edges{s.B, s.H, s.Tq, s.Tk};
-  check_uniform("gated_attention", gate.uniform, edges);
+  check_uniform("gated_attention", options.gate.uniform, edges);
 
-  Tensor z = Tensor::empty(q.shape()), lse = Tensor::empty({s.B, s.H, s.Tq});
-  Tensor expected_rows = Tensor::empty({s.B, s.H, s.Tq}),
-         active_rows = Tensor::empty({s.B, s.H, s.Tq});
-  Tensor pattern = options.pattern != nullptr ? Tensor::empty(edges) : Tensor();
-  Tensor mask = options.mask != nullptr ? Tensor::empty(edges) : Tensor();
-  AttentionArgs args{
-      s, q.value().f32(), k.value().f32(), v.value().f32(), z.mutable_f32(), lse.mutable_f32()};
-  args.pattern = pattern.defined() ? pattern.mutable_f32() : nullptr;
-  args.gate = {bias.f32(),
-               gate.sample,
-               gate.noise,
-               gate.uniform.defined() ? gate.uniform.f32() : nullptr,
-               mask.defined() ? mask.mutable_f32() : nullptr,
-               expected_rows.mutable_f32(),
-               active_rows.mutable_f32()};
-  cpu::attention(args);
+  const GateOptions gate = on_device(options.gate, q.value().device());
+  require_alike("gated_attention", {&q.value(), &k.value(), &v.value()});
+  require_same_device("gated_attention", q.value(), bias);
+  Tensor z = q.value().like(q.shape());
+  Tensor lse = z.like({s.B, s.H, s.Tq}, DType::kF32);
+  Tensor expected_rows = lse.like(lse.shape()), active_rows = lse.like(lse.shape());
+  Tensor pattern = options.pattern != nullptr ? lse.like(edges) : Tensor();
+  Tensor mask = options.mask != nullptr ? lse.like(edges) : Tensor();
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    AttentionArgs<T> forward{s,
+                             q.value().data<T>(),
+                             k.value().data<T>(),
+                             v.value().data<T>(),
+                             z.mutable_data<T>(),
+                             lse.mutable_data<float>()};
+    forward.pattern = pattern.defined() ? pattern.mutable_data<float>() : nullptr;
+    forward.gate = gate_args(gate, bias);
+    forward.gate.mask = mask.defined() ? mask.mutable_data<float>() : nullptr;
+    forward.gate.expected_rows = expected_rows.mutable_data<float>();
+    forward.gate.active_rows = active_rows.mutable_data<float>();
+    return forward;
+  };
+  dispatch(
+      "gated_attention", z, [&] { cpu::attention(args(float())); },
+      [&](auto type) { cuda::attention(args(type)); });
   if (options.pattern != nullptr) *options.pattern = pattern;
   if (options.mask != nullptr) *options.mask = mask;
 
@@ -88,83 +117,86 @@ GatedAttention gated_attention(const Variable& q, const Variable& k, const Varia
 
   // Both results share one backward pass. The tape runs the closure of `expected` first, because it
   // is recorded last; it leaves its gradient here for the closure of z.
-  const auto dexpected = std::make_shared<Tensor>(Tensor::zeros({s.B, s.H}));
+  const auto dexpected =
+      std::make_shared<Tensor>(Tensor::zeros({s.B, s.H}, DType::kF32, z.device()));
+  // Kernels of the GPU use z; on the CPU it need not be kept.
+  const Tensor kept = z.on_gpu() ? z : Tensor();
   result.z = make_result(
       std::move(z), {&q, &k, &v, &gate.bias},
-      [q, k, v, s, lse, bias, gate, dexpected](const Tensor& grad) {
+      [q, k, v, s, lse, bias, gate, dexpected, kept](const Tensor& grad) {
         require(s.Tk == k.size(1), "gated_attention: a partly filled cache has no gradient");
-        Tensor dq = Tensor::empty(q.shape()), dk = Tensor::empty(k.shape()),
-               dv = Tensor::empty(v.shape()), dbias = Tensor::empty({s.B, s.H});
-        AttentionGradArgs back{
-            s,          q.value().f32(),  k.value().f32(),  v.value().f32(), lse.f32(),
-            grad.f32(), dq.mutable_f32(), dk.mutable_f32(), dv.mutable_f32()};
-        back.gate = {bias.f32(), gate.sample, gate.noise,
-                     gate.uniform.defined() ? gate.uniform.f32() : nullptr};
-        back.dexpected = dexpected->f32();
-        back.dbias = dbias.mutable_f32();
-        cpu::attention_grad(back);
+        Tensor dq = grad.like(q.shape()), dk = grad.like(k.shape()), dv = grad.like(v.shape());
+        Tensor dbias = grad.like({s.B, s.H}, DType::kF32);
+        const auto grad_args = [&](auto type) {
+          using T = decltype(type);
+          AttentionGradArgs<T> back{s,
+                                    q.value().data<T>(),
+                                    k.value().data<T>(),
+                                    v.value().data<T>(),
+                                    lse.data<float>(),
+                                    grad.data<T>(),
+                                    dq.mutable_data<T>(),
+                                    dk.mutable_data<T>(),
+                                    dv.mutable_data<T>()};
+          back.gate = gate_args(gate, bias);
+          back.dexpected = dexpected->data<float>();
+          back.dbias = dbias.mutable_data<float>();
+          if (kept.defined()) back.z = kept.data<T>();
+          return back;
+        };
+        dispatch(
+            "gated_attention", grad, [&] { cpu::attention_grad(grad_args(float())); },
+            [&](auto type) { cuda::attention_grad(grad_args(type)); });
         if (q.requires_grad()) q.accumulate_grad(std::move(dq));
         if (k.requires_grad()) k.accumulate_grad(std::move(dk));
         if (v.requires_grad()) v.accumulate_grad(std::move(dv));
         if (gate.bias.requires_grad()) add_bias_grad(gate.bias, dbias);
       });
-  result.expected = make_result(std::move(expected), {&q, &k, &v, &gate.bias},
-                                [z = result.z, dexpected, pairs](const Tensor& grad) {
-                                  for (std::int64_t i = 0; i < grad.elements(); ++i)
-                                    dexpected->mutable_f32()[i] = static_cast<float>(
-                                        static_cast<double>(grad.f32()[i]) / pairs);
-                                  // Without a gradient of its own, z's closure would not run and
-                                  // this one would be lost.
-                                  if (!z.grad().defined())
-                                    z.accumulate_grad(Tensor::zeros(z.shape()));
-                                });
+  result.expected = make_result(
+      std::move(expected), {&q, &k, &v, &gate.bias},
+      [z = result.z, dexpected, pairs](const Tensor& grad) {
+        *dexpected = scale(grad, static_cast<float>(1.0 / pairs)).value();
+        // Without a gradient of its own, z's closure would not run and this one would be lost.
+        if (!z.grad().defined())
+          z.accumulate_grad(Tensor::zeros(z.shape(), z.value().dtype(), z.value().device()));
+      });
   return result;
 }
 
-Variable gate_mask(const Variable& scores, const GateOptions& gate) {
+Variable gate_mask(const Variable& scores, const GateOptions& options) {
   const Shape& edges = scores.shape();
   require(edges.rank() == 4, "gate_mask: the scores {} are not [B, H, Tq, Tk]", edges.to_string());
-  const std::int64_t H = edges[1], Tq = edges[2], Tk = edges[3];
-  const Tensor bias = bias_by_head("gate_mask", gate.bias, H);
-  check_uniform("gate_mask", gate.uniform, edges);
-  Tensor mask = Tensor::empty(edges);
+  const std::int64_t B = edges[0], H = edges[1], Tq = edges[2], Tk = edges[3];
+  const Tensor bias = bias_by_head("gate_mask", options.bias, H);
+  check_uniform("gate_mask", options.uniform, edges);
+  const GateOptions gate = on_device(options, scores.value().device());
+  require_same_device("gate_mask", scores.value(), bias);
+  Tensor mask = scores.value().like(edges);
   // r (1 - r), the slope that the gradient uses.
-  Tensor slope = needs_grad({&scores, &gate.bias}) ? Tensor::empty(edges) : Tensor();
-  float* open = mask.mutable_f32();
-  float* slopes = slope.defined() ? slope.mutable_f32() : nullptr;
-  const std::uint64_t key = gate_noise_key(gate.noise);
-  parallel_for(edges[0] * H * Tq, 8, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      for (std::int64_t j = 0; j < Tk; ++j) {
-        const std::int64_t at = row * Tk + j;
-        const float g = scores.value().f32()[at] + bias.f32()[row / Tq % H];
-        const float E = std::exp(-g);
-        float u = 0.5f;
-        if (gate.sample)
-          u = gate.uniform.defined()
-                  ? gate.uniform.f32()[at]
-                  : gate_uniform(key, gate.noise.layer,
-                                 static_cast<std::uint32_t>(gate.noise.first_batch * H + row / Tq),
-                                 static_cast<std::uint32_t>(Tk - Tq + row % Tq),
-                                 static_cast<std::uint32_t>(j));
-        open[at] = (gate.sample ? u > E * (1.0f - u) : g > 0.0f) ? 1.0f : 0.0f;
-        if (slopes != nullptr) {
-          const float r = u / (u + E * (1.0f - u));
-          slopes[at] = r * (1.0f - r);
-        }
-      }
-  });
+  Tensor slope = needs_grad({&scores, &gate.bias}) ? mask.like(edges, DType::kF32) : Tensor();
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return GateMaskArgs<T>{B,
+                           H,
+                           Tq,
+                           Tk,
+                           scores.value().data<T>(),
+                           gate_args(gate, bias),
+                           mask.mutable_data<T>(),
+                           slope.defined() ? slope.mutable_data<float>() : nullptr};
+  };
+  dispatch(
+      "gate_mask", mask, [&] { cpu::gate_mask(args(float())); },
+      [&](auto type) { cuda::gate_mask(args(type)); });
   return make_result(std::move(mask), {&scores, &gate.bias},
-                     [scores, slope, bias_variable = gate.bias, H, Tq, Tk](const Tensor& grad) {
-                       Tensor dscores = Tensor::empty(scores.shape());
-                       Tensor dbias = Tensor::zeros({scores.size(0), H});
-                       for (std::int64_t i = 0; i < grad.elements(); ++i) {
-                         const float d = grad.f32()[i] * slope.f32()[i];
-                         dscores.mutable_f32()[i] = d;
-                         dbias.mutable_f32()[i / (Tq * Tk)] += d;
+                     [scores, slope, bias_variable = gate.bias, B, H](const Tensor& grad) {
+                       const Tensor d = mul(grad, slope.to(grad.dtype())).value();
+                       if (scores.requires_grad()) scores.accumulate_grad(d);
+                       if (bias_variable.requires_grad()) {
+                         const std::int64_t by_head = d.elements() / (B * H);
+                         const Variable rows = Variable(d.to(DType::kF32).reshape({B, H, by_head}));
+                         add_bias_grad(bias_variable, sum(rows, -1).value());
                        }
-                       if (scores.requires_grad()) scores.accumulate_grad(std::move(dscores));
-                       if (bias_variable.requires_grad()) add_bias_grad(bias_variable, dbias);
                      });
 }
 

@@ -2,7 +2,8 @@
 
 #include "runtime/cpu/simd_rows.inl"
 
-inline void cross_entropy_rows(const CrossEntropyArgs& args, std::int64_t begin, std::int64_t end) {
+inline void cross_entropy_rows(const CrossEntropyArgs<>& args, std::int64_t begin,
+                               std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
     const float* logits = args.logits + r * args.width;
     const float maximum = row_maximum(logits, args.width);
@@ -13,7 +14,7 @@ inline void cross_entropy_rows(const CrossEntropyArgs& args, std::int64_t begin,
   }
 }
 
-inline void cross_entropy_grad_rows(const CrossEntropyGradArgs& args, std::int64_t begin,
+inline void cross_entropy_grad_rows(const CrossEntropyGradArgs<>& args, std::int64_t begin,
                                     std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
     float* dlogits = args.dlogits + r * args.width;

@@ -9,13 +9,13 @@
 
 namespace filigree::cpu {
 
-void cross_entropy(const CrossEntropyArgs& args) {
+void cross_entropy(const CrossEntropyArgs<>& args) {
   parallel_for(args.rows, 4, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(cross_entropy_rows, args, begin, end);
   });
 }
 
-void cross_entropy_grad(const CrossEntropyGradArgs& args) {
+void cross_entropy_grad(const CrossEntropyGradArgs<>& args) {
   parallel_for(args.rows, 4, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(cross_entropy_grad_rows, args, begin, end);
   });

@@ -6,6 +6,8 @@
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "ops/elementwise/elementwise_kernels.h"
+#include "ops/reduce/reduce_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {
@@ -31,44 +33,69 @@ std::vector<std::int64_t> aligned_strides(const Shape& operand, const Shape& res
   return strides;
 }
 
-Tensor compute(Binary op, const Tensor& a, const Tensor& b) {
-  const Shape shape = broadcast_shape(name_of(op), a.shape(), b.shape());
-  Tensor out = Tensor::empty(shape);
-  BinaryArgs args;
+// Runs a kernel on operands of one element type; `args` holds everything but the memory.
+void run_binary(BinaryArgs<> shape, const Tensor& a, const Tensor& b, Tensor& out) {
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return BinaryArgs<T>{shape.op,    shape.extents, shape.a_strides,      shape.b_strides,
+                         shape.rows,  shape.cols,    shape.a_step,         shape.b_step,
+                         a.data<T>(), b.data<T>(),   out.mutable_data<T>()};
+  };
+  dispatch(
+      name_of(shape.op), out, [&] { cpu::binary(args(float())); },
+      [&](auto type) { cuda::binary(args(type)); });
+}
+
+// Two operands of one shape as long rows, so that threads can share them. The rest that does not
+// fill a row comes last.
+void run_flat(Binary op, const Tensor& a, const Tensor& b, Tensor& out) {
+  BinaryArgs<> args;
   args.op = op;
   args.extents.fill(1);
-  args.a = a.f32(), args.b = b.f32(), args.out = out.mutable_f32();
+  const std::int64_t count = out.elements();
+  args.cols = out.on_gpu() ? count : std::min<std::int64_t>(count, 4096);
+  if (args.cols == 0) return;
+  args.rows = args.extents.back() = count / args.cols;
+  args.a_strides.back() = args.b_strides.back() = args.cols;
+  run_binary(args, a, b, out);
+  const std::int64_t done = args.rows * args.cols;
+  if (done == count) return;
+  const auto rest = [&](const Tensor& x) { return x.reshape({count}).rows(done, count); };
+  args.cols = count - done;
+  args.rows = args.extents.back() = 1;
+  Tensor end = rest(out);
+  run_binary(args, rest(a), rest(b), end);
+}
+
+// An f32 parameter beside a bf16 activation is rounded to bf16.
+Tensor compute(Binary op, Tensor a, Tensor b) {
+  const Shape shape = broadcast_shape(name_of(op), a.shape(), b.shape());
+  require_same_device(name_of(op), a, b);
+  if (a.dtype() != b.dtype()) a = a.to(DType::kBf16), b = b.to(DType::kBf16);
+  Tensor out = a.like(shape);
   if (a.shape() == b.shape()) {
-    // One long row, cut so that threads can share it.
-    args.cols = std::min<std::int64_t>(shape.elements(), 4096);
-    if (args.cols == 0) return out;
-    args.rows = args.extents.back() = shape.elements() / args.cols;
-    args.a_strides.back() = args.b_strides.back() = args.cols;
-    cpu::binary(args);
-    const std::int64_t done = args.rows * args.cols;
-    args.a += done, args.b += done, args.out += done;
-    args.cols = shape.elements() - done;
-    args.rows = args.extents.back() = 1;
-    if (args.cols > 0) cpu::binary(args);
+    run_flat(op, a, b, out);
     return out;
   }
+  BinaryArgs<> args;
+  args.op = op;
+  args.extents.fill(1);
   const auto as = aligned_strides(a.shape(), shape), bs = aligned_strides(b.shape(), shape);
   args.cols = shape.rank() > 0 ? shape[-1] : 1;
   args.rows = args.cols > 0 ? shape.elements() / args.cols : 0;
   if (shape.rank() > 0) args.a_step = as.back(), args.b_step = bs.back();
   for (int i = 2; i <= shape.rank(); ++i) {
-    const auto to = BinaryArgs::kAxes - static_cast<std::size_t>(i) + 1;
+    const auto to = kOuterAxes - static_cast<std::size_t>(i) + 1;
     const auto from = as.size() - static_cast<std::size_t>(i);
     args.extents[to] = std::max<std::int64_t>(shape[-i], 1);
     args.a_strides[to] = as[from], args.b_strides[to] = bs[from];
   }
-  cpu::binary(args);
+  run_binary(args, a, b, out);
   return out;
 }
 
 // Sums `grad` over the axes along which an operand of shape `to` was repeated.
-Tensor sum_to(const Tensor& grad, const Shape& to) {
-  if (grad.shape() == to) return grad;
+Tensor sum_to_on_cpu(const Tensor& grad, const Shape& to) {
   const Shape& from = grad.shape();
   const auto strides = aligned_strides(to, from);
   Tensor sums = Tensor::zeros(to);
@@ -89,11 +116,54 @@ Tensor sum_to(const Tensor& grad, const Shape& to) {
   return sums;
 }
 
-Tensor scaled(const Tensor& x, float factor) {
-  Tensor out = Tensor::empty(x.shape());
-  cpu::unary({Unary::kScaleShift, x.elements(), factor, 0.0f, x.f32(), out.mutable_f32()});
+// On the GPU neighbouring axes are summed together, one group after the other, in f32.
+Tensor sum_to_on_gpu(Tensor grad, const Shape& to) {
+  const Shape from = grad.shape();
+  if (from.elements() == 0) return Tensor::zeros(to, DType::kF32, grad.device());
+  const auto repeated = [&](int axis) {
+    const int in_to = axis - (from.rank() - to.rank());
+    return from[axis] > 1 && (in_to < 0 || to[in_to] == 1);
+  };
+  std::int64_t inner = 1;  // of what is left, after `axis`
+  for (int axis = from.rank() - 1; axis >= 0;) {
+    if (!repeated(axis)) {
+      inner *= from[axis--];
+      continue;
+    }
+    std::int64_t extent = 1;
+    while (axis >= 0 && (repeated(axis) || from[axis] == 1)) extent *= from[axis--];
+    const std::int64_t outer = grad.elements() / (extent * inner);
+    Tensor sums = grad.like({outer * inner}, DType::kF32);
+    dispatch(
+        "sum", grad, [] {},
+        [&](auto type) {
+          using T = decltype(type);
+          cuda::sum(SumArgs<T, float>{outer, extent, inner, 1.0, grad.data<T>(),
+                                      sums.mutable_data<float>()});
+        });
+    grad = sums;
+  }
+  return grad.reshape(to);
+}
+
+Tensor sum_to(const Tensor& grad, const Shape& to) {
+  if (grad.shape() == to) return grad;
+  return grad.on_gpu() ? sum_to_on_gpu(grad, to) : sum_to_on_cpu(grad, to);
+}
+
+Tensor apply(Unary op, const Tensor& x, float factor, float offset) {
+  Tensor out = x.like(x.shape());
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return UnaryArgs<T>{op, x.elements(), factor, offset, x.data<T>(), out.mutable_data<T>()};
+  };
+  dispatch(
+      "elementwise", out, [&] { cpu::unary(args(float())); },
+      [&](auto type) { cuda::unary(args(type)); });
   return out;
 }
+
+Tensor scaled(const Tensor& x, float factor) { return apply(Unary::kScaleShift, x, factor, 0.0f); }
 
 Variable binary(Binary op, const Variable& a, const Variable& b) {
   return make_result(compute(op, a.value(), b.value()), {&a, &b}, [op, a, b](const Tensor& grad) {
@@ -117,12 +187,22 @@ Variable binary(Binary op, const Variable& a, const Variable& b) {
 }
 
 Variable unary(Unary op, const Variable& x, float factor = 1.0f, float offset = 0.0f) {
-  Tensor y = Tensor::empty(x.shape());
-  cpu::unary({op, x.shape().elements(), factor, offset, x.value().f32(), y.mutable_f32()});
+  Tensor y = apply(op, x.value(), factor, offset);
   return make_result(y, {&x}, [op, x, y, factor](const Tensor& grad) {
-    Tensor dx = Tensor::empty(x.shape());
-    cpu::unary_grad(
-        {op, x.shape().elements(), factor, x.value().f32(), y.f32(), grad.f32(), dx.mutable_f32()});
+    Tensor dx = grad.like(x.shape());
+    const auto args = [&](auto type) {
+      using T = decltype(type);
+      return UnaryGradArgs<T>{op,
+                              dx.elements(),
+                              factor,
+                              x.value().data<T>(),
+                              y.data<T>(),
+                              grad.data<T>(),
+                              dx.mutable_data<T>()};
+    };
+    dispatch(
+        "elementwise", grad, [&] { cpu::unary_grad(args(float())); },
+        [&](auto type) { cuda::unary_grad(args(type)); });
     x.accumulate_grad(std::move(dx));
   });
 }

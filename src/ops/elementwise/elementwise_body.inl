@@ -1,7 +1,7 @@
 // Kernels of elementwise_cpu.cpp, compiled once per vector level.
 
 template <typename Operation>
-[[gnu::always_inline]] inline void binary_row(const BinaryArgs& args, const float* a,
+[[gnu::always_inline]] inline void binary_row(const BinaryArgs<>& args, const float* a,
                                               const float* b, float* out,
                                               const Operation& operation) {
   // The three shapes of a row are spelled out so that each loop vectorises.
@@ -15,12 +15,12 @@ template <typename Operation>
     for (std::int64_t c = 0; c < args.cols; ++c) out[c] = operation(a[0], b[0]);
 }
 
-inline void binary_rows(const BinaryArgs& args, std::int64_t begin, std::int64_t end) {
+inline void binary_rows(const BinaryArgs<>& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
     const float* a = args.a;
     const float* b = args.b;
     std::int64_t rest = r;
-    for (int axis = BinaryArgs::kAxes - 1; axis >= 0; --axis) {
+    for (int axis = kOuterAxes - 1; axis >= 0; --axis) {
       const auto k = static_cast<std::size_t>(axis);
       a += rest % args.extents[k] * args.a_strides[k];
       b += rest % args.extents[k] * args.b_strides[k];
@@ -55,7 +55,7 @@ template <typename Function>
   }
 }
 
-inline void unary_range(const UnaryArgs& args, std::int64_t begin, std::int64_t end) {
+inline void unary_range(const UnaryArgs<>& args, std::int64_t begin, std::int64_t end) {
   const auto each = [&](const auto& function) {
     map_vectors(begin, end, args.x, args.x, args.x, args.out,
                 [&](Vec x, Vec, Vec) { return function(x); });
@@ -77,7 +77,7 @@ inline void unary_range(const UnaryArgs& args, std::int64_t begin, std::int64_t 
   }
 }
 
-inline void unary_grad_range(const UnaryGradArgs& args, std::int64_t begin, std::int64_t end) {
+inline void unary_grad_range(const UnaryGradArgs<>& args, std::int64_t begin, std::int64_t end) {
   const auto each = [&](const auto& slope) {
     map_vectors(begin, end, args.x, args.y, args.grad, args.dx,
                 [&](Vec x, Vec y, Vec grad) -> Vec { return grad * slope(x, y); });

@@ -5,7 +5,7 @@
 
 namespace filigree::cpu {
 
-void gather_rows(const RowsArgs& args) {
+void gather_rows(const RowsArgs<float, float>& args) {
   parallel_for(args.count, 64, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
       std::memcpy(args.to + i * args.width, args.from + args.ids[i] * args.width,
@@ -13,7 +13,7 @@ void gather_rows(const RowsArgs& args) {
   });
 }
 
-void scatter_add_rows(const RowsArgs& args) {
+void scatter_add_rows(const RowsArgs<float, float>& args) {
   // Threads share the columns, not the rows: equal ids are then added in their order of occurrence.
   parallel_for(args.width, 64, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < args.count; ++i) {

@@ -4,15 +4,36 @@
 
 namespace filigree {
 
+// Tables and their gradients are f32; the rows that are taken out of them are of type T.
+template <typename From, typename To>
 struct RowsArgs {
   std::int64_t count = 0, width = 0;
   const std::int32_t* ids = nullptr;  // [count], already checked
-  const float* from = nullptr;
+  const From* from = nullptr;
+  To* to = nullptr;
+};
+
+// The places of equal ids one after the other: those of `ids[s]` are order[begins[s]], ...,
+// order[begins[s + 1] - 1], ascending.
+template <typename From>
+struct SortedRowsArgs {
+  std::int64_t segments = 0, width = 0;
+  const std::int32_t* ids = nullptr;     // [segments]
+  const std::int32_t* begins = nullptr;  // [segments + 1]
+  const std::int32_t* order = nullptr;
+  const From* from = nullptr;
   float* to = nullptr;
 };
 
 namespace cpu {
-void gather_rows(const RowsArgs& args);       // to[i] = from[ids[i]]
-void scatter_add_rows(const RowsArgs& args);  // to[ids[i]] += from[i]
+void gather_rows(const RowsArgs<float, float>& args);       // to[i] = from[ids[i]]
+void scatter_add_rows(const RowsArgs<float, float>& args);  // to[ids[i]] += from[i]
 }  // namespace cpu
+
+namespace cuda {
+template <typename T>
+void gather_rows(const RowsArgs<float, T>& args);
+template <typename T>
+void add_sorted_rows(const SortedRowsArgs<T>& args);  // to[ids[s]] += sum of from[order[...]]
+}  // namespace cuda
 }  // namespace filigree

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "ops/cross_entropy/cross_entropy.h"
 #include "ops/kl_divergence/kl_divergence_kernels.h"
+#include "ops/reduce/total.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 
@@ -23,18 +25,54 @@ Variable kl_divergence(const Tensor& teacher, const Variable& student, const Ten
     counted -= std::count(targets.i32(), targets.i32() + rows, kIgnoredTarget);
     require(counted > 0, "kl_divergence: all {} positions are ignored", rows);
   }
-  const auto wanted = [](const Tensor& t) { return t.defined() ? t.i32() : nullptr; };
-  Tensor each = Tensor::empty({rows}), lt = Tensor::empty({rows}), ls = Tensor::empty({rows});
-  cpu::kl_divergence({rows, V, teacher.f32(), student.value().f32(), wanted(targets),
-                      kIgnoredTarget, each.mutable_f32(), lt.mutable_f32(), ls.mutable_f32()});
-  double total = 0.0;
-  for (float divergence : each.values()) total += static_cast<double>(divergence);
-  const auto mean = static_cast<float>(total / static_cast<double>(counted));
-  return make_result(Tensor::scalar(mean), {&student}, [=](const Tensor& grad) {
-    Tensor d = Tensor::empty(student.shape());
-    cpu::kl_divergence_grad({rows, V, teacher.f32(), student.value().f32(), wanted(targets),
-                             kIgnoredTarget, lt.f32(), ls.f32(),
-                             grad.item() / static_cast<float>(counted), d.mutable_f32()});
+  require_same_device("kl_divergence", teacher, student.value());
+  const Tensor places = targets.defined() ? targets.to(teacher.device()) : Tensor();
+  const auto wanted = [](const Tensor& t) {
+    return t.defined() ? t.data<std::int32_t>() : nullptr;
+  };
+  Tensor each = teacher.like({rows}, DType::kF32);
+  Tensor lt = each.like({rows}), ls = each.like({rows});
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return KlArgs<T>{rows,
+                     V,
+                     teacher.data<T>(),
+                     student.value().data<T>(),
+                     wanted(places),
+                     kIgnoredTarget,
+                     each.mutable_data<float>(),
+                     lt.mutable_data<float>(),
+                     ls.mutable_data<float>()};
+  };
+  dispatch(
+      "kl_divergence", teacher, [&] { cpu::kl_divergence(args(float())); },
+      [&](auto type) { cuda::kl_divergence(args(type)); });
+  const Tensor mean = total(each, 1.0 / static_cast<double>(counted));
+  return make_result(mean, {&student}, [=](const Tensor& grad) {
+    Tensor d = student.last_use() ? student.value() : teacher.like(student.shape());
+    const auto grad_args = [&](auto type) {
+      using T = decltype(type);
+      return KlGradArgs<T>{rows,
+                           V,
+                           teacher.data<T>(),
+                           student.value().data<T>(),
+                           wanted(places),
+                           kIgnoredTarget,
+                           lt.data<float>(),
+                           ls.data<float>(),
+                           1.0f / static_cast<float>(counted),
+                           grad.data<float>(),
+                           d.mutable_data<T>()};
+    };
+    dispatch(
+        "kl_divergence", d,
+        [&] {
+          KlGradArgs<> on_cpu = grad_args(float());
+          on_cpu.factor = grad.item() / static_cast<float>(counted);
+          on_cpu.upstream = nullptr;
+          cpu::kl_divergence_grad(on_cpu);
+        },
+        [&](auto type) { cuda::kl_divergence_grad(grad_args(type)); });
     student.accumulate_grad(std::move(d));
   });
 }

@@ -7,7 +7,7 @@ inline float log_sum_exp(const float* x, std::int64_t count) {
   return maximum + __builtin_logf(sum_of_exponentials(x, count, maximum));
 }
 
-inline void kl_rows(const KlArgs& args, std::int64_t begin, std::int64_t end) {
+inline void kl_rows(const KlArgs<>& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
     if (args.targets != nullptr && args.targets[r] == args.ignored) {
       args.divergence[r] = 0.0f;
@@ -30,7 +30,7 @@ inline void kl_rows(const KlArgs& args, std::int64_t begin, std::int64_t end) {
   }
 }
 
-inline void kl_grad_rows(const KlGradArgs& args, std::int64_t begin, std::int64_t end) {
+inline void kl_grad_rows(const KlGradArgs<>& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
     const float* t = args.teacher + r * args.width;
     const float* s = args.student + r * args.width;

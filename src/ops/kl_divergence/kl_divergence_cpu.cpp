@@ -9,13 +9,13 @@
 
 namespace filigree::cpu {
 
-void kl_divergence(const KlArgs& args) {
+void kl_divergence(const KlArgs<>& args) {
   parallel_for(args.rows, 4, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(kl_rows, args, begin, end);
   });
 }
 
-void kl_divergence_grad(const KlGradArgs& args) {
+void kl_divergence_grad(const KlGradArgs<>& args) {
   parallel_for(args.rows, 4, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(kl_grad_rows, args, begin, end);
   });

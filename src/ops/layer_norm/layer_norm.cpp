@@ -3,6 +3,7 @@
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "ops/layer_norm/layer_norm_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 
@@ -15,22 +16,48 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
   require(weight.shape() == Shape{width} && bias.shape() == Shape{width},
           "layer_norm: weight {} and bias {} do not fit an input of {}", weight.shape().to_string(),
           bias.shape().to_string(), x.shape().to_string());
+  require_same_device("layer_norm", x.value(), weight.value());
+  require_same_device("layer_norm", x.value(), bias.value());
   const std::int64_t rows = x.shape().elements() / width;
-  Tensor y = Tensor::empty(x.shape());
-  Tensor mean = Tensor::empty({rows}), inverse = Tensor::empty({rows});
-  cpu::layer_norm({rows, width, epsilon, x.value().f32(), weight.value().f32(), bias.value().f32(),
-                   y.mutable_f32(), mean.mutable_f32(), inverse.mutable_f32()});
+  Tensor y = x.value().like(x.shape());
+  Tensor mean = y.like({rows}, DType::kF32), inverse = y.like({rows}, DType::kF32);
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return LayerNormArgs<T>{rows,
+                            width,
+                            epsilon,
+                            x.value().data<T>(),
+                            weight.value().data<float>(),
+                            bias.value().data<float>(),
+                            y.mutable_data<T>(),
+                            mean.mutable_data<float>(),
+                            inverse.mutable_data<float>()};
+  };
+  dispatch(
+      "layer_norm", y, [&] { cpu::layer_norm(args(float())); },
+      [&](auto type) { cuda::layer_norm(args(type)); });
   return make_result(std::move(y), {&x, &weight, &bias},
                      [x, weight, bias, rows, width, mean, inverse](const Tensor& grad) {
-                       LayerNormGradArgs args{
-                           rows,       width,         x.value().f32(), weight.value().f32(),
-                           mean.f32(), inverse.f32(), grad.f32()};
-                       Tensor dx = x.requires_grad() ? Tensor::empty(x.shape()) : Tensor();
-                       if (dx.defined()) args.dx = dx.mutable_f32();
-                       if (weight.requires_grad())
-                         args.dweight = weight.grad_to_add_into().mutable_f32();
-                       if (bias.requires_grad()) args.dbias = bias.grad_to_add_into().mutable_f32();
-                       cpu::layer_norm_grad(args);
+                       Tensor dx = x.requires_grad() ? x.value().like(x.shape()) : Tensor();
+                       const auto grad_args = [&](auto type) {
+                         using T = decltype(type);
+                         LayerNormGradArgs<T> back{rows,
+                                                   width,
+                                                   x.value().data<T>(),
+                                                   weight.value().data<float>(),
+                                                   mean.data<float>(),
+                                                   inverse.data<float>(),
+                                                   grad.data<T>()};
+                         if (dx.defined()) back.dx = dx.mutable_data<T>();
+                         if (weight.requires_grad())
+                           back.dweight = weight.grad_to_add_into().mutable_data<float>();
+                         if (bias.requires_grad())
+                           back.dbias = bias.grad_to_add_into().mutable_data<float>();
+                         return back;
+                       };
+                       dispatch(
+                           "layer_norm", grad, [&] { cpu::layer_norm_grad(grad_args(float())); },
+                           [&](auto type) { cuda::layer_norm_grad(grad_args(type)); });
                        if (dx.defined()) x.accumulate_grad(std::move(dx));
                      });
 }

@@ -13,7 +13,7 @@ template <typename Term>
   return total;
 }
 
-inline void layer_norm_rows(const LayerNormArgs& args, std::int64_t begin, std::int64_t end) {
+inline void layer_norm_rows(const LayerNormArgs<>& args, std::int64_t begin, std::int64_t end) {
   const auto d = static_cast<float>(args.width);
   for (std::int64_t r = begin; r < end; ++r) {
     const float* x = args.x + r * args.width;
@@ -31,7 +31,7 @@ inline void layer_norm_rows(const LayerNormArgs& args, std::int64_t begin, std::
 
 // With n = (x - mean) * inverse and g = dy * weight:
 //   dx = inverse * (g - mean(g) - n * mean(g n))
-inline void layer_norm_grad_rows(const LayerNormGradArgs& args, std::int64_t begin,
+inline void layer_norm_grad_rows(const LayerNormGradArgs<>& args, std::int64_t begin,
                                  std::int64_t end) {
   const auto d = static_cast<float>(args.width);
   for (std::int64_t r = begin; r < end; ++r) {
@@ -51,7 +51,7 @@ inline void layer_norm_grad_rows(const LayerNormGradArgs& args, std::int64_t beg
   }
 }
 
-inline void layer_norm_grad_columns(const LayerNormGradArgs& args, std::int64_t begin,
+inline void layer_norm_grad_columns(const LayerNormGradArgs<>& args, std::int64_t begin,
                                     std::int64_t end) {
   for (std::int64_t c0 = begin; c0 < end; c0 += 64) {
     const std::int64_t width = end - c0 < 64 ? end - c0 : 64;

@@ -9,13 +9,13 @@
 
 namespace filigree::cpu {
 
-void layer_norm(const LayerNormArgs& args) {
+void layer_norm(const LayerNormArgs<>& args) {
   parallel_for(args.rows, 16, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(layer_norm_rows, args, begin, end);
   });
 }
 
-void layer_norm_grad(const LayerNormGradArgs& args) {
+void layer_norm_grad(const LayerNormGradArgs<>& args) {
   if (args.dx != nullptr)
     parallel_for(args.rows, 16, [&](std::int64_t begin, std::int64_t end) {
       FILIGREE_SIMD_CALL(layer_norm_grad_rows, args, begin, end);

@@ -1,10 +1,12 @@
 #include "ops/layout/layout.h"
 
-#include <cstring>
 #include <utility>
 
 #include "autograd/tape.h"
 #include "base/error.h"
+#include "ops/layout/copy_blocks.h"
+#include "ops/layout/layout_kernels.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {
@@ -15,42 +17,49 @@ Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
   return Shape(extents);
 }
 
-// Copies `count` outer blocks of `block` floats between two places with their own steps.
-void copy_blocks(std::int64_t count, std::int64_t block, const float* from, std::int64_t from_step,
-                 float* to, std::int64_t to_step) {
-  for (std::int64_t i = 0; i < count; ++i)
-    std::memcpy(to + i * to_step, from + i * from_step,
-                static_cast<std::size_t>(block) * sizeof(float));
-}
-
 Tensor transposed(const Tensor& x, int axis_a, int axis_b) {
   const Shape& shape = x.shape();
   int a = shape.checked_axis(axis_a), b = shape.checked_axis(axis_b);
   if (a > b) std::swap(a, b);
   std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
   std::swap(extents[static_cast<std::size_t>(a)], extents[static_cast<std::size_t>(b)]);
-  Tensor result = Tensor::empty(Shape(extents));
+  Tensor result = x.like(Shape(extents));
   if (a == b) {
-    std::memcpy(result.mutable_raw(), x.raw(), x.bytes());
+    result.copy_from(x);
     return result;
   }
   // As [outer, A, middle, B, inner] -> [outer, B, middle, A, inner].
-  const std::int64_t outer = shape.outer(a), A = shape[a], B = shape[b], inner = shape.inner(b);
-  const std::int64_t middle = shape.inner(a) / std::max<std::int64_t>(B * inner, 1);
-  const float* from = x.f32();
-  float* to = result.mutable_f32();
-  for (std::int64_t o = 0; o < outer; ++o)
-    for (std::int64_t j = 0; j < B; ++j)
-      for (std::int64_t m = 0; m < middle; ++m)
-        for (std::int64_t i = 0; i < A; ++i) {
-          std::memcpy(to, from + (((o * A + i) * middle + m) * B + j) * inner,
-                      static_cast<std::size_t>(inner) * sizeof(float));
-          to += inner;
-        }
+  TransposeArgs args;
+  args.outer = shape.outer(a), args.A = shape[a], args.B = shape[b];
+  args.middle = shape.inner(a) / std::max<std::int64_t>(args.B * shape.inner(b), 1);
+  args.inner = shape.inner(b) * static_cast<std::int64_t>(size_of(x.dtype()));
+  args.from = x.bytes_on_device(), args.to = result.mutable_bytes_on_device();
+  if (!x.on_gpu())
+    cpu::transpose(args);
+  else if constexpr (kHasCuda)
+    cuda::transpose(args);
   return result;
 }
 
 }  // namespace
+
+void copy_blocks(std::int64_t count, std::int64_t block, const Tensor& from, BlockPlace from_place,
+                 Tensor& to, BlockPlace to_place) {
+  require(from.dtype() == to.dtype() && from.device() == to.device(),
+          "copy: {} on the {} cannot be copied into {} on the {}", name_of(from.dtype()),
+          name_of(from.device()), name_of(to.dtype()), name_of(to.device()));
+  const auto size = static_cast<std::int64_t>(size_of(from.dtype()));
+  const CopyBlocksArgs args{count,
+                            block * size,
+                            from.bytes_on_device() + from_place.offset * size,
+                            from_place.step * size,
+                            to.mutable_bytes_on_device() + to_place.offset * size,
+                            to_place.step * size};
+  if (!to.on_gpu())
+    cpu::copy_blocks(args);
+  else if constexpr (kHasCuda)
+    cuda::copy_blocks(args);
+}
 
 Variable reshape(const Variable& x, const Shape& shape) {
   return make_result(x.value().reshape(shape), {&x},
@@ -62,12 +71,12 @@ Variable slice(const Variable& x, int axis, std::int64_t begin, std::int64_t end
                      inner = x.shape().inner(axis);
   require(begin >= 0 && begin <= end && end <= extent,
           "slice: [{}, {}) is not within axis {} of {}", begin, end, axis, x.shape().to_string());
-  Tensor part = Tensor::empty(with_extent(x.shape(), axis, end - begin));
+  Tensor part = x.value().like(with_extent(x.shape(), axis, end - begin));
   const std::int64_t block = (end - begin) * inner, step = extent * inner, offset = begin * inner;
-  copy_blocks(outer, block, x.value().f32() + offset, step, part.mutable_f32(), block);
+  copy_blocks(outer, block, x.value(), {offset, step}, part, {0, block});
   return make_result(std::move(part), {&x}, [=](const Tensor& grad) {
-    Tensor dx = Tensor::zeros(x.shape());
-    copy_blocks(outer, block, grad.f32(), block, dx.mutable_f32() + offset, step);
+    Tensor dx = Tensor::zeros(x.shape(), grad.dtype(), grad.device());
+    copy_blocks(outer, block, grad, {0, block}, dx, {offset, step});
     x.accumulate_grad(std::move(dx));
   });
 }
@@ -85,12 +94,12 @@ Variable concat(const std::vector<Variable>& parts, int axis) {
     total += part.shape()[axis];
     recorded = recorded || needs_grad({&part});
   }
-  Tensor joined = Tensor::empty(with_extent(first, axis, total));
+  Tensor joined = parts[0].value().like(with_extent(first, axis, total));
   const std::int64_t outer = first.outer(axis), inner = first.inner(axis), step = total * inner;
   std::int64_t offset = 0;
   for (const Variable& part : parts) {
     const std::int64_t block = part.shape()[axis] * inner;
-    copy_blocks(outer, block, part.value().f32(), block, joined.mutable_f32() + offset, step);
+    copy_blocks(outer, block, part.value(), {0, block}, joined, {offset, step});
     offset += block;
   }
   if (!recorded) return Variable(std::move(joined));
@@ -100,8 +109,8 @@ Variable concat(const std::vector<Variable>& parts, int axis) {
     for (const Variable& part : parts) {
       const std::int64_t block = part.shape()[axis] * inner;
       if (part.requires_grad()) {
-        Tensor dx = Tensor::empty(part.shape());
-        copy_blocks(outer, block, grad.f32() + from, step, dx.mutable_f32(), block);
+        Tensor dx = grad.like(part.shape());
+        copy_blocks(outer, block, grad, {from, step}, dx, {0, block});
         part.accumulate_grad(std::move(dx));
       }
       from += block;
@@ -115,6 +124,18 @@ Variable transpose(const Variable& x, int axis_a, int axis_b) {
                      [x, axis_a, axis_b](const Tensor& grad) {
                        x.accumulate_grad(transposed(grad, axis_a, axis_b));
                      });
+}
+
+Variable placed(const Variable& x, DeviceKind device, DType dtype) {
+  const Tensor& value = x.value();
+  if (value.device() == device && value.dtype() == dtype) return x;
+  // Converted on the GPU, whichever way it goes: less to copy.
+  const auto moved = [](const Tensor& from, DeviceKind to, DType type) {
+    return from.on_gpu() ? from.to(type).to(to) : from.to(to).to(type);
+  };
+  return make_result(moved(value, device, dtype), {&x}, [x, moved](const Tensor& grad) {
+    x.accumulate_grad(moved(grad, x.value().device(), x.value().dtype()));
+  });
 }
 
 }  // namespace filigree

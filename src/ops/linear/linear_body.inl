@@ -1,6 +1,6 @@
 // Kernels of linear_cpu.cpp, compiled once per vector level.
 
-inline void column_sums_range(const ColumnSumArgs& args, std::int64_t begin, std::int64_t end) {
+inline void column_sums_range(const ColumnSumArgs<>& args, std::int64_t begin, std::int64_t end) {
   // Four partial sums a column keep the rounding error small over thousands of rows and do not
   // depend on how the columns are cut.
   for (std::int64_t c0 = begin; c0 < end; c0 += 64) {
@@ -16,7 +16,7 @@ inline void column_sums_range(const ColumnSumArgs& args, std::int64_t begin, std
   }
 }
 
-inline void gelu_grad_range(const GeluGradArgs& args, std::int64_t begin, std::int64_t end) {
+inline void gelu_grad_range(const GeluGradArgs<>& args, std::int64_t begin, std::int64_t end) {
   std::int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes)
     store(args.out + i, load(args.grad + i) * gelu_slope(load(args.pre + i)));

@@ -9,13 +9,13 @@
 
 namespace filigree::cpu {
 
-void add_column_sums(const ColumnSumArgs& args) {
+void add_column_sums(const ColumnSumArgs<>& args) {
   parallel_for(args.cols, 64, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(column_sums_range, args, begin, end);
   });
 }
 
-void gelu_grad(const GeluGradArgs& args) {
+void gelu_grad(const GeluGradArgs<>& args) {
   parallel_for(args.count, 1 << 15, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(gelu_grad_range, args, begin, end);
   });

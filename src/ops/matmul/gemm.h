@@ -1,13 +1,20 @@
-// Single-precision matrix product on the CPU, the kernel under every linear layer.
+// Matrix product, the kernel under every linear layer.
 //
 //   C[m,n] = epilogue( sum_k A[m,k] B[k,n] + (accumulate ? C[m,n] : 0) + bias[n] )
 //
 // A and B are read through two strides each, so transposes cost nothing; C is row-major.
 // Deterministic: each element of C is summed by one thread in an order that depends only on the
 // shape and the SIMD level, never on the thread count or on scheduling.
+//
+// On the CPU everything is f32. On the GPU the factors are f32 (multiplied in full f32, not in
+// tf32) or bf16 (summed in f32), and the result of bf16 factors may be f32.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+
+#include "runtime/device.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 
@@ -17,23 +24,49 @@ enum class GemmEpilogue {
   kGeluGrad,  // C = x * gelu'(pre)
 };
 
+template <typename T = float, typename Out = T>
 struct GemmArgs {
   std::int64_t M = 0, N = 0, K = 0;
-  const float* A = nullptr;  // A[m * a_row + k * a_col]
+  const T* A = nullptr;  // A[m * a_row + k * a_col]
   std::int64_t a_row = 0, a_col = 1;
-  const float* B = nullptr;  // B[k * b_row + n * b_col]
+  const T* B = nullptr;  // B[k * b_row + n * b_col]
   std::int64_t b_row = 0, b_col = 1;
-  float* C = nullptr;  // C[m * c_row + n]
+  Out* C = nullptr;  // C[m * c_row + n]
   std::int64_t c_row = 0;
   bool accumulate = false;
-  const float* bias = nullptr;  // [N] or null
+  const T* bias = nullptr;  // [N] or null
   GemmEpilogue epilogue = GemmEpilogue::kNone;
-  float* pre = nullptr;  // pre[m * c_row + n]: written by kGelu, read by kGeluGrad
+  Out* pre = nullptr;  // pre[m * c_row + n]: written by kGelu, read by kGeluGrad
 };
 
 namespace cpu {
 
-void gemm(const GemmArgs& args);
+void gemm(const GemmArgs<>& args);
 
 }  // namespace cpu
+
+namespace cuda {
+
+// A batch of products of one shape: each factor and result `step` elements after the one before.
+struct GemmBatch {
+  std::int64_t count = 1;
+  std::int64_t a_step = 0, b_step = 0, c_step = 0;
+};
+
+// kGeluGrad is not among the epilogues here. Of each factor one stride must be 1.
+template <typename T, typename Out>
+void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch = {});
+
+}  // namespace cuda
+
+// The product on the device where its matrices lie.
+template <typename T, typename Out>
+void gemm_on(DeviceKind device, const GemmArgs<T, Out>& args) {
+  if (device == DeviceKind::kCpu) {
+    if constexpr (std::is_same_v<GemmArgs<T, Out>, GemmArgs<>>) cpu::gemm(args);
+  } else if constexpr (kHasCuda) {
+    cuda::gemm(args);
+  }
+}
+
 }  // namespace filigree

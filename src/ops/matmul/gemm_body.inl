@@ -101,7 +101,7 @@ inline void pack_columns(const float* from, std::int64_t b_row, std::int64_t b_c
 }
 
 // Finishes `count` values of one row of C: adds the bias, then the epilogue.
-inline void finish_row(const GemmArgs& args, float* c, std::int64_t m, std::int64_t n,
+inline void finish_row(const GemmArgs<>& args, float* c, std::int64_t m, std::int64_t n,
                        std::int64_t count) {
   float* pre = args.pre != nullptr ? args.pre + m * args.c_row + n : nullptr;
   const float* bias = args.bias != nullptr ? args.bias + n : nullptr;
@@ -136,7 +136,7 @@ inline void finish_row(const GemmArgs& args, float* c, std::int64_t m, std::int6
 
 // One tile of C: `rows` rows from m, `cols` columns from n. `last` is set on the last slice of K.
 template <bool kPacked>
-void compute_tile(const GemmArgs& args, std::int64_t depth, const TileOperands& operands,
+void compute_tile(const GemmArgs<>& args, std::int64_t depth, const TileOperands& operands,
                   std::int64_t m, std::int64_t rows, std::int64_t n, std::int64_t cols,
                   bool accumulate, bool last) {
   float* c = args.C + m * args.c_row + n;
@@ -199,7 +199,7 @@ struct Slice {
 // time as stay in the last-level cache. Each job owns a block of C: for every slice it packs its
 // columns of B (small enough for the second-level cache) and multiplies them with its row panels,
 // so that C goes to memory once.
-inline void gemm_packed(const GemmArgs& args) {
+inline void gemm_packed(const GemmArgs<>& args) {
   const std::int64_t slices = (args.K + kMaxDepth - 1) / kMaxDepth;
   const std::int64_t depth_step = (args.K + slices - 1) / slices;
   const std::int64_t block_rows = args.M < kMaxBlockRows ? args.M : kMaxBlockRows;
@@ -282,7 +282,7 @@ inline void gemm_packed(const GemmArgs& args) {
 // A few tiles' worth of rows, B with contiguous rows: every element of B is used so little that
 // packing it would only add traffic. K is walked in short slices across a job's columns to read B
 // in long runs; the tiles after the first find B in the cache.
-inline void gemm_few_rows(const GemmArgs& args) {
+inline void gemm_few_rows(const GemmArgs<>& args) {
   const std::int64_t job_cols = few_rows_job_columns(args.N, kTileCols);
   parallel_for((args.N + job_cols - 1) / job_cols, 1, [&](std::int64_t job, std::int64_t) {
     const std::int64_t n_begin = job * job_cols;
@@ -313,7 +313,7 @@ inline void gemm_few_rows(const GemmArgs& args) {
 
 // Up to kTileCols rows, B with contiguous columns (a weight used transposed): the product is taken
 // the other way round, C^T = B^T A^T, so that B is read in place and only the small A is packed.
-inline void gemm_few_rows_transposed(const GemmArgs& args) {
+inline void gemm_few_rows_transposed(const GemmArgs<>& args) {
   const std::int64_t width = (args.M + kLanes - 1) / kLanes * kLanes;
   float* packed = scratch_floats(ScratchSlot::kCaller, static_cast<std::size_t>(width * args.K));
   pack_panel(args.A, args.a_row, args.a_col, args.M, args.K, width, packed);  // [K, width]
@@ -340,7 +340,7 @@ inline void gemm_few_rows_transposed(const GemmArgs& args) {
 }
 
 // One row, B with contiguous columns: a dot product a column.
-inline void gemm_one_row_transposed(const GemmArgs& args) {
+inline void gemm_one_row_transposed(const GemmArgs<>& args) {
   parallel_for(args.N, 64, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
       const float* b = args.B + n * args.b_col;
@@ -357,7 +357,7 @@ inline void gemm_one_row_transposed(const GemmArgs& args) {
   });
 }
 
-inline void gemm_dispatch(const GemmArgs& args) {
+inline void gemm_dispatch(const GemmArgs<>& args) {
   if (args.M <= kFewRowTiles * kTileRows && args.b_col == 1) return gemm_few_rows(args);
   if (args.M == 1 && args.b_row == 1 && args.a_col == 1) return gemm_one_row_transposed(args);
   if (args.M <= kTileCols && args.b_row == 1 && args.N >= 4 * args.M)

@@ -61,7 +61,7 @@ std::int64_t row_job_count(std::int64_t panels, std::int64_t col_jobs) {
 
 namespace filigree::cpu {
 
-void gemm(const GemmArgs& args) {
+void gemm(const GemmArgs<>& args) {
   if (args.M == 0 || args.N == 0) return;
   require(args.K > 0, "gemm: the inner dimension is 0");
   FILIGREE_SIMD_CALL(gemm_dispatch, args);

@@ -6,13 +6,14 @@
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/threads.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {
 
 // A batch of row-major matrices; one matrix serves the whole batch when `step` is 0.
 struct Matrices {
-  const float* data;
+  Tensor tensor;
   std::int64_t rows, cols;  // after the transpose
   std::int64_t row_stride, col_stride;
   std::int64_t step;
@@ -22,8 +23,8 @@ Matrices matrices(const Tensor& tensor, bool transposed, bool shared) {
   const std::int64_t rows = tensor.size(-2);
   const std::int64_t cols = tensor.size(-1);
   const std::int64_t step = shared ? 0 : rows * cols;
-  if (transposed) return {tensor.f32(), cols, rows, 1, cols, step};
-  return {tensor.f32(), rows, cols, cols, 1, step};
+  if (transposed) return {tensor, cols, rows, 1, cols, step};
+  return {tensor, rows, cols, cols, 1, step};
 }
 
 Matrices transpose(Matrices m) {
@@ -32,24 +33,35 @@ Matrices transpose(Matrices m) {
   return m;
 }
 
-// C (+)= A B for every matrix of the batch. A shared C sums over the batch, one after another.
-void multiply(std::int64_t batch, const Matrices& a, const Matrices& b, float* c,
-              std::int64_t c_step, bool accumulate) {
-  const auto one = [&](std::int64_t i, bool add) {
-    GemmArgs args;
+// C = A B for every matrix of the batch. A shared C sums over the batch, one after another.
+void multiply(std::int64_t batch, const Matrices& a, const Matrices& b, Tensor& c,
+              std::int64_t c_step) {
+  const auto one = [&](auto type, std::int64_t i) {
+    using T = decltype(type);
+    GemmArgs<T> args;
     args.M = a.rows, args.N = b.cols, args.K = a.cols;
-    args.A = a.data + i * a.step, args.a_row = a.row_stride, args.a_col = a.col_stride;
-    args.B = b.data + i * b.step, args.b_row = b.row_stride, args.b_col = b.col_stride;
-    args.C = c + i * c_step, args.c_row = b.cols;
-    args.accumulate = add;
-    cpu::gemm(args);
+    args.A = a.tensor.data<T>() + i * a.step;
+    args.a_row = a.row_stride, args.a_col = a.col_stride;
+    args.B = b.tensor.data<T>() + i * b.step;
+    args.b_row = b.row_stride, args.b_col = b.col_stride;
+    args.C = c.mutable_data<T>() + i * c_step, args.c_row = b.cols;
+    args.accumulate = c_step == 0 && i > 0;
+    return args;
   };
-  const bool many_small = batch >= 2L * num_threads() && c_step != 0;
-  if (many_small) {
-    parallel_for(batch, 1, [&](std::int64_t i, std::int64_t) { one(i, accumulate); });
-  } else {
-    for (std::int64_t i = 0; i < batch; ++i) one(i, accumulate || (c_step == 0 && i > 0));
-  }
+  const auto on_cpu = [&] {
+    const bool many_small = batch >= 2L * num_threads() && c_step != 0;
+    if (many_small) {
+      parallel_for(batch, 1, [&](std::int64_t i, std::int64_t) { cpu::gemm(one(float(), i)); });
+    } else {
+      for (std::int64_t i = 0; i < batch; ++i) cpu::gemm(one(float(), i));
+    }
+  };
+  dispatch("matmul", c, on_cpu, [&](auto type) {
+    if (c_step != 0 || batch <= 1)
+      cuda::gemm(one(type, 0), {batch, a.step, b.step, c_step});
+    else
+      for (std::int64_t i = 0; i < batch; ++i) cuda::gemm(one(type, i));
+  });
 }
 
 }  // namespace
@@ -70,31 +82,35 @@ Variable matmul(const Variable& a, const Variable& b, MatmulOptions options) {
     if (!shared && sa[axis] != sb[axis]) mismatch("the leading axes differ");
     batch *= sa[axis];
   }
-  const Matrices A = matrices(a.value(), options.transpose_a, false);
-  const Matrices B = matrices(b.value(), options.transpose_b, shared);
+  require_same_device("matmul", a.value(), b.value());
+  // An f32 parameter beside a bf16 activation works in bf16.
+  const bool mixed = a.value().dtype() != b.value().dtype();
+  const Tensor x = mixed ? a.as(DType::kBf16) : a.value();
+  const Matrices A = matrices(x, options.transpose_a, false);
+  const Matrices B = matrices(mixed ? b.as(DType::kBf16) : b.value(), options.transpose_b, shared);
   if (A.cols != B.rows) mismatch("the inner extents differ");
   extents[extents.size() - 2] = A.rows;
   extents[extents.size() - 1] = B.cols;
-  Tensor c = Tensor::empty(Shape(extents));
-  multiply(batch, A, B, c.mutable_f32(), A.rows * B.cols, false);
+  Tensor c = x.like(Shape(extents));
+  multiply(batch, A, B, c, A.rows * B.cols);
 
   return make_result(std::move(c), {&a, &b}, [=](const Tensor& grad) {
-    const Matrices G = {grad.f32(), A.rows, B.cols, B.cols, 1, A.rows * B.cols};  // [M, N]
+    const Matrices G = {grad, A.rows, B.cols, B.cols, 1, A.rows * B.cols};  // [M, N]
     if (a.requires_grad()) {
-      Tensor da = Tensor::empty(a.shape());
+      Tensor da = grad.like(a.shape());
       if (options.transpose_a)
-        multiply(batch, B, transpose(G), da.mutable_f32(), A.rows * A.cols, false);  // dA^T = B G^T
+        multiply(batch, B, transpose(G), da, A.rows * A.cols);  // dA^T = B G^T
       else
-        multiply(batch, G, transpose(B), da.mutable_f32(), A.rows * A.cols, false);  // dA = G B^T
+        multiply(batch, G, transpose(B), da, A.rows * A.cols);  // dA = G B^T
       a.accumulate_grad(std::move(da));
     }
     if (b.requires_grad()) {
-      Tensor db = Tensor::empty(b.shape());
+      Tensor db = grad.like(b.shape());
       const std::int64_t step = shared ? 0 : B.rows * B.cols;
       if (options.transpose_b)
-        multiply(batch, transpose(G), A, db.mutable_f32(), step, false);  // dB^T = G^T A
+        multiply(batch, transpose(G), A, db, step);  // dB^T = G^T A
       else
-        multiply(batch, transpose(A), G, db.mutable_f32(), step, false);  // dB = A^T G
+        multiply(batch, transpose(A), G, db, step);  // dB = A^T G
       b.accumulate_grad(std::move(db));
     }
   });

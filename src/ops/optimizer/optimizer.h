@@ -20,12 +20,13 @@ struct AdamWStep {
 // Decoupled weight decay (Loshchilov & Hutter):
 //   w *= 1 - lr * decay      m = b1 m + (1 - b1) g      v = b2 v + (1 - b2) g^2
 //   w -= lr * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
-// All four have one shape; w, m and v are changed. Throws Error otherwise.
+// All four have one shape and device; w, m and v are changed. On the GPU the new weight also goes,
+// rounded, to `bf16_copy` where there is one. Throws Error otherwise.
 void adamw_step(const AdamWStep& step, const Tensor& gradient, Tensor& weight, Tensor& first_moment,
-                Tensor& second_moment);
+                Tensor& second_moment, Tensor* bf16_copy = nullptr);
 
 // Square root of the sum of squares over all tensors, in double precision, the same for every
-// thread count.
+// thread count. All lie on one device.
 double global_norm(const std::vector<Tensor>& tensors);
 
 }  // namespace filigree

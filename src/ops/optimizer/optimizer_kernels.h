@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "runtime/dtype.h"
+
 namespace filigree {
 
 struct AdamWArgs {
@@ -14,10 +16,22 @@ struct AdamWArgs {
   float* weight = nullptr;
   float* first = nullptr;
   float* second = nullptr;
+  Bf16* copy = nullptr;  // receives the new weight rounded to bf16; on the GPU, or null
+};
+
+struct SquaresArgs {
+  const float* x = nullptr;
+  std::int64_t count = 0;
 };
 
 namespace cpu {
 void adamw(const AdamWArgs& args);
 double sum_of_squares(const float* x, std::int64_t count);
 }  // namespace cpu
+
+namespace cuda {
+void adamw(const AdamWArgs& args);
+// The sum of squares over all arrays; waits for the result.
+double sum_of_squares(const SquaresArgs* arrays, std::int64_t count);
+}  // namespace cuda
 }  // namespace filigree

@@ -1,11 +1,12 @@
-// Sums are taken in double precision: they are short on time spent but feed losses and statistics.
 #include "ops/reduce/reduce.h"
 
 #include <vector>
 
 #include "autograd/tape.h"
 #include "base/error.h"
-#include "runtime/threads.h"
+#include "ops/reduce/reduce_kernels.h"
+#include "ops/reduce/total.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {
@@ -33,27 +34,25 @@ Shape reduced_shape(const Shape& shape, int axis, bool keep) {
 Variable scaled_sum(const char* op, const Variable& x, int axis, bool keep, bool average) {
   const Axis a = axis_of(op, x.shape(), axis);
   const double factor = average ? 1.0 / static_cast<double>(a.extent) : 1.0;
-  Tensor sums = Tensor::empty(reduced_shape(x.shape(), axis, keep));
-  const float* in = x.value().f32();
-  float* out = sums.mutable_f32();
-  parallel_for(a.outer * a.inner, 256, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float* from = in + i / a.inner * a.extent * a.inner + i % a.inner;
-      double total = 0.0;
-      for (std::int64_t k = 0; k < a.extent; ++k) total += static_cast<double>(from[k * a.inner]);
-      out[i] = static_cast<float>(total * factor);
-    }
-  });
-  return make_result(std::move(sums), {&x}, [x, a, factor](const Tensor& grad) {
-    Tensor dx = Tensor::empty(x.shape());
-    const float* g = grad.f32();
-    float* d = dx.mutable_f32();
-    const auto f = static_cast<float>(factor);
-    parallel_for(a.outer * a.extent, 256, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i)
-        for (std::int64_t c = 0; c < a.inner; ++c)
-          d[i * a.inner + c] = g[i / a.extent * a.inner + c] * f;
-    });
+  Tensor sums = x.value().like(reduced_shape(x.shape(), axis, keep));
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return SumArgs<T>{
+        a.outer, a.extent, a.inner, factor, x.value().data<T>(), sums.mutable_data<T>()};
+  };
+  dispatch(
+      op, sums, [&] { cpu::sum(args(float())); }, [&](auto type) { cuda::sum(args(type)); });
+  return make_result(std::move(sums), {&x}, [op, x, a, factor](const Tensor& grad) {
+    Tensor dx = x.value().like(x.shape());
+    const auto grad_args = [&](auto type) {
+      using T = decltype(type);
+      return SpreadArgs<T>{a.outer,        a.extent,
+                           a.inner,        static_cast<float>(factor),
+                           grad.data<T>(), dx.mutable_data<T>()};
+    };
+    dispatch(
+        op, grad, [&] { cpu::spread(grad_args(float())); },
+        [&](auto type) { cuda::spread(grad_args(type)); });
     x.accumulate_grad(std::move(dx));
   });
 }
@@ -79,40 +78,61 @@ Variable mean_all(const Variable& x) { return mean(flattened(x), 0); }
 
 Variable maximum(const Variable& x, int axis, bool keep) {
   const Axis a = axis_of("maximum", x.shape(), axis);
-  Tensor values = Tensor::empty(reduced_shape(x.shape(), axis, keep));
-  Tensor places = Tensor::empty(values.shape(), DType::kI32);
-  const float* in = x.value().f32();
-  float* out = values.mutable_f32();
-  std::int32_t* place = places.mutable_i32();
-  for (std::int64_t i = 0; i < values.elements(); ++i) {
-    const float* from = in + i / a.inner * a.extent * a.inner + i % a.inner;
-    std::int64_t best = 0;
-    for (std::int64_t k = 1; k < a.extent; ++k)
-      if (from[k * a.inner] > from[best * a.inner]) best = k;
-    out[i] = from[best * a.inner];
-    place[i] = static_cast<std::int32_t>(best);
-  }
+  Tensor values = x.value().like(reduced_shape(x.shape(), axis, keep));
+  Tensor places = values.like(values.shape(), DType::kI32);
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return MaximumArgs<T>{a.outer,
+                          a.extent,
+                          a.inner,
+                          x.value().data<T>(),
+                          values.mutable_data<T>(),
+                          places.mutable_data<std::int32_t>()};
+  };
+  dispatch(
+      "maximum", values, [&] { cpu::maximum(args(float())); },
+      [&](auto type) { cuda::maximum(args(type)); });
   return make_result(std::move(values), {&x}, [x, a, places](const Tensor& grad) {
-    Tensor dx = Tensor::zeros(x.shape());
-    float* d = dx.mutable_f32();
-    for (std::int64_t i = 0; i < grad.elements(); ++i)
-      d[i / a.inner * a.extent * a.inner + places.i32()[i] * a.inner + i % a.inner] = grad.f32()[i];
+    Tensor dx = Tensor::zeros(x.shape(), x.value().dtype(), x.value().device());
+    const auto grad_args = [&](auto type) {
+      using T = decltype(type);
+      return MaximumGradArgs<T>{a.outer,
+                                a.extent,
+                                a.inner,
+                                grad.data<T>(),
+                                places.data<std::int32_t>(),
+                                dx.mutable_data<T>()};
+    };
+    dispatch(
+        "maximum", grad, [&] { cpu::maximum_grad(grad_args(float())); },
+        [&](auto type) { cuda::maximum_grad(grad_args(type)); });
     x.accumulate_grad(std::move(dx));
   });
 }
 
 Tensor argmax(const Tensor& x) {
   const Axis a = axis_of("argmax", x.shape(), -1);
-  Tensor places = Tensor::empty(reduced_shape(x.shape(), -1, false), DType::kI32);
-  std::int32_t* out = places.mutable_i32();
-  for (std::int64_t i = 0; i < a.outer; ++i) {
-    const float* row = x.f32() + i * a.extent;
-    std::int64_t best = 0;
-    for (std::int64_t k = 1; k < a.extent; ++k)
-      if (row[k] > row[best]) best = k;
-    out[i] = static_cast<std::int32_t>(best);
-  }
+  Tensor places = x.like(reduced_shape(x.shape(), -1, false), DType::kI32);
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return MaximumArgs<T>{a.outer,     a.extent, a.inner,
+                          x.data<T>(), nullptr,  places.mutable_data<std::int32_t>()};
+  };
+  dispatch(
+      "argmax", x, [&] { cpu::maximum(args(float())); },
+      [&](auto type) { cuda::maximum(args(type)); });
   return places;
+}
+
+Tensor total(const Tensor& values, double factor) {
+  Tensor sum = values.like(Shape{});
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return SumArgs<T>{1, values.elements(), 1, factor, values.data<T>(), sum.mutable_data<T>()};
+  };
+  dispatch(
+      "total", values, [&] { cpu::sum(args(float())); }, [&](auto type) { cuda::sum(args(type)); });
+  return sum;
 }
 
 }  // namespace filigree

@@ -15,7 +15,7 @@ Variable maximum(const Variable& x, int axis, bool keep = false);
 Variable sum_all(const Variable& x);
 Variable mean_all(const Variable& x);
 
-// Index of the first largest element along the last axis: i32, the axis removed.
+// Index of the first largest element along the last axis: i32 on the same device, the axis removed.
 Tensor argmax(const Tensor& x);
 
 }  // namespace filigree

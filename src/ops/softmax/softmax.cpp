@@ -3,6 +3,7 @@
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "ops/softmax/softmax_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {
@@ -11,11 +12,23 @@ Variable apply(const char* op, const Variable& x, bool logarithm) {
   require(x.shape().rank() >= 1 && x.size(-1) > 0, "{}: {} has no last axis to normalise", op,
           x.shape().to_string());
   const std::int64_t width = x.size(-1), rows = x.shape().elements() / width;
-  Tensor y = Tensor::empty(x.shape());
-  cpu::softmax({rows, width, logarithm, x.value().f32(), y.mutable_f32()});
-  return make_result(y, {&x}, [x, y, rows, width, logarithm](const Tensor& grad) {
-    Tensor dx = Tensor::empty(x.shape());
-    cpu::softmax_grad({rows, width, logarithm, y.f32(), grad.f32(), dx.mutable_f32()});
+  Tensor y = x.value().like(x.shape());
+  const auto args = [&](auto type) {
+    using T = decltype(type);
+    return SoftmaxArgs<T>{rows, width, logarithm, x.value().data<T>(), y.mutable_data<T>()};
+  };
+  dispatch(
+      op, y, [&] { cpu::softmax(args(float())); }, [&](auto type) { cuda::softmax(args(type)); });
+  return make_result(y, {&x}, [op, x, y, rows, width, logarithm](const Tensor& grad) {
+    Tensor dx = x.value().like(x.shape());
+    const auto grad_args = [&](auto type) {
+      using T = decltype(type);
+      return SoftmaxGradArgs<T>{rows,        width,          logarithm,
+                                y.data<T>(), grad.data<T>(), dx.mutable_data<T>()};
+    };
+    dispatch(
+        op, grad, [&] { cpu::softmax_grad(grad_args(float())); },
+        [&](auto type) { cuda::softmax_grad(grad_args(type)); });
     x.accumulate_grad(std::move(dx));
   });
 }

@@ -2,7 +2,7 @@
 
 #include "runtime/cpu/simd_rows.inl"
 
-inline void softmax_rows(const SoftmaxArgs& args, std::int64_t begin, std::int64_t end) {
+inline void softmax_rows(const SoftmaxArgs<>& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
     const float* x = args.x + r * args.width;
     float* y = args.y + r * args.width;
@@ -21,7 +21,7 @@ inline void softmax_rows(const SoftmaxArgs& args, std::int64_t begin, std::int64
   }
 }
 
-inline void softmax_grad_rows(const SoftmaxGradArgs& args, std::int64_t begin, std::int64_t end) {
+inline void softmax_grad_rows(const SoftmaxGradArgs<>& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {
     const float* y = args.y + r * args.width;
     const float* dy = args.dy + r * args.width;

@@ -9,13 +9,13 @@
 
 namespace filigree::cpu {
 
-void softmax(const SoftmaxArgs& args) {
+void softmax(const SoftmaxArgs<>& args) {
   parallel_for(args.rows, 8, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(softmax_rows, args, begin, end);
   });
 }
 
-void softmax_grad(const SoftmaxGradArgs& args) {
+void softmax_grad(const SoftmaxGradArgs<>& args) {
   parallel_for(args.rows, 8, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(softmax_grad_rows, args, begin, end);
   });

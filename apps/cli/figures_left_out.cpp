@@ -1,5 +1,6 @@
-// Stands for attention_figures.cpp in a build without Cairo.
+// Stands for attention_figures.cpp and circuit_figures.cpp in a build without Cairo.
 #include "apps/cli/attention_figures.h"
+#include "apps/cli/circuit_figures.h"
 #include "base/error.h"
 
 namespace filigree::cli {
@@ -18,6 +19,7 @@ bool is_figure_file(const std::filesystem::path& path) {
   return ending == ".svg" || ending == ".pdf" || ending == ".png";
 }
 
+bool has_figures() { return false; }
 void check_figures(const FigureStyle&) { left_out(); }
 
 struct MapGrid::Maps {};
@@ -48,5 +50,26 @@ void write_training_curves(const std::vector<CurveInput>&, const std::filesystem
                            const FigureStyle&) {
   left_out();
 }
+
+void write_labelled_maps(const figure::LabelledMaps&, const std::filesystem::path&,
+                         const FigureStyle&) {
+  left_out();
+}
+void write_circuit_curves(const figure::CircuitCurves&, const std::filesystem::path&,
+                          const FigureStyle&) {
+  left_out();
+}
+void write_circuit_graph(const figure::CircuitDrawing&, const std::filesystem::path&,
+                         const FigureStyle&) {
+  left_out();
+}
+void write_attention_grid(const figure::AttentionGrid&, const std::filesystem::path&,
+                          const FigureStyle&) {
+  left_out();
+}
+std::string circuit_curves_svg(const figure::CircuitCurves&, const FigureStyle&) { left_out(); }
+std::string circuit_graph_svg(const figure::CircuitDrawing&, const FigureStyle&) { left_out(); }
+std::string attention_grid_svg(const figure::AttentionGrid&, const FigureStyle&) { left_out(); }
+figure::GridHead map_of_head(const HeadId&, std::span<const float>, std::int64_t) { left_out(); }
 
 }  // namespace filigree::cli

@@ -1,0 +1,14 @@
+// A bar for the runs of patching.
+#pragma once
+
+#include <string>
+
+#include "analyze/circuit/patched_runs.h"
+#include "apps/cli/session.h"
+
+namespace filigree::cli {
+
+// The options with a bar on stderr that stops the work on Ctrl-C. `session` must outlive them.
+PatchOptions with_bar(PatchOptions options, const std::string& label, const Session& session);
+
+}  // namespace filigree::cli

@@ -1,0 +1,42 @@
+// The circuits of a task in models side by side, for `compare`: heads, edges and attention edges,
+// and what the report page, the terminal and the data say of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/cli/circuit_drawings.h"
+#include "report/circuit_section.h"
+
+namespace filigree::cli {
+
+struct TaskCircuits {
+  std::vector<CircuitsOfKind> kinds;  // each one circuit a model
+
+  const LoadedTask& task() const { return kinds[0][0].task; }  // as the first model's
+  const CircuitsOfKind* find(Parts parts) const;
+};
+
+// Heads by exact importance, edges and attention edges by integrated gradients. Shows bars.
+TaskCircuits find_task_circuits(const TaskSelection& selection,
+                                const std::vector<std::string>& models, double level,
+                                const Session& session);
+
+// The figures of a task, as far as there is something to draw. Runs models.
+struct TaskFigures {
+  std::optional<figure::CircuitCurves> curves = {};
+  std::optional<figure::AttentionGrid> grid = {};
+  std::optional<figure::CircuitDrawing> drawing = {};
+};
+TaskFigures task_figures(const TaskCircuits& found);
+
+// The section of the page, with these figures as SVG.
+ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
+                        const FigureStyle& style);
+
+// Sizes side by side.
+std::string task_circuits_text(const TaskCircuits& found);
+Json task_circuits_json(const TaskCircuits& found);
+
+}  // namespace filigree::cli

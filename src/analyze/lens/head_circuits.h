@@ -1,0 +1,75 @@
+// What heads do by their weights alone (Elhage et al., A Mathematical Framework for Transformer
+// Circuits, 2021): which tokens a head copies, which it looks for, and which heads read what other
+// heads wrote.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "analyze/lens/head_matrices.h"
+#include "text/token_id.h"
+
+namespace filigree {
+
+// Shares of positive eigenvalues (eigenvalues.h) of a head's circuits over the vocabulary.
+struct HeadCircuitScores {
+  double copying = 0;   // of E V O U: 1 raises the tokens it reads, -1 lowers them
+  double matching = 0;  // of E Q K^T E^T: 1 looks for its own token, -1 away from it
+};
+
+// Of every head, layer by layer. Through d x d products of embeddings, shared by all heads, and
+// D x D eigenvalue problems.
+std::vector<HeadCircuitScores> head_circuit_scores(const Model& model,
+                                                   const std::vector<HeadMatrices>& heads);
+
+struct TokenPair {
+  TokenId from = 0;  // OV: the token attended to; QK: the query
+  TokenId to = 0;    // OV: the token whose logit rises; QK: the key
+  double score = 0;
+};
+
+struct PairOptions {
+  std::size_t top = 20;
+  std::vector<TokenId> from = {};  // only these; none: the whole vocabulary
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};  // tokens
+};
+
+// The largest entries of a head's circuit over the vocabulary, the largest first; equal ones by
+// tokens. Embeddings are normalised (normalised_embeddings), so that entries are what the head
+// would do in a stream that holds the token alone.
+std::vector<TokenPair> top_ov_pairs(const Model& model, const HeadMatrices& head,
+                                    const PairOptions& options = {});
+std::vector<TokenPair> top_qk_pairs(const Model& model, const HeadMatrices& head,
+                                    const PairOptions& options = {});
+
+// How much a later head reads what an earlier one wrote, as its query, key or value:
+//
+//   Q  ||V_a O_a Q_b K_b^T||   K  ||V_a O_a K_b Q_b^T||   V  ||V_a O_a V_b O_b||
+//
+// (Frobenius norms) over the product of the norms of the two circuits.
+enum class Composition { kQuery, kKey, kValue };
+inline constexpr std::size_t kCompositions = 3;
+std::string_view name_of(Composition composition);  // "Q", "K", "V"
+
+struct CompositionScores {
+  std::int64_t layers = 0, heads = 0;
+  double random = 0;  // the expected score of random matrices of these sizes
+  // [composition][earlier head][later head], heads numbered through; 0 where the layer is not
+  // later.
+  std::vector<std::vector<float>> scores;
+
+  double at(Composition composition, std::int64_t earlier, std::int64_t later) const {
+    return scores[static_cast<std::size_t>(composition)]
+                 [static_cast<std::size_t>(earlier * layers * heads + later)];
+  }
+};
+
+// Between all pairs of heads of an earlier and a later layer, through D x D cores.
+CompositionScores composition_scores(const Model& model, const std::vector<HeadMatrices>& heads);
+
+// The mean score of pairs of random circuits of width d and rank D, from seeded samples.
+double random_composition(std::int64_t d, std::int64_t D);
+
+}  // namespace filigree

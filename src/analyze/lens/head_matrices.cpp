@@ -1,0 +1,134 @@
+#include "analyze/lens/head_matrices.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/layer_norm/layer_norm.h"
+#include "runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+// Element (in, out) of a linear layer, whatever way it is stored.
+float element(const LinearWeight& w, std::int64_t in, std::int64_t out) {
+  const Tensor& values = w.weight.value();
+  const std::int64_t place = w.begin + out;
+  return w.out_in ? values.f32()[place * values.size(1) + in]
+                  : values.f32()[in * values.size(1) + place];
+}
+
+// A part of a layer's matrix with its adapter's: [input_count, output_count].
+Tensor part_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first_input,
+               std::int64_t input_count, std::int64_t first_output, std::int64_t output_count) {
+  Tensor result = Tensor::empty({input_count, output_count});
+  float* data = result.mutable_f32();
+  for (std::int64_t i = 0; i < input_count; ++i)
+    for (std::int64_t j = 0; j < output_count; ++j) {
+      const std::int64_t in = first_input + i, out = first_output + j;
+      double sum = element(w, in, out);
+      if (lora.on()) {
+        const Tensor &down = lora.down.value(), &up = lora.up.value();
+        const std::int64_t rank = down.size(1);
+        double added = 0;
+        for (std::int64_t r = 0; r < rank; ++r)
+          added += static_cast<double>(down.f32()[in * rank + r]) * up.f32()[r * up.size(1) + out];
+        sum += lora.scale * added;
+      }
+      data[i * output_count + j] = static_cast<float>(sum);
+    }
+  return result;
+}
+
+// Outputs [first, first + count): [inputs, count].
+Tensor outputs_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first,
+                  std::int64_t count) {
+  return part_of(w, lora, 0, w.inputs(), first, count);
+}
+
+// Inputs [first, first + count): [count, outputs].
+Tensor inputs_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first,
+                 std::int64_t count) {
+  return part_of(w, lora, first, count, 0, w.outputs());
+}
+
+// What a norm does to the stream before `w` reads it: each row by its gain, then every column less
+// its mean, because layer norm takes the mean off the stream.
+void fold_norm(const NormWeights& norm, Tensor& w) {
+  const std::int64_t d = w.size(0), columns = w.size(1);
+  float* data = w.mutable_f32();
+  if (norm.weight.defined()) {
+    const float* gain = norm.weight.value().f32();
+    for (std::int64_t i = 0; i < d; ++i)
+      for (std::int64_t j = 0; j < columns; ++j) data[i * columns + j] *= gain[i];
+  }
+  for (std::int64_t j = 0; j < columns; ++j) {
+    double mean = 0;
+    for (std::int64_t i = 0; i < d; ++i) mean += data[i * columns + j];
+    mean /= static_cast<double>(d);
+    for (std::int64_t i = 0; i < d; ++i) data[i * columns + j] -= static_cast<float>(mean);
+  }
+}
+
+}  // namespace
+
+HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, std::int64_t head) {
+  require(head >= 0 && head < w.heads, "head matrices: there is no head {}; there are {}", head,
+          w.heads);
+  const std::int64_t D = w.head_width;
+  const std::int64_t key_head = head / (w.heads / w.key_heads);
+  HeadMatrices m;
+  m.q = outputs_of(w.q, w.lora.q, head * D, D);
+  m.k = outputs_of(w.k, w.lora.k, key_head * D, D);
+  m.v = outputs_of(w.v, w.lora.v, key_head * D, D);
+  for (Tensor* matrix : {&m.q, &m.k, &m.v}) fold_norm(norm, *matrix);
+  m.o = inputs_of(w.o, w.lora.o, head * D, D);
+  m.scale = w.scale != 0 ? w.scale : 1.0f / std::sqrt(static_cast<float>(D));
+  return m;
+}
+
+std::vector<HeadMatrices> all_head_matrices(const Model& model) {
+  const ModelWeights weights = model.weights();
+  const std::int64_t heads = model.config().heads;
+  std::vector<HeadMatrices> all(static_cast<std::size_t>(model.config().layers * heads));
+  parallel_for(static_cast<std::int64_t>(all.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const LayerWeights& layer = weights.layers[static_cast<std::size_t>(i / heads)];
+      all[static_cast<std::size_t>(i)] = head_matrices(layer.norm, *layer.attention, i % heads);
+    }
+  });
+  return all;
+}
+
+Tensor normalised_embeddings(const Model& model) {
+  const ModelWeights weights = model.weights();
+  const Tensor& embedding = weights.token_embedding.value();
+  const std::int64_t d = embedding.size(1);
+  return layer_norm(embedding, Tensor::full({d}, 1.0f), Tensor::zeros({d}),
+                    weights.final_norm.epsilon)
+      .value();
+}
+
+Tensor folded_unembedding(const Model& model) {
+  const ModelWeights weights = model.weights();
+  const LinearWeight& output = weights.output;
+  const std::int64_t V = output.outputs(), d = output.inputs();
+  const float* gain =
+      weights.final_norm.weight.defined() ? weights.final_norm.weight.value().f32() : nullptr;
+  Tensor folded = Tensor::empty({V, d});
+  float* data = folded.mutable_f32();
+  parallel_for(V, 256, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) {
+      float* row = data + t * d;
+      double mean = 0;
+      for (std::int64_t i = 0; i < d; ++i) {
+        row[i] = element(output, i, t) * (gain == nullptr ? 1.0f : gain[i]);
+        mean += row[i];
+      }
+      mean /= static_cast<double>(d);
+      for (std::int64_t i = 0; i < d; ++i) row[i] -= static_cast<float>(mean);
+    }
+  });
+  return folded;
+}
+
+}  // namespace filigree

@@ -1,0 +1,41 @@
+// The weights of single heads as the residual stream sees them.
+//
+// A head reads the stream through its layer's norm and writes back to it. With the norm's gain
+// (and, for layer norm, its centring) folded into the matrices that read,
+//
+//   values written   x V O      "OV circuit", rank D, V [d, D], O [D, d]
+//   scores           x Q K^T y  "QK circuit", rank D, Q and K [d, D]
+//
+// for a query x and a key y, up to the norm's scale and without biases. Rotations of positions, in
+// families that have them, come between Q and K and are left out.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/model.h"
+
+namespace filigree {
+
+struct HeadMatrices {
+  Tensor q, k, v;      // [d, D], what the norm does folded in
+  Tensor o;            // [D, d]
+  float scale = 1.0f;  // of the scores
+};
+
+// Heads that share a key-value head have equal k and v. Adapters are added in.
+HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& attention,
+                           std::int64_t head);
+
+// Every head, layer by layer.
+std::vector<HeadMatrices> all_head_matrices(const Model& model);
+
+// [V, d]: each token's embedding through a norm of gain 1 and no bias, as the first layer would see
+// it with nothing else in the stream.
+Tensor normalised_embeddings(const Model& model);
+
+// [V, d], the final norm folded in: a stream x has the logits W x, up to the norm's scale and
+// without biases.
+Tensor folded_unembedding(const Model& model);
+
+}  // namespace filigree

@@ -1,0 +1,56 @@
+// Direct logit attribution: what each part of a model adds to the logits of the last position.
+//
+// The residual stream is the sum of what the embedding, heads and MLPs wrote to it. With the scale
+// of the final normalisation held at the run's own value, logits are an affine function of the
+// stream, so that a difference of logits is the sum of one contribution a part. The slope is taken
+// from the model's own backward pass: nothing here knows the family, its norm or its biases.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyze/task/metric.h"
+#include "model/model.h"
+
+namespace filigree {
+
+enum class PartKind {
+  kEmbedding,
+  kPositions,  // position embedding, where the model has one
+  kHead,
+  kAttentionBias,  // of a layer: what its output holds beside the heads'
+  kMlp,            // with its bias
+  kRest,           // what the stream holds that no tap names; 0 but for rounding in GPT-2
+  kOutputBias,     // of the final norm and the unembedding
+};
+
+struct Part {
+  PartKind kind = PartKind::kHead;
+  std::int64_t layer = -1, head = -1;
+};
+std::string name_of(const Part& part);  // "L3H7", "L3 MLP", "embedding", "L3 attention bias"
+
+struct LogitAttribution {
+  std::vector<Part> parts;
+  std::vector<std::vector<double>> contributions;  // [part][prompt]
+  std::vector<double> total;                       // [prompt]: the logit difference itself
+
+  Estimate of(std::size_t part) const { return estimate(contributions[part]); }
+  // Indices of the parts, the largest absolute mean first.
+  std::vector<std::size_t> order() const;
+};
+
+struct AttributionOptions {
+  std::int64_t tokens_at_once = 1024;
+  std::function<void(std::size_t done)> progress = {};  // prompts; may throw to stop
+};
+
+// Of the mean logit of each prompt's answers less that of its wrong answers; a prompt without wrong
+// answers has the logit itself. The clean prompts are run. Throws Error for a prompt without an
+// answer and for tokens that the model does not have.
+LogitAttribution attribute_logits(const Model& model, const std::vector<TaskPrompt>& prompts,
+                                  const AttributionOptions& options = {});
+
+}  // namespace filigree

@@ -1,0 +1,100 @@
+#include "analyze/lens/logit_lens.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+LensCell read_cell(const float* logits, std::int64_t V, std::int64_t top,
+                   std::optional<TokenId> wanted) {
+  const float most = *std::max_element(logits, logits + V);
+  double sum = 0;
+  for (std::int64_t i = 0; i < V; ++i) sum += std::exp(static_cast<double>(logits[i]) - most);
+  const double normaliser = most + std::log(sum);
+  std::vector<TokenId> order(static_cast<std::size_t>(V));
+  std::iota(order.begin(), order.end(), TokenId{0});
+  const auto count = static_cast<std::ptrdiff_t>(std::min(top, V));
+  std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](TokenId a, TokenId b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  });
+  LensCell cell;
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const TokenId id = order[static_cast<std::size_t>(i)];
+    cell.top.push_back({id, std::exp(static_cast<double>(logits[id]) - normaliser)});
+  }
+  if (wanted) {
+    cell.log_probability = static_cast<double>(logits[*wanted]) - normaliser;
+    cell.rank =
+        std::count_if(logits, logits + V, [&](float logit) { return logit > logits[*wanted]; });
+  }
+  return cell;
+}
+
+}  // namespace
+
+std::string tap_name(const LensPoint& point) {
+  const char* place = point.place == LensPlace::kBefore   ? "pre"
+                      : point.place == LensPlace::kMiddle ? "mid"
+                                                          : "post";
+  return fmt::format("blocks.{}.hook_resid_{}", point.layer, place);
+}
+
+std::string name_of(const LensPoint& point) {
+  const std::string tap = tap_name(point);
+  return fmt::format("L{} {}", point.layer, tap.substr(tap.find("resid")));
+}
+
+LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
+                     const LensOptions& options) {
+  const ModelConfig& config = model.config();
+  require(!ids.empty(), "logit lens: the prompt is empty");
+  require(options.top >= 0, "logit lens: {} likeliest tokens cannot be shown", options.top);
+  require(!options.token || (*options.token >= 0 && *options.token < config.vocabulary),
+          "logit lens: token {} is outside the vocabulary of {}", options.token.value_or(0),
+          config.vocabulary);
+  LogitLens lens;
+  lens.positions = static_cast<std::int64_t>(ids.size());
+  lens.points.push_back({LensPlace::kBefore, 0});
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    if (options.middle) lens.points.push_back({LensPlace::kMiddle, l});
+    lens.points.push_back({LensPlace::kAfter, l});
+  }
+
+  const std::int64_t T = lens.positions, last = config.layers - 1;
+  const Tensor tokens = Tensor::from_ids({1, T}, ids);
+  Taps seen;
+  for (const LensPoint& point : lens.points) seen.observe(tap_name(point));
+  model.forward(tokens, {.taps = &seen, .last_position_only = true});
+
+  lens.cells.resize(lens.points.size() * ids.size());
+  for (std::size_t p = 0; p < lens.points.size(); ++p) {
+    // The stream takes the place of what the last layer leaves, so that the model itself applies
+    // whatever norm and unembedding it has.
+    const Tensor& stream = seen.value(tap_name(lens.points[p]));
+    const ForwardStart start = {last, true, stream};
+    Taps taps;
+    taps.intervene(tap_name({LensPlace::kAfter, last}),
+                   [&](const Variable&) { return Variable(stream); });
+    const Tensor logits = model.forward(tokens, {.taps = &taps, .start = &start}).value();
+    const std::int64_t V = logits.size(-1);
+    parallel_for(T, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t t = begin; t < end; ++t) {
+        std::optional<TokenId> wanted = options.token;
+        if (!wanted && t + 1 < T) wanted = ids[static_cast<std::size_t>(t + 1)];
+        lens.cells[p * ids.size() + static_cast<std::size_t>(t)] =
+            read_cell(logits.f32() + t * V, V, options.top, wanted);
+      }
+    });
+    if (options.progress) options.progress(p + 1, lens.points.size());
+  }
+  return lens;
+}
+
+}  // namespace filigree

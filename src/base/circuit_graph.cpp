@@ -1,0 +1,85 @@
+#include "base/circuit_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace filigree {
+
+std::string name_of(const GraphNode& node) {
+  switch (node.kind) {
+    case GraphNodeKind::kInput: return "input";
+    case GraphNodeKind::kHead: return fmt::format("L{}H{}", node.layer, node.head);
+    case GraphNodeKind::kMlp: return fmt::format("MLP {}", node.layer);
+    case GraphNodeKind::kLogits: return "logits";
+  }
+  return "unknown";
+}
+
+int depth_of(const GraphNode& node) {
+  switch (node.kind) {
+    case GraphNodeKind::kInput: return -1;
+    case GraphNodeKind::kHead: return 2 * node.layer;
+    case GraphNodeKind::kMlp: return 2 * node.layer + 1;
+    case GraphNodeKind::kLogits: break;
+  }
+  return std::numeric_limits<int>::max();
+}
+
+void check_graph(const CircuitGraph& graph) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    require(node.layer >= 0 && node.layer < (1 << 20) && node.head >= 0,
+            "circuit graph: node {} has layer {} and head {}", i, node.layer, node.head);
+    require(std::find(graph.nodes.begin(), graph.nodes.begin() + static_cast<std::ptrdiff_t>(i),
+                      node) == graph.nodes.begin() + static_cast<std::ptrdiff_t>(i),
+            "circuit graph: the node {} comes twice", name_of(node));
+  }
+  for (std::size_t i = 0; i < graph.edges.size(); ++i) {
+    const GraphEdge& edge = graph.edges[i];
+    require(edge.from < graph.nodes.size() && edge.to < graph.nodes.size(),
+            "circuit graph: edge {} runs from node {} to node {}, but there are {} nodes", i,
+            edge.from, edge.to, graph.nodes.size());
+    const GraphNode &from = graph.nodes[edge.from], &to = graph.nodes[edge.to];
+    const std::string name =
+        fmt::format("circuit graph: the edge {} -> {}", name_of(from), name_of(to));
+    require(depth_of(from) < depth_of(to), "{} runs against the computation", name);
+    require((to.kind == GraphNodeKind::kHead) == (edge.input != GraphInput::kNone),
+            "{}: edges into heads, and only they, go into a query, key or value", name);
+    require(std::isfinite(edge.score), "{} has the score {}", name, edge.score);
+  }
+}
+
+CircuitGraph strongest_edges(const CircuitGraph& graph, std::size_t most) {
+  if (graph.edges.size() <= most) return graph;
+  std::vector<std::size_t> order(graph.edges.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(graph.edges[a].score) > std::abs(graph.edges[b].score);
+  });
+  order.resize(most);
+  std::sort(order.begin(), order.end());
+  std::vector<bool> touched(graph.nodes.size(), false);
+  for (const std::size_t e : order)
+    touched[graph.edges[e].from] = touched[graph.edges[e].to] = true;
+  CircuitGraph strongest;
+  std::vector<std::size_t> place(graph.nodes.size(), 0);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!touched[i]) continue;
+    place[i] = strongest.nodes.size();
+    strongest.nodes.push_back(graph.nodes[i]);
+  }
+  for (const std::size_t e : order) {
+    strongest.edges.push_back(graph.edges[e]);
+    strongest.edges.back().from = place[graph.edges[e].from];
+    strongest.edges.back().to = place[graph.edges[e].to];
+  }
+  return strongest;
+}
+
+}  // namespace filigree

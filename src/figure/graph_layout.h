@@ -1,0 +1,38 @@
+// Where the nodes of a circuit go and how its edges run around them.
+//
+// Layers are rows from the bottom to the top, the input below, the logits above; heads stand in
+// their layer's row, MLPs in a column to the right, half a row higher, because a layer's MLP reads
+// its heads. Heads are ordered so that they stand near what they are connected to. Every edge
+// rises, and passes the rows between its ends through the gaps between nodes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/circuit_graph.h"
+#include "figure/geometry.h"
+
+namespace filigree::figure {
+
+struct LayerLabel {
+  int layer = 0;
+  double y = 0;  // middle of the row
+};
+
+struct GraphLayout {
+  Size size = {};
+  std::vector<Rect> nodes = {};                // boxes, as the graph's nodes
+  std::vector<std::vector<Point>> edges = {};  // lines from the bottom up, as the graph's edges
+  std::vector<LayerLabel> layers = {};
+};
+
+struct LayoutOptions {
+  double width = 516;
+  std::vector<int> layers = {};  // to have a row besides those of the graph, in any order
+  std::size_t edges = 0;         // rows are set apart for as many, where the graph has fewer
+};
+
+// The graph has been checked (check_graph).
+GraphLayout layout_graph(const CircuitGraph& graph, const LayoutOptions& options);
+
+}  // namespace filigree::figure

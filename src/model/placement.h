@@ -1,0 +1,24 @@
+// Where a model computes, and with which element type.
+#pragma once
+
+#include "runtime/device.h"
+#include "runtime/dtype.h"
+
+namespace filigree {
+
+struct Placement {
+  DeviceKind device = DeviceKind::kCpu;
+  // Of activations: f32, or bf16 on the GPU, where parameters then have a bf16 copy beside their
+  // f32 values.
+  DType precision = DType::kF32;
+};
+
+// Throws Error when the device is missing or does not compute in that precision.
+void check_placement(const Placement& placement);
+
+// Where load_model and make_model put models unless they are told; the CPU at first. A setting of
+// the process, as the number of threads is.
+Placement default_placement();
+void set_default_placement(const Placement& placement);
+
+}  // namespace filigree

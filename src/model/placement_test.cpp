@@ -1,0 +1,30 @@
+#include "model/placement.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "model/lora_test_support.h"
+
+namespace filigree {
+namespace {
+
+TEST(Placement, RefusesWhatCannotBe) {
+  EXPECT_THROW(check_placement({DeviceKind::kCpu, DType::kBf16}), Error);
+  EXPECT_THROW(check_placement({DeviceKind::kCpu, DType::kI32}), Error);
+  EXPECT_NO_THROW(check_placement({}));
+  if (!has_device(DeviceKind::kCuda)) {
+    EXPECT_THROW(check_placement({DeviceKind::kCuda, DType::kF32}), Error);
+  }
+}
+
+TEST(Placement, AModelStaysOnTheCpuUnlessTold) {
+  EXPECT_EQ(default_placement().device, DeviceKind::kCpu);
+  EXPECT_EQ(default_placement().precision, DType::kF32);
+  const auto model = tiny_model();
+  EXPECT_EQ(model->placement().device, DeviceKind::kCpu);
+  model->place({});
+  EXPECT_THROW(model->place({DeviceKind::kCpu, DType::kBf16}), Error);
+}
+
+}  // namespace
+}  // namespace filigree

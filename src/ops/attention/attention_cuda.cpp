@@ -1,0 +1,92 @@
+// Chooses among the attention kernels of the GPU: those on tensor cores for bf16 where they apply,
+// else those that go row by row.
+#include <type_traits>
+
+#include "ops/attention/attention_kernels.h"
+#include "ops/attention/attention_plain_cuda.h"
+#include "ops/attention/flash_attention_cuda.h"
+#include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/dtype.h"
+
+namespace filigree::cuda {
+namespace {
+
+FlashShape flash_shape(const AttentionShape& s) {
+  const auto fits = [](std::int64_t value) { return value < (std::int64_t{1} << 30); };
+  if (!fits(s.B) || !fits(s.H) || !fits(s.Tq) || !fits(s.Tk) || !fits(s.D)) return {};
+  return {static_cast<int>(s.B),
+          static_cast<int>(s.H),
+          static_cast<int>(s.G),
+          static_cast<int>(s.Tq),
+          static_cast<int>(s.Tk),
+          static_cast<int>(s.D),
+          s.scale};
+}
+
+TokenStrides query_strides(const AttentionShape& s) { return {s.H * s.D, s.Tq * s.H * s.D}; }
+TokenStrides key_strides(const AttentionShape& s) { return {s.G * s.D, s.kv_batch}; }
+
+FlashGateArgs flash_gate(const GateArgs& gate) {
+  if (gate.bias == nullptr) return {};
+  return {gate.sample ? FlashGate::kSampled : FlashGate::kHard, gate.bias, gate.noise};
+}
+
+// Copies of 16 bytes need that alignment, which views into a tensor may lack.
+template <typename... Pointers>
+bool aligned(Pointers... pointers) {
+  return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+}  // namespace
+
+template <typename T>
+void attention(const AttentionArgs<T>& args) {
+  if constexpr (std::is_same_v<T, Bf16>) {
+    const AttentionShape& s = args.shape;
+    const FlashShape shape = flash_shape(s);
+    const bool maps =
+        args.pattern != nullptr || args.gate.mask != nullptr || args.gate.uniform != nullptr;
+    if (!maps && flash_attention_takes(shape) && aligned(args.q, args.k, args.v, args.z) &&
+        s.kv_batch % 8 == 0) {
+      check(flash_forward({shape, args.q, args.k, args.v, args.z, query_strides(s), key_strides(s),
+                           query_strides(s), args.log_sum_exp, flash_gate(args.gate),
+                           args.gate.expected_rows, args.gate.active_rows},
+                          stream()),
+            "start the attention kernel");
+      return;
+    }
+  }
+  plain::attention(args);
+}
+
+template <typename T>
+void attention_grad(const AttentionGradArgs<T>& args) {
+  if constexpr (std::is_same_v<T, Bf16>) {
+    const AttentionShape& s = args.shape;
+    const FlashShape shape = flash_shape(s);
+    if (args.z != nullptr && args.gate.uniform == nullptr && flash_attention_takes(shape) &&
+        aligned(args.q, args.k, args.v, args.z, args.dz, args.dq, args.dk, args.dv) &&
+        s.kv_batch % 8 == 0) {
+      const Workspace scratch(static_cast<std::size_t>(flash_backward_scratch(shape)) *
+                              sizeof(float));
+      // dk and dv are whole tensors, also where k and v are the filled part of a cache.
+      const TokenStrides queries = query_strides(s), keys = key_strides(s),
+                         out = {s.G * s.D, s.Tk * s.G * s.D};
+      check(flash_backward({shape, args.q, args.k, args.v, args.z, args.dz, args.dq, args.dk,
+                            args.dv, queries, keys, queries, queries, out, args.log_sum_exp,
+                            flash_gate(args.gate), args.dexpected, args.dbias, scratch.as<float>()},
+                           stream()),
+            "start the kernels of attention's gradient");
+      return;
+    }
+  }
+  plain::attention_grad(args);
+}
+
+template void attention(const AttentionArgs<float>&);
+template void attention(const AttentionArgs<Bf16>&);
+template void attention_grad(const AttentionGradArgs<float>&);
+template void attention_grad(const AttentionGradArgs<Bf16>&);
+
+}  // namespace filigree::cuda

@@ -1,0 +1,63 @@
+// The gradient has one thread a column of an id's row: it adds the rows of equal ids in the order
+// they occur, so no sum depends on timing.
+
+#include "ops/embedding/embedding_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
+
+namespace filigree::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kAhead = 8;  // rows loaded before they are added
+
+template <typename T>
+__global__ void gather(RowsArgs<float, T> args) {
+  const std::int64_t place = blockIdx.x;
+  const float* from = args.from + static_cast<std::int64_t>(args.ids[place]) * args.width;
+  T* to = args.to + place * args.width;
+  for (std::int64_t c = threadIdx.x; c < args.width; c += kThreads) to[c] = from_float<T>(from[c]);
+}
+
+template <typename T>
+__global__ void add_segments(SortedRowsArgs<T> args) {
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x;
+  if (column >= args.width) return;
+  const std::int64_t begin = args.begins[blockIdx.x], end = args.begins[blockIdx.x + 1];
+  float total = 0.0f;
+  std::int64_t i = begin;
+  for (; i + kAhead <= end; i += kAhead) {
+    float values[kAhead];
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k)
+      values[k] = to_float(args.from[args.order[i + k] * args.width + column]);
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) total += values[k];
+  }
+  for (; i < end; ++i) total += to_float(args.from[args.order[i] * args.width + column]);
+  args.to[args.ids[blockIdx.x] * args.width + column] += total;
+}
+
+}  // namespace
+
+template <typename T>
+void gather_rows(const RowsArgs<float, T>& args) {
+  if (args.count == 0 || args.width == 0) return;
+  gather<<<static_cast<unsigned>(args.count), kThreads, 0, stream()>>>(args);
+  check_launch("gather_rows");
+}
+
+template <typename T>
+void add_sorted_rows(const SortedRowsArgs<T>& args) {
+  if (args.segments == 0 || args.width == 0) return;
+  const dim3 grid(static_cast<unsigned>(args.segments), blocks_for(args.width, kThreads, 65535));
+  add_segments<<<grid, kThreads, 0, stream()>>>(args);
+  check_launch("add_sorted_rows");
+}
+
+template void gather_rows(const RowsArgs<float, float>&);
+template void gather_rows(const RowsArgs<float, Bf16>&);
+template void add_sorted_rows(const SortedRowsArgs<float>&);
+template void add_sorted_rows(const SortedRowsArgs<Bf16>&);
+
+}  // namespace filigree::cuda

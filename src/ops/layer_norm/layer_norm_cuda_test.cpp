@@ -1,0 +1,23 @@
+#include "ops/layer_norm/layer_norm.h"
+#include "support/check_cuda.h"
+
+namespace filigree {
+namespace {
+
+TEST(CudaLayerNorm, ValuesAndGradients) {
+  FILIGREE_NEEDS_GPU();
+  for (const std::int64_t rows : {0, 1, 5, 300})
+    for (const std::int64_t width : {3, 8, 33, 100, 768})
+      check_cuda({.name = std::to_string(rows) + " x " + std::to_string(width),
+                  .inputs = {random_tensor({rows, width}, 1, -2.0f, 3.0f),
+                             random_tensor({width}, 2, 0.5f, 1.5f), random_tensor({width}, 3)},
+                  .op =
+                      [](const std::vector<Variable>& in) {
+                        return layer_norm(in[0], in[1], in[2], 1e-5f);
+                      },
+                  .parameter = {false, true, true},
+                  .tolerance = 2e-5});
+}
+
+}  // namespace
+}  // namespace filigree

@@ -1,0 +1,46 @@
+#include "report/circuit_section.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/strings.h"
+
+namespace filigree {
+
+ReportTask circuit_section(const CircuitSection& section) {
+  require(!section.models.empty(), "report: the task '{}' has no models", printable(section.task));
+  ReportTask task;
+  task.name = section.task;
+  task.description = section.description;
+  task.facts = section.facts;
+  task.figures = section.figures;
+  task.columns.push_back(fmt::format("for {:g} %", 100 * section.level));
+  for (std::size_t m = 0; m < section.models.size(); ++m) {
+    task.columns.push_back(section.models[m]);
+    if (m > 0)
+      task.columns.push_back(section.models.size() == 2 ? "ratio"
+                                                        : "ratio to " + section.models[0]);
+  }
+  for (const CircuitSize& kind : section.sizes) {
+    require(kind.sizes.size() == section.models.size() && kind.of.size() == section.models.size(),
+            "report: {} sizes of {} for {} models", kind.sizes.size(), printable(kind.parts),
+            section.models.size());
+    std::vector<std::string> row = {kind.parts};
+    for (std::size_t m = 0; m < kind.sizes.size(); ++m) {
+      const std::optional<std::size_t>& size = kind.sizes[m];
+      row.push_back(size
+                        ? fmt::format("{} of {}", with_thousands(*size), with_thousands(kind.of[m]))
+                    : kind.of[m] == 0 ? "none claimed"
+                                      : "not reached");
+      if (m == 0) continue;
+      row.push_back(size && *size > 0 && kind.sizes[0]
+                        ? fmt::format("{:.2f}", static_cast<double>(*kind.sizes[0]) /
+                                                    static_cast<double>(*size))
+                        : "");
+    }
+    task.rows.push_back(std::move(row));
+  }
+  return task;
+}
+
+}  // namespace filigree

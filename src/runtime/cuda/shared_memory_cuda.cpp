@@ -1,0 +1,25 @@
+#include "runtime/cuda/shared_memory_cuda.h"
+
+#include "base/strings.h"
+#include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
+
+namespace filigree::cuda {
+
+void allow_shared_memory(const void* kernel, std::size_t bytes, const char* op) {
+  constexpr std::size_t kWithoutAsking = std::size_t{46} << 10;  // 48 KiB less static arrays
+  if (bytes <= kWithoutAsking) return;
+  stream();
+  int most = 0;
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
+        "ask for the shared memory of the GPU");
+  require(bytes + 2048 <= static_cast<std::size_t>(most),
+          "{}: a row of this length needs {} of shared memory and the GPU has {} a block; use a "
+          "shorter context",
+          op, human_bytes(bytes), human_bytes(static_cast<std::uint64_t>(most)));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes)),
+        "reserve shared memory");
+}
+
+}  // namespace filigree::cuda

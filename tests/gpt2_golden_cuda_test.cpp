@@ -1,0 +1,86 @@
+// GPT-2 on the GPU against transformers: logits, hidden states, attention maps, loss and every
+// gradient, in f32 and in bf16.
+#include "model/model.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "support/check_cuda.h"
+#include "support/golden.h"
+
+namespace filigree {
+namespace {
+
+// Labels as transformers shifts them: each position predicts the next token, the last nothing.
+Tensor next_tokens(const Tensor& ids) {
+  Tensor targets = Tensor::empty(ids.shape(), DType::kI32);
+  const std::int64_t T = ids.size(1);
+  for (std::int64_t i = 0; i < ids.elements(); ++i)
+    targets.mutable_i32()[i] = i % T == T - 1 ? kIgnoredTarget : ids.i32()[i + 1];
+  return targets;
+}
+
+class CudaGpt2Golden : public testing::TestWithParam<DType> {
+ protected:
+  void SetUp() override {
+    FILIGREE_NEEDS_GPU();
+    model_ = load_model(golden_folder() / "gpt2-tiny",
+                        {.placement = Placement{DeviceKind::kCuda, GetParam()}});
+    golden_.emplace(SafetensorsFile::open(golden_folder() / "gpt2-tiny" / "expected.safetensors"));
+  }
+
+  void check(const Tensor& found, const std::string& name, double f32, double bf16) const {
+    const Tensor wanted = golden_tensor(*golden_, name);
+    ASSERT_EQ(found.shape(), wanted.shape()) << name;
+    if (GetParam() == DType::kF32) {
+      EXPECT_LT(relative_error(found.values(), to_doubles(wanted)), f32) << name;
+    } else {
+      EXPECT_LT(l2_error(found.values(), wanted.values()), bf16) << name;
+    }
+  }
+
+  std::unique_ptr<Model> model_;
+  std::optional<SafetensorsFile> golden_;
+};
+
+TEST_P(CudaGpt2Golden, LogitsHiddenStatesAndMaps) {
+  Taps taps;
+  taps.observe("blocks.*.hook_resid_pre");
+  taps.observe("blocks.*.attn.hook_pattern");
+  taps.observe("ln_final.hook_normalized");
+  const Variable logits = model_->forward(golden_tensor(*golden_, "input_ids"), {.taps = &taps});
+  check(logits.value(), "logits", 1e-4, 3e-2);
+  const std::int64_t layers = model_->config().layers;
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const std::string block = "blocks." + std::to_string(l);
+    check(taps.value(block + ".hook_resid_pre"), "hidden_states." + std::to_string(l), 1e-4, 3e-2);
+    check(taps.value(block + ".attn.hook_pattern"), "attentions." + std::to_string(l), 1e-4, 3e-2);
+  }
+  check(taps.value("ln_final.hook_normalized"), "hidden_states." + std::to_string(layers), 1e-4,
+        3e-2);
+}
+
+TEST_P(CudaGpt2Golden, LossAndEveryGradient) {
+  model_->set_requires_grad(true);
+  const Tensor ids = golden_tensor(*golden_, "input_ids");
+  const double wanted = static_cast<double>(golden_tensor(*golden_, "loss").reshape({}).item());
+  for (const bool on_device : {true, false}) {
+    SCOPED_TRACE(on_device ? "loss on the GPU" : "loss on the CPU");
+    model_->clear_grads();
+    Tape tape;
+    const Variable loss =
+        cross_entropy(model_->forward(ids, {.logits_on_device = on_device}), next_tokens(ids));
+    EXPECT_NEAR(static_cast<double>(loss.value().item()), wanted,
+                GetParam() == DType::kF32 ? 1e-4 : 2e-2);
+    tape.backward(loss);
+    for (const NamedParameter& parameter : model_->parameters()) {
+      EXPECT_EQ(parameter.variable.grad().dtype(), DType::kF32) << parameter.name;
+      check(parameter.variable.grad().on_host(), "grad." + parameter.name, 1e-4, 6e-2);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, CudaGpt2Golden, testing::Values(DType::kF32, DType::kBf16),
+                         [](const auto& precision) {
+                           return std::string(name_of(precision.param));
+                         });
+
+}  // namespace
+}  // namespace filigree

@@ -1,0 +1,211 @@
+// Made-up inputs for the figures of circuits and lenses; figure_samples.h lists them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "figure/circuit_curves.h"
+#include "figure/circuit_graph.h"
+#include "figure/labelled_map.h"
+
+namespace filigree::figure::samples {
+
+inline std::vector<std::string> tokens_of_a_prompt() {
+  return {"When",   " Mary", " and",  " John", " went", " to",    " the",
+          " store", ",",     " John", " gave", " a",    " drink", " to"};
+}
+
+inline EffectCurve effect_curve(const std::string& name, double parts, double half, double size) {
+  EffectCurve curve = {.name = name, .size = size};
+  Random random(29, static_cast<std::uint64_t>(half));
+  double kept = 0;
+  while (kept <= parts) {
+    const double share = 1 - std::exp(-kept / half);
+    curve.kept.push_back(kept);
+    curve.effect.push_back(share + 0.012 * random.normal() * (1 - share));
+    curve.error.push_back(0.045 * (1 - share) + 0.008);
+    if (kept < size && size <= std::max(kept + 1, std::round(kept * 1.12)))
+      kept = size;
+    else
+      kept = std::max(kept + 1, std::round(kept * 1.12));
+  }
+  return curve;
+}
+
+// Heads alone, with edges, or with attention edges too.
+inline CircuitCurves effect_curves(int kinds) {
+  CircuitCurves input = {
+      .title = "Indirect object identification",
+      .charts = {{.unit = "heads",
+                  .curves = {effect_curve("GPT-2", 144, 26, 61),
+                             effect_curve("Sparse GPT-2", 144, 3.8, 9)}}},
+      .caption =
+          "Parts kept in order of importance; all others take the values of the corrupted "
+          "prompt. Bands: one standard error over 64 prompts."};
+  if (kinds > 1)
+    input.charts.push_back({.unit = "edges",
+                            .curves = {effect_curve("GPT-2", 32491, 1750, 4110),
+                                       effect_curve("Sparse GPT-2", 32491, 41, 96)}});
+  if (kinds > 2)
+    input.charts.push_back({.unit = "attention edges",
+                            .curves = {effect_curve("GPT-2", 15120, 190, 440),
+                                       effect_curve("Sparse GPT-2", 900, 160, 371)}});
+  return input;
+}
+
+// A graph of some `edges` edges, most of them between neighbouring layers.
+inline CircuitGraph sample_graph(int layers, int heads, int edges, std::uint64_t seed) {
+  Random random(seed, 5);
+  CircuitGraph graph;
+  const auto node = [&](const GraphNode& wanted) {
+    const auto found = std::find(graph.nodes.begin(), graph.nodes.end(), wanted);
+    if (found == graph.nodes.end()) graph.nodes.push_back(wanted);
+    return static_cast<std::size_t>(std::find(graph.nodes.begin(), graph.nodes.end(), wanted) -
+                                    graph.nodes.begin());
+  };
+  const auto pick = [&](int below) {  // depth below: -1 is the input
+    const int depth = below - 1 - static_cast<int>(random.below(6));
+    if (depth < 0) return GraphNode{};
+    if (depth % 2 == 1) return GraphNode{GraphNodeKind::kMlp, depth / 2, 0};
+    return GraphNode{GraphNodeKind::kHead, depth / 2,
+                     static_cast<int>(random.below(static_cast<std::uint64_t>(heads)))};
+  };
+  // Backwards from the logits, so that every node leads somewhere.
+  std::vector<GraphNode> open = {{GraphNodeKind::kLogits, 0, 0}};
+  node(open[0]);
+  for (std::size_t next = 0; static_cast<int>(graph.edges.size()) < edges; ++next) {
+    const GraphNode to = open[next % open.size()];
+    if (to.kind == GraphNodeKind::kInput) continue;
+    const bool logits = to.kind == GraphNodeKind::kLogits;
+    const GraphNode from = pick(logits ? 2 * layers : depth_of(to));
+    GraphEdge edge = {node(from), node(to), GraphInput::kNone, 0};
+    if (to.kind == GraphNodeKind::kHead) edge.input = static_cast<GraphInput>(1 + random.below(3));
+    edge.score = std::exp(random.normal() * 0.9 - 2) * (random.below(5) == 0 ? -1 : 1);
+    const bool known =
+        std::any_of(graph.edges.begin(), graph.edges.end(), [&](const GraphEdge& other) {
+          return other.from == edge.from && other.to == edge.to && other.input == edge.input;
+        });
+    if (known) continue;
+    graph.edges.push_back(edge);
+    if (std::find(open.begin(), open.end(), from) == open.end()) open.push_back(from);
+  }
+  return graph;
+}
+
+inline CircuitDrawing drawing() {
+  return {.title = "Circuit of indirect object identification",
+          .panels = {{"GPT-2: 70 edges", sample_graph(12, 12, 70, 3)},
+                     {"Sparse GPT-2: 18 edges", sample_graph(12, 12, 18, 8)}},
+          .caption = "Edges that explain 90 % of the logit difference."};
+}
+
+inline CircuitDrawing one_drawing(int edges) {
+  return {.title = fmt::format("Circuit of {} edges", edges),
+          .panels = {{"", sample_graph(12, 12, edges, 21)}}};
+}
+
+inline MapAxis numbered_axis(const std::string& name, const std::string& prefix, int count) {
+  MapAxis axis = {.name = name};
+  for (int i = 0; i < count; ++i) axis.labels.push_back(fmt::format("{}{}", prefix, i));
+  return axis;
+}
+
+// Effects by layer and head with a column for MLPs, as of patches and of direct attribution.
+inline LabelledMaps head_map() {
+  LabelledMaps input = {.title = "Direct logit attribution",
+                        .scale_label = "logit difference",
+                        .caption =
+                            "Contribution of every head and MLP at the last position; mean "
+                            "over 64 prompts."};
+  for (const bool sparse : {false, true}) {
+    Random random(17, sparse ? 1 : 0);
+    MapPanel panel = {.title = sparse ? "Sparse GPT-2" : "GPT-2",
+                      .rows = numbered_axis("layer", "", 12),
+                      .columns = numbered_axis("head", "", 12)};
+    panel.columns.labels.push_back("MLP");
+    panel.columns.groups = {{"heads", 12}, {"MLP", 1}};
+    panel.columns.gaps = true;
+    for (int layer = 0; layer < 12; ++layer)
+      for (int head = 0; head < 13; ++head) {
+        const double strength = random.normal() * std::exp(0.25 * (layer - 11));
+        const bool quiet = sparse && random.below(5) != 0;
+        panel.values.push_back(quiet ? 0.0f
+                                     : static_cast<float>(strength * std::abs(random.normal())));
+      }
+    input.panels.push_back(std::move(panel));
+  }
+  return input;
+}
+
+inline LabelledMaps position_map() {
+  MapPanel panel = {
+      .title = "GPT-2",
+      .rows = numbered_axis("layer", "", 12),
+      .columns = {.name = "position", .labels = tokens_of_a_prompt(), .tokens = true}};
+  for (int layer = 0; layer < 12; ++layer)
+    for (int position = 0; position < 14; ++position) {
+      const double early = position == 9 ? 1 / (1 + std::exp(layer - 6.5)) : 0;
+      const double late = position == 13 ? 1 / (1 + std::exp(6.5 - layer)) : 0;
+      panel.values.push_back(static_cast<float>(early + late - 0.02 * ((layer * position) % 3)));
+    }
+  return {.title = "Patching the residual stream",
+          .panels = {panel},
+          .end = 1,
+          .scale_label = "normalised effect"};
+}
+
+inline LabelledMaps lens_map() {
+  const std::vector<std::string> words = {" the", ",",     " Mary", " a",  " store",
+                                          " and", " John", "\n",    " to", " extraordinarily"};
+  MapPanel panel = {.rows = {.name = "after layer", .labels = {}},
+                    .columns = {.name = "prompt", .labels = tokens_of_a_prompt(), .tokens = true}};
+  for (int layer = 11; layer >= 0; --layer) {
+    panel.rows.labels.push_back(fmt::format("{}", layer));
+    for (int position = 0; position < 14; ++position) {
+      panel.values.push_back(
+          static_cast<float>((layer + 1) / 12.0 * (0.2 + 0.8 * ((position * 5 + 3) % 7) / 6.0)));
+      panel.words.push_back(
+          words[static_cast<std::size_t>(layer * 3 + position * 7) % words.size()]);
+    }
+  }
+  return {.title = "Logit lens",
+          .panels = {panel},
+          .kind = ScaleKind::kMagnitude,
+          .end = 1,
+          .scale_label = "probability of the likeliest token"};
+}
+
+inline LabelledMaps composition_map(int layers, int heads) {
+  LabelledMaps input = {.title = "Composition of heads", .scale_label = "composition score"};
+  for (const char* kind : {"Q", "K", "V"}) {
+    Random random(31, static_cast<std::uint64_t>(kind[0]));
+    MapAxis earlier = {.name = "earlier head"}, later = {.name = "later head"};
+    for (int layer = 0; layer < layers; ++layer) {
+      for (MapAxis* axis : {&earlier, &later}) {
+        axis->groups.push_back({fmt::format("L{}", layer), static_cast<std::size_t>(heads)});
+        for (int head = 0; head < heads; ++head)
+          axis->labels.push_back(fmt::format("L{}H{}", layer, head));
+      }
+    }
+    MapPanel panel = {
+        .title = fmt::format("{}-composition", kind), .rows = earlier, .columns = later};
+    for (int a = 0; a < layers * heads; ++a)
+      for (int b = 0; b < layers * heads; ++b)
+        panel.values.push_back(
+            a / heads < b / heads
+                ? static_cast<float>(0.1 * std::abs(random.normal()) * std::abs(random.normal()))
+                : std::numeric_limits<float>::quiet_NaN());
+    input.panels.push_back(std::move(panel));
+  }
+  input.kind = ScaleKind::kMagnitude;
+  return input;
+}
+
+}  // namespace filigree::figure::samples

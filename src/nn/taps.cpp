@@ -91,8 +91,10 @@ namespace {
 Variable shown_gradient(const Variable& value, std::string name, std::vector<TapWatcher> watchers) {
   if (Tape::current() == nullptr) return value;
   Variable result = Variable::result(value.value());
+  const Variable* const input = &value;
   Tape::current()->add(
-      result, [value, name = std::move(name), watchers = std::move(watchers)](const Tensor& grad) {
+      result, std::span(&input, 1),
+      [value, name = std::move(name), watchers = std::move(watchers)](const Tensor& grad) {
         const Tensor on_host = grad.on_host();
         for (const TapWatcher& watcher : watchers) watcher(name, on_host);
         if (value.requires_grad()) value.accumulate_grad(grad);

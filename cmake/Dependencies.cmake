@@ -11,11 +11,6 @@ pkg_check_modules(COMPRESSION REQUIRED IMPORTED_TARGET liblzma libzstd)
 # Figures are left out where their libraries are missing.
 pkg_check_modules(CAIRO IMPORTED_TARGET cairo cairo-pdf cairo-svg cairo-png pangocairo>=1.50 pangoft2
   fontconfig zlib)
-# Several processes, likewise.
-option(FILIGREE_MPI "Let several processes work together through MPI, where it is installed" ON)
-if(FILIGREE_MPI)
-  find_package(MPI QUIET COMPONENTS CXX)
-endif()
 if(FILIGREE_TESTS)
   find_package(GTest REQUIRED)
   pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)
@@ -60,4 +55,5 @@ if(FILIGREE_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
 endif()
 
 include(Cuda)
+include(Processes)
 include(Version)

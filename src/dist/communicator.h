@@ -1,13 +1,14 @@
 // Several processes that work on one job: each has a rank from 0 to size - 1, and all of them make
 // the same calls in the same order.
 //
-//   std::unique_ptr<Communicator> all = make_communicator();   // one process, or mpirun's
-//   all->sum(gradients);
+//   std::unique_ptr<Communicator> ranks = make_communicator();   // one process, or mpirun's
+//   ranks->sum(values);
 //
 // A job started with `mpirun -n N` gets N ranks where the build has MPI; any other start is a job
-// of one. Sums are the same bits on every rank.
+// of one, which never touches MPI. Sums are the same bits on every rank.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,12 +16,17 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device.h"
+
 namespace filigree {
 
 // A sum under way; its values may be touched again after wait().
 class PendingSum {
  public:
   virtual ~PendingSum() = default;
+  // Lets sums go on where that takes the processor's help. Cheap; call it now and then.
+  virtual void advance() {}
+  // Values on the GPU are then summed in the order of the compute stream, without waiting here.
   virtual void wait() = 0;
 };
 
@@ -28,43 +34,55 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
 
-  int rank() const { return rank_; }
-  int size() const { return size_; }
-  bool first() const { return rank_ == 0; }
+  int rank() const { return place_.rank; }
+  int size() const { return place_.size; }
+  bool first() const { return rank() == 0; }
+  // Among the ranks on the same machine.
+  int local_rank() const { return place_.local_rank; }
+  int local_size() const { return place_.local_size; }
 
-  // Replaces each value by its sum over the ranks. All throw Error when the ranks cannot be
-  // reached.
+  // Replaces each value by its sum over the ranks. All of these throw Error when the ranks cannot
+  // be reached.
   virtual void sum(std::span<double> values) = 0;
-  void sum(std::span<float> values) { start_sum(values)->wait(); }
-  // Begins to, and returns: `values` must stay where they are until wait(). Several may be under
-  // way; every rank starts them in the same order.
-  virtual std::unique_ptr<PendingSum> start_sum(std::span<float> values) = 0;
+  // Begins to, for several arrays at once, and returns: they must stay where they are, on `device`,
+  // until wait(). Several may be under way; every rank starts them in the same order with arrays of
+  // the same sizes.
+  virtual std::unique_ptr<PendingSum> start_sum(std::vector<std::span<float>> arrays,
+                                                DeviceKind device) = 0;
 
   // Gives every rank rank 0's bytes.
   virtual void broadcast(std::span<std::byte> bytes) = 0;
-  // Rank 0 receives every rank's text, in order of rank; the others receive nothing.
-  virtual std::vector<std::string> gather(const std::string& text) = 0;
-  // Returns when every rank has called it.
-  virtual void barrier() = 0;
+  // Rank 0's text, whatever its length is.
+  std::string broadcast(std::string text);
+  // Whether it is so on any of the ranks.
+  bool any(bool here);
+
+  // For a rank that has failed: true when all ranks have called this within `patience`, so that
+  // each may end by itself. Otherwise the others wait for this one in some other call.
+  virtual bool all_failed(std::chrono::milliseconds patience) = 0;
+  // Ends the processes of all ranks.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
 
  protected:
-  Communicator(int rank, int size) : rank_(rank), size_(size) {}
+  struct Place {
+    int rank = 0, size = 1, local_rank = 0, local_size = 1;
+  };
+  explicit Communicator(const Place& place) : place_(place) {}
 
  private:
-  int rank_, size_;
+  Place place_;
 };
 
 // A job of one.
 std::unique_ptr<Communicator> make_single_process();
 
-// The job this process belongs to. Called once a process. Throws Error when it was started as one
-// of several and this build cannot speak to the others.
-std::unique_ptr<Communicator> make_communicator();
+// Ranks of the job as the launcher tells this process, 1 without one; and which one it is.
+int launched_ranks();
+int launched_rank();
 
-// The part of `count` items that a rank does: [begin, end), parts as even as possible, in order.
-struct RankPart {
-  std::int64_t begin = 0, end = 0;
-};
-RankPart part_of_rank(std::int64_t count, int rank, int size);
+// The job this process belongs to, with values of start_sum() on `device`. Called once a process,
+// before the GPU is used: each rank of a machine takes one of its own. Throws Error when the
+// process was started as one of several and this build cannot speak to the others.
+std::unique_ptr<Communicator> make_communicator(DeviceKind device = DeviceKind::kCpu);
 
 }  // namespace filigree

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "base/error.h"
+#include "dist/has_mpi.h"
 
 namespace filigree {
 namespace {
@@ -13,25 +15,55 @@ TEST(Communicator, AJobOfOneKeepsItsValues) {
   const std::unique_ptr<Communicator> one = make_single_process();
   EXPECT_EQ(one->rank(), 0);
   EXPECT_EQ(one->size(), 1);
+  EXPECT_EQ(one->local_size(), 1);
   std::array<float, 2> values = {1.5f, -2.0f};
-  one->sum(std::span<float>(values));
+  std::array<double, 1> numbers = {0.25};
+  one->start_sum({std::span<float>(values)}, DeviceKind::kCpu)->wait();
+  one->sum(numbers);
   EXPECT_EQ(values[1], -2.0f);
-  EXPECT_EQ(one->gather("text"), std::vector<std::string>{"text"});
+  EXPECT_EQ(numbers[0], 0.25);
+  EXPECT_EQ(one->broadcast(std::string("text")), "text");
+  EXPECT_TRUE(one->any(true));
+  EXPECT_FALSE(one->any(false));
+  EXPECT_TRUE(one->all_failed(std::chrono::milliseconds(0)));
 }
 
-TEST(Communicator, PartsCoverEverythingOnce) {
-  for (const std::int64_t count : {0, 1, 7, 144, 32491})
-    for (const int size : {1, 2, 3, 8}) {
-      std::int64_t next = 0;
-      for (int rank = 0; rank < size; ++rank) {
-        const RankPart part = part_of_rank(count, rank, size);
-        EXPECT_EQ(part.begin, next);
-        EXPECT_LE(part.end - part.begin, count / size + 1);
-        next = part.end;
-      }
-      EXPECT_EQ(next, count);
-    }
-  EXPECT_THROW(part_of_rank(3, 2, 2), Error);
+// Sets a variable of the environment while it lives.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Environment() { ::unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(Communicator, LaunchersTellHowManyRanksThereAre) {
+  EXPECT_EQ(launched_ranks(), 1);
+  EXPECT_EQ(launched_rank(), 0);
+  {
+    const Environment size("OMPI_COMM_WORLD_SIZE", "4"), rank("OMPI_COMM_WORLD_RANK", "3");
+    EXPECT_EQ(launched_ranks(), 4);
+    EXPECT_EQ(launched_rank(), 3);
+  }
+  {
+    const Environment size("PMI_SIZE", "2"), rank("PMI_RANK", "1");
+    EXPECT_EQ(launched_ranks(), 2);
+    EXPECT_EQ(launched_rank(), 1);
+  }
+  // A Slurm job of one; its other variables may say anything.
+  const Environment size("SLURM_STEP_NUM_TASKS", "1"), rank("SLURM_PROCID", "7");
+  EXPECT_EQ(launched_ranks(), 1);
+  EXPECT_EQ(launched_rank(), 0);
+  EXPECT_EQ(make_communicator()->size(), 1);
+}
+
+TEST(Communicator, ABuildWithoutMpiRefusesToBeOneOfSeveral) {
+  if (kHasMpi) GTEST_SKIP() << "this build has MPI";
+  const Environment size("OMPI_COMM_WORLD_SIZE", "2");
+  EXPECT_THROW(make_communicator(), Error);
 }
 
 }  // namespace

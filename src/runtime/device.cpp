@@ -85,6 +85,11 @@ void require_device(DeviceKind kind) {
       "old; use the CPU");
 }
 
+void use_gpu(int index) {
+  require(index >= 0, "cuda: there is no GPU number {}", index);
+  if constexpr (kHasCuda) cuda::use_device(index);
+}
+
 int available_cores() {
   int cores = affinity_cores();
   const double quota = quota_cores();

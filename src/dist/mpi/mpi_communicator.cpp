@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -31,9 +33,21 @@ void in_pieces(std::span<T> values, const Body& body) {
   }
 }
 
+// Sums in place, or of several arrays in one message: short messages cost as much as long ones.
 class MpiSum : public PendingSum {
  public:
-  explicit MpiSum(std::vector<MPI_Request> requests) : requests_(std::move(requests)) {}
+  explicit MpiSum(std::vector<std::span<float>> arrays) : arrays_(std::move(arrays)) {
+    if (arrays_.size() == 1) {
+      start(arrays_[0]);
+      return;
+    }
+    std::size_t count = 0;
+    for (const std::span<float> array : arrays_) count += array.size();
+    packed_.reserve(count);
+    for (const std::span<float> array : arrays_)
+      packed_.insert(packed_.end(), array.begin(), array.end());
+    start(packed_);
+  }
   ~MpiSum() override {
     // Left early by an exception: the memory must not be written any more once this returns.
     if (!requests_.empty())
@@ -42,22 +56,62 @@ class MpiSum : public PendingSum {
   MpiSum(const MpiSum&) = delete;
   MpiSum& operator=(const MpiSum&) = delete;
 
+  // Libraries without a thread of their own send only while a call of theirs runs.
+  void advance() override {
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                      MPI_STATUSES_IGNORE),
+          "sum over the ranks");
+  }
+
   void wait() override {
     check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
           "sum over the ranks");
     requests_.clear();
+    auto from = packed_.cbegin();
+    for (std::size_t i = 0; !packed_.empty() && i < arrays_.size(); ++i) {
+      const auto end = from + static_cast<std::ptrdiff_t>(arrays_[i].size());
+      std::copy(from, end, arrays_[i].begin());
+      from = end;
+    }
   }
 
  private:
+  void start(std::span<float> values) {
+    in_pieces(values, [&](float* data, int count) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      check(MPI_Iallreduce(MPI_IN_PLACE, data, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
+            "sum over the ranks");
+      requests_.push_back(request);
+    });
+  }
+
+  std::vector<std::span<float>> arrays_;
+  std::vector<float> packed_;
   std::vector<MPI_Request> requests_;
 };
 
 class MpiCommunicator : public Communicator {
  public:
-  MpiCommunicator(int rank, int size) : Communicator(rank, size) {}
+  // MPI has been started.
+  static std::unique_ptr<Communicator> make() {
+    Place place;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &place.rank), "read the rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &place.size), "read the number of ranks");
+    MPI_Comm machine = MPI_COMM_NULL, failures = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
+          "find the ranks of this machine");
+    check(MPI_Comm_rank(machine, &place.local_rank), "read the rank");
+    check(MPI_Comm_size(machine, &place.local_size), "read the number of ranks");
+    check(MPI_Comm_free(&machine), "free a group of ranks");
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &failures), "make a group of ranks");
+    return std::unique_ptr<Communicator>(new MpiCommunicator(place, failures));
+  }
   ~MpiCommunicator() override { MPI_Finalize(); }
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+  using Communicator::broadcast;
 
   void sum(std::span<double> values) override {
     in_pieces(values, [](double* data, int count) {
@@ -66,15 +120,12 @@ class MpiCommunicator : public Communicator {
     });
   }
 
-  std::unique_ptr<PendingSum> start_sum(std::span<float> values) override {
-    std::vector<MPI_Request> requests;
-    in_pieces(values, [&](float* data, int count) {
-      MPI_Request request = MPI_REQUEST_NULL;
-      check(MPI_Iallreduce(MPI_IN_PLACE, data, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
-            "sum over the ranks");
-      requests.push_back(request);
-    });
-    return std::make_unique<MpiSum>(std::move(requests));
+  std::unique_ptr<PendingSum> start_sum(std::vector<std::span<float>> arrays,
+                                        DeviceKind device) override {
+    require(device == DeviceKind::kCpu,
+            "mpi: sums of values on GPUs need NCCL, which this build does not have; put nccl.h and "
+            "libnccl beside the CUDA toolkit and build again, or train on the CPU");
+    return std::make_unique<MpiSum>(std::move(arrays));
   }
 
   void broadcast(std::span<std::byte> bytes) override {
@@ -83,29 +134,29 @@ class MpiCommunicator : public Communicator {
     });
   }
 
-  std::vector<std::string> gather(const std::string& text) override {
-    require(text.size() <= INT_MAX, "mpi: a text of {} bytes is too long to send", text.size());
-    const int length = static_cast<int>(text.size());
-    std::vector<int> lengths(first() ? static_cast<std::size_t>(size()) : 0);
-    check(MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD),
-          "collect from the ranks");
-    // One message a rank: together they may be longer than an int counts.
-    if (!first()) {
-      check(MPI_Send(text.data(), length, MPI_CHAR, 0, 0, MPI_COMM_WORLD), "send to rank 0");
-      return {};
+  bool all_failed(std::chrono::milliseconds patience) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (MPI_Ibarrier(failures_, &request) != MPI_SUCCESS) return false;
+    const auto end = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+      int all = 0;
+      if (MPI_Test(&request, &all, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+      if (all != 0) return true;
+      if (std::chrono::steady_clock::now() >= end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    std::vector<std::string> all = {text};
-    for (int from = 1; from < size(); ++from) {
-      std::string& received = all.emplace_back();
-      received.resize(static_cast<std::size_t>(lengths[static_cast<std::size_t>(from)]));
-      check(MPI_Recv(received.data(), static_cast<int>(received.size()), MPI_CHAR, from, 0,
-                     MPI_COMM_WORLD, MPI_STATUS_IGNORE),
-            "receive from a rank");
-    }
-    return all;
   }
 
-  void barrier() override { check(MPI_Barrier(MPI_COMM_WORLD), "wait for the ranks"); }
+  [[noreturn]] void abort(int exit_code) override {
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);
+  }
+
+ private:
+  MpiCommunicator(const Place& place, MPI_Comm failures)
+      : Communicator(place), failures_(failures) {}
+
+  MPI_Comm failures_;  // where nobody but failed ranks speaks
 };
 
 }  // namespace
@@ -117,10 +168,7 @@ std::unique_ptr<Communicator> make_communicator() {
   require(provided >= MPI_THREAD_FUNNELED, "mpi: this MPI library does not allow threads");
   // Errors come back as codes instead of ending the process.
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  int rank = 0, size = 1;
-  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "read the rank");
-  check(MPI_Comm_size(MPI_COMM_WORLD, &size), "read the number of ranks");
-  return std::make_unique<MpiCommunicator>(rank, size);
+  return MpiCommunicator::make();
 }
 
 }  // namespace filigree::mpi

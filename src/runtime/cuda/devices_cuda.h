@@ -10,4 +10,8 @@ namespace filigree::cuda {
 // Empty without a driver or a GPU. Throws Error on any other failure.
 std::vector<DeviceInfo> list_devices();
 
+// See runtime/device.h, and which one it is.
+void use_device(int index);
+int device_in_use();
+
 }  // namespace filigree::cuda

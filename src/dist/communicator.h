@@ -37,6 +37,8 @@ class Communicator {
   int rank() const { return place_.rank; }
   int size() const { return place_.size; }
   bool first() const { return rank() == 0; }
+  // Whether there is nobody to speak to, so that sums leave every value as it is.
+  virtual bool alone() const { return false; }
   // Among the ranks on the same machine.
   int local_rank() const { return place_.local_rank; }
   int local_size() const { return place_.local_size; }

@@ -22,7 +22,8 @@ Sparsification::Sparsification(Model& student, const Model* teacher,
           "sparsify: without a teacher there must be a fixed target and no distillation");
 }
 
-Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) {
+Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
+                              Metrics& metrics) {
   double teacher_loss = 0.0;
   Tensor teacher_logits;
   if (teacher_ != nullptr) {
@@ -37,6 +38,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   forward.gates = GateMode::kSampled;
   forward.noise.seed = options_.seed;
   forward.noise.step = static_cast<std::uint64_t>(micro_step);
+  forward.noise.first_batch = static_cast<std::uint32_t>(batch.first_row);
   forward.reports = &reports;
   forward.logits_on_device = true;
   const Variable logits = student_.forward(batch.ids, forward);
@@ -60,19 +62,39 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
     divergence = static_cast<double>(kl.value().item());
     task = kd < 1.0f ? add(scale(cross, 1.0f - kd), scale(kl, kd)) : kl;
   }
-  const Variable edges = options_.objective == EdgeObjective::kLog ? log(expected) : expected;
+
+  // Sums over the global batch: of rows and of targets, and of what is a mean over either.
+  const auto rows = static_cast<double>(batch.ids.size(0));
+  const auto targets = static_cast<double>(counted_targets(batch));
+  const auto here = static_cast<double>(expected.value().item());
+  double sums[] = {rows,
+                   rows * here,
+                   rows * (active / static_cast<double>(reports.size())),
+                   targets,
+                   targets * static_cast<double>(cross.value().item()),
+                   targets * teacher_loss,
+                   targets * divergence};
+  ranks.sum(sums);
+  const auto& [all_rows, all_expected, all_active, all_targets, all_cross, all_teacher, all_kl] =
+      sums;
+
+  // E of the global batch, of which the other ranks' part is a constant here.
+  const double share = rows / all_rows, global = all_expected / all_rows;
+  const Tensor others = Tensor::full(expected.shape(), static_cast<float>(global - share * here),
+                                     expected.value().device());
+  const Variable all_edges = add(scale(expected, static_cast<float>(share)), others);
+  const Variable edges = options_.objective == EdgeObjective::kLog ? log(all_edges) : all_edges;
   const double lambda = multiplier_.lambda();
   const auto inverse = static_cast<float>(1.0 / (1.0 + lambda));
-  Variable loss = add(scale(edges, inverse), scale(task, static_cast<float>(lambda) * inverse));
+  Variable loss =
+      add(scale(edges, inverse), scale(task, static_cast<float>(lambda) * inverse *
+                                                 static_cast<float>(targets / all_targets)));
 
-  const auto student_loss = static_cast<double>(cross.value().item());
-  const double allowed = options_.target ? *options_.target : teacher_loss + options_.margin;
-  metrics = {{"loss", student_loss},
-             {"gap", student_loss - allowed},
-             {"teacher_loss", teacher_loss},
-             {"divergence", divergence},
-             {"expected_edges", static_cast<double>(expected.value().item())},
-             {"active_edges", active / static_cast<double>(reports.size())},
+  const double student_loss = all_cross / all_targets, teacher = all_teacher / all_targets;
+  const double allowed = options_.target ? *options_.target : teacher + options_.margin;
+  metrics = {{"loss", student_loss},     {"gap", student_loss - allowed},
+             {"teacher_loss", teacher},  {"divergence", all_kl / all_targets},
+             {"expected_edges", global}, {"active_edges", all_active / all_rows},
              {"lambda", lambda}};
   return loss;
 }

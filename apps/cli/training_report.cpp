@@ -89,6 +89,7 @@ void report_outcome(const TrainingOutcome& outcome, const TrainingOptions& optio
   if (!result.reason.empty()) json["reason"] = result.reason;
   const bool stopped = result.end == TrainerResult::End::kStoppedEarly;
   if (stopped) session.set_exit_code(kOutOfReach);
+  if (!session.writes()) return;
   if (!outcome.interrupted())
     write_file_atomically(std::filesystem::path(options.out) / "result.json", json.dump(2) + "\n");
   if (session.json()) {

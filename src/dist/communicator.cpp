@@ -23,7 +23,7 @@ class NothingPending : public PendingSum {
 
 class SingleProcess : public Communicator {
  public:
-  SingleProcess() : Communicator(Place{}) {}
+  SingleProcess() : Communicator({.cores = available_cores()}) {}
   bool alone() const override { return true; }
   void sum(std::span<double>) override {}
   std::unique_ptr<PendingSum> start_sum(std::vector<std::span<float>>, DeviceKind) override {

@@ -42,6 +42,10 @@ class Communicator {
   // Among the ranks on the same machine.
   int local_rank() const { return place_.local_rank; }
   int local_size() const { return place_.local_size; }
+  // Cores for this rank's threads: those that the launcher gave it alone, or else its share of what
+  // the ranks of the machine have together.
+  int cores() const { return place_.cores; }
+  bool has_own_cores() const { return place_.own_cores; }
 
   // Replaces each value by its sum over the ranks. All of these throw Error when the ranks cannot
   // be reached.
@@ -68,6 +72,8 @@ class Communicator {
  protected:
   struct Place {
     int rank = 0, size = 1, local_rank = 0, local_size = 1;
+    int cores = 1;
+    bool own_cores = false;
   };
   explicit Communicator(const Place& place) : place_(place) {}
 

@@ -1,6 +1,7 @@
 #include "dist/mpi/mpi_communicator.h"
 
 #include <mpi.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <climits>
@@ -91,6 +92,19 @@ class MpiSum : public PendingSum {
   std::vector<MPI_Request> requests_;
 };
 
+// Whether the ranks of a machine may all use the same cores.
+bool same_cores(MPI_Comm machine) {
+  cpu_set_t own, first;
+  CPU_ZERO(&own);
+  if (::sched_getaffinity(0, sizeof(own), &own) != 0) CPU_ZERO(&own);
+  first = own;
+  check(MPI_Bcast(&first, sizeof(first), MPI_BYTE, 0, machine), "compare the ranks' cores");
+  int same = CPU_EQUAL(&own, &first) ? 1 : 0;
+  check(MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_INT, MPI_LAND, machine),
+        "compare the ranks' cores");
+  return same != 0;
+}
+
 class MpiCommunicator : public Communicator {
  public:
   // MPI has been started.
@@ -103,6 +117,9 @@ class MpiCommunicator : public Communicator {
           "find the ranks of this machine");
     check(MPI_Comm_rank(machine, &place.local_rank), "read the rank");
     check(MPI_Comm_size(machine, &place.local_size), "read the number of ranks");
+    place.own_cores = !same_cores(machine);
+    place.cores = available_cores();
+    if (!place.own_cores) place.cores = std::max(1, place.cores / place.local_size);
     check(MPI_Comm_free(&machine), "free a group of ranks");
     check(MPI_Comm_dup(MPI_COMM_WORLD, &failures), "make a group of ranks");
     return std::unique_ptr<Communicator>(new MpiCommunicator(place, failures));

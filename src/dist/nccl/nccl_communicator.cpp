@@ -108,7 +108,8 @@ class NcclSum : public PendingSum {
 class NcclCommunicator : public Communicator {
  public:
   explicit NcclCommunicator(std::unique_ptr<Communicator> host)
-      : Communicator({host->rank(), host->size(), host->local_rank(), host->local_size()}),
+      : Communicator({host->rank(), host->size(), host->local_rank(), host->local_size(),
+                      host->cores(), host->has_own_cores()}),
         host_(std::move(host)) {}
 
   using Communicator::broadcast;

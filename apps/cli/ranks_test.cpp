@@ -25,12 +25,14 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
 }
 
 // A line of the shell in `ranks` processes. Nothing but this machine's memory is needed: no
-// network, no remote shell, no room on its cores.
+// network, no remote shell, no room on its cores. Open MPI unloads parts of itself that still hold
+// memory, which would fail a run under AddressSanitizer.
 ProgramRun run_ranks(int ranks, const std::string& line) {
   return run_shell(
       "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated "
       "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
-      "OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_mpi_yield_when_idle=1; "
+      "OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_mpi_yield_when_idle=1 "
+      "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\"; "
       "mpirun --oversubscribe --bind-to none -n " +
       std::to_string(ranks) + " " + line);
 }

@@ -31,7 +31,7 @@ class SingleProcess : public Communicator {
   }
   void broadcast(std::span<std::byte>) override {}
   bool all_failed(std::chrono::milliseconds) override { return true; }
-  [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
+  void abort(int exit_code) override { std::_Exit(exit_code); }
 };
 
 // The largest number that one of these environment variables holds.

@@ -66,8 +66,8 @@ class Communicator {
   // For a rank that has failed: true when all ranks have called this within `patience`, so that
   // each may end by itself. Otherwise the others wait for this one in some other call.
   virtual bool all_failed(std::chrono::milliseconds patience) = 0;
-  // Ends the processes of all ranks.
-  [[noreturn]] virtual void abort(int exit_code) = 0;
+  // Ends the processes of all ranks; does not return.
+  virtual void abort(int exit_code) = 0;
 
  protected:
   struct Place {

@@ -164,7 +164,7 @@ class MpiCommunicator : public Communicator {
     }
   }
 
-  [[noreturn]] void abort(int exit_code) override {
+  void abort(int exit_code) override {
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     std::_Exit(exit_code);
   }

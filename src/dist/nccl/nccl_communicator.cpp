@@ -124,7 +124,7 @@ class NcclCommunicator : public Communicator {
   bool all_failed(std::chrono::milliseconds patience) override {
     return host_->all_failed(patience);
   }
-  [[noreturn]] void abort(int exit_code) override { host_->abort(exit_code); }
+  void abort(int exit_code) override { host_->abort(exit_code); }
 
  private:
   std::unique_ptr<Communicator> host_;

@@ -8,7 +8,7 @@ find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(COMPRESSION REQUIRED IMPORTED_TARGET liblzma libzstd)
-# Figures are the one part that is left out where its libraries are missing.
+# Figures are left out where their libraries are missing.
 pkg_check_modules(CAIRO IMPORTED_TARGET cairo cairo-pdf cairo-svg cairo-png pangocairo>=1.50 pangoft2
   fontconfig zlib)
 if(FILIGREE_TESTS)
@@ -55,4 +55,5 @@ if(FILIGREE_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
 endif()
 
 include(Cuda)
+include(Processes)
 include(Version)

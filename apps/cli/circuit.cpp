@@ -94,7 +94,7 @@ std::vector<ModelCircuit> find_circuits(const CircuitCommand& command, const Sea
 std::vector<ModelCircuit> find_with_state(const CircuitCommand& command,
                                           const SearchOptions& options, const Session& session) {
   catch_termination();
-  SweepState state(command.state);
+  SweepState state(command.state, session.writes());
   try {
     std::vector<ModelCircuit> circuits = find_circuits(command, options, &state, session);
     state.save();
@@ -109,12 +109,13 @@ std::vector<ModelCircuit> find_with_state(const CircuitCommand& command,
 void run_circuit(const CircuitCommand& command, Session& session) {
   const SearchOptions options = search_options(command);  // before the long work
   for (const std::string& model : command.models) model_folder(model);
-  if (!command.output.folder.empty()) prepare_output(command.output, session);
+  if (!command.output.folder.empty() && session.writes()) prepare_output(command.output, session);
   const std::vector<ModelCircuit> circuits = command.state.empty()
                                                  ? find_circuits(command, options, nullptr, session)
                                                  : find_with_state(command, options, session);
   for (const ModelCircuit& circuit : circuits)
     if (!circuit.found) session.set_exit_code(kOutOfReach);
+  if (!session.writes()) return;
   Json json;
   if (session.json() || !command.output.folder.empty())
     json = circuits_json(circuits, Scores::kEvery);
@@ -143,7 +144,8 @@ void add_circuit(Program& program) {
                     "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
                     "filigree circuit dense sparse --task ioi --parts edges --out circuits",
                     "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
-                    "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"}},
+                    "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"},
+                   true},
                   [command](Session& session) { run_circuit(*command, session); });
   app.add_option("MODEL", command->models, "model folders; sizes are compared with the first")
       ->required();

@@ -74,7 +74,10 @@ std::vector<EvaluatedModel> evaluate_all(const EvalOptions& options, const Sessi
   std::string text;
   std::optional<TokenShards> shards;
   if (options.data.empty()) {
-    text = read_text(options.text);
+    // Launchers give the standard input to rank 0 alone.
+    const bool shared = options.text == "-";
+    if (!shared || session.writes()) text = read_text(options.text);
+    if (shared) text = session.ranks().broadcast(text);
     require(!text.empty(), "{} is empty; there is nothing to predict", source_name(options.text));
   } else {
     shards = TokenShards::open(options.data);
@@ -145,7 +148,8 @@ void add_eval(Program& program) {
                                {"filigree eval gpt2 --text held-out.txt",
                                 "filigree eval dense sparse control --data shards --by-layer",
                                 "filigree eval sparse --data shards --max-tokens 50000 --json",
-                                "filigree eval gpt2 --text book.txt --length 512 --stride 256"}},
+                                "filigree eval gpt2 --text book.txt --length 512 --stride 256"},
+                               true},
                               [options](Session& session) { run_eval(*options, session); });
   app.add_option("MODEL", options->models, "model folders")->required();
   app.add_option("--text", options->text,

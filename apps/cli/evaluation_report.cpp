@@ -54,13 +54,18 @@ std::string percent(double share) {
 EvaluatedModel evaluate_with_bar(const Model& model, EvaluationWindows windows,
                                  const std::string& label, const Session& session) {
   const Stopwatch watch;
-  Progress progress(std::cerr, session.progress(label, "tokens", windows.targets));
+  Communicator& ranks = session.ranks();
+  const std::int64_t targets = windows.targets;
+  Progress progress(std::cerr, session.progress(label, "tokens", targets));
   EvaluatedModel result;
   result.label = label;
-  result.evaluation = evaluate(model, std::move(windows), [&](const Evaluation& so_far) {
-    progress.update(so_far.total.tokens, fmt::format("loss {:.4f}", so_far.loss()));
+  const auto show = [&](const Evaluation& so_far) {
+    // This rank's part stands for those of all.
+    progress.update(std::min(targets, so_far.total.tokens * ranks.size()),
+                    fmt::format("loss {:.4f}", so_far.loss()));
     throw_if_interrupted();
-  });
+  };
+  result.evaluation = evaluate(model, std::move(windows), show, &ranks);
   progress.finish();
   result.seconds = watch.seconds();
   return result;

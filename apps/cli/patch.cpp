@@ -283,7 +283,7 @@ void run_patch(const PatchCommand& command, Session& session) {
     models.push_back(sweep_model(command.models[i], labels[i], command, session));
   for (const SweptModel& model : models)
     if (!model.check.better_than_chance || model.sites.empty()) session.set_exit_code(kOutOfReach);
-  if (!command.figure.empty()) draw(command, models);
+  if (!command.figure.empty() && session.writes()) draw(command, models);
   if (!session.json()) {
     session.print(text_of(command, models));
     return;
@@ -303,14 +303,15 @@ void run_patch(const PatchCommand& command, Session& session) {
 
 void add_patch(Program& program) {
   const auto command = std::make_shared<PatchCommand>();
-  CLI::App& app = program.add(
-      {"patch",
-       "Patch a task's runs at every layer and head or position; a heat map.",
-       {"filigree patch gpt2 --task ioi --figure heads.svg",
-        "filigree patch dense sparse --task ioi --site z --direction denoising",
-        "filigree patch gpt2 --task copy --site resid,mlp-out --figure blocks.pdf",
-        "filigree patch gpt2 --task ioi --by layer-position --replacement mean --json"}},
-      [command](Session& session) { run_patch(*command, session); });
+  CLI::App& app =
+      program.add({"patch",
+                   "Patch a task's runs at every layer and head or position; a heat map.",
+                   {"filigree patch gpt2 --task ioi --figure heads.svg",
+                    "filigree patch dense sparse --task ioi --site z --direction denoising",
+                    "filigree patch gpt2 --task copy --site resid,mlp-out --figure blocks.pdf",
+                    "filigree patch gpt2 --task ioi --by layer-position --replacement mean --json"},
+                   true},
+                  [command](Session& session) { run_patch(*command, session); });
   app.add_option("MODEL", command->models, "model folders, drawn side by side")->required();
   app.add_option("--task", command->selection.name, "name of a task (see task list) or JSONL file")
       ->required()

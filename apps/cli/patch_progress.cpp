@@ -7,6 +7,7 @@
 namespace filigree::cli {
 
 PatchOptions with_bar(PatchOptions options, const std::string& label, const Session& session) {
+  options.ranks = &session.ranks();
   const auto bar = std::make_shared<std::unique_ptr<Progress>>();
   const auto last = std::make_shared<std::int64_t>(0);
   const auto most = std::make_shared<std::int64_t>(0);

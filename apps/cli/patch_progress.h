@@ -1,4 +1,4 @@
-// A bar for the runs of patching.
+// What the runs of patching take from the session: a bar, and the processes that share them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace filigree::cli {
 
-// The options with a bar on stderr that stops the work on Ctrl-C. `session` must outlive them.
+// The options with a bar on stderr that stops the work on Ctrl-C, shared by the session's ranks.
+// `session` must outlive them.
 PatchOptions with_bar(PatchOptions options, const std::string& label, const Session& session);
 
 }  // namespace filigree::cli

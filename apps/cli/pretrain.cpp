@@ -106,7 +106,8 @@ void add_pretrain(Program& program) {
                    "Train a GPT-2-style model from scratch on token shards.",
                    {"filigree pretrain shards --out model --steps 5000",
                     "filigree pretrain shards --out model --config config.json --dry-run",
-                    "filigree pretrain shards --out model --steps 5000 --resume"}},
+                    "filigree pretrain shards --out model --steps 5000 --resume"},
+                   true},
                   [=](Session& session) {
                     for (const CLI::Option* option : *shape_options)
                       options->shape_given = options->shape_given || option->count() > 0;

@@ -77,17 +77,6 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
   return text;
 }
 
-int report(const std::string& message, int code) {
-  std::cerr << "filigree: " << message << '\n' << std::flush;
-  return code;
-}
-
-int report_usage(const std::string& command, const std::string& message) {
-  const std::string name = command.empty() ? "filigree" : "filigree " + command;
-  std::cerr << name << ": " << message << " (see " << name << " --help)\n" << std::flush;
-  return kWrongUsage;
-}
-
 // From here on models are put where the options say.
 void choose_device(const CommonOptions& options) {
   const bool gpu = options.device == "cuda", bf16 = options.precision == "bf16";
@@ -199,7 +188,7 @@ CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> ru
              ->check(one_of("f32", "bf16"))
              ->type_name("NAME")
              ->default_str("f32"));
-  commands_[command] = std::move(run);
+  commands_[command] = {std::move(run), text.parallel};
   return *command;
 }
 
@@ -222,12 +211,23 @@ std::string command_line(const std::vector<std::string>& arguments) {
   return line;
 }
 
+int Program::report(const std::string& message, int code) {
+  return job_.failed(": " + message, code);
+}
+
+int Program::report_usage(const std::string& command, const std::string& message) {
+  const std::string name = command.empty() ? "filigree" : "filigree " + command;
+  return job_.failed(
+      fmt::format("{}: {} (see {} --help)", command.empty() ? "" : " " + command, message, name),
+      kWrongUsage);
+}
+
 int Program::parse_and_run(std::vector<std::string> arguments) {
   if (arguments.size() > 1 && arguments[0] == "help") arguments = {arguments[1], "--help"};
   if (arguments.size() == 1 && arguments[0] == "help") arguments = {"--help"};
   if (arguments.empty()) {
-    std::cerr << app_.help() << std::flush;
-    return kWrongUsage;
+    if (launched_rank() == 0) std::cerr << app_.help() << std::flush;
+    return job_.failed("", kWrongUsage);
   }
   const std::vector<std::string> names = command_names(app_);
   const std::string command = arguments[0].starts_with("-") ? "" : arguments[0];
@@ -240,23 +240,25 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app_.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    write_stdout(target.help());
+    if (launched_rank() == 0) write_stdout(target.help());
     return 0;
   } catch (const CLI::CallForVersion&) {
-    write_stdout(build_description() + "\n");
+    if (launched_rank() == 0) write_stdout(build_description() + "\n");
     return 0;
   } catch (const CLI::ParseError& error) {
     return report_usage(command, wrong_usage(target, error));
   }
 
-  set_warning_handler([quiet = common_.quiet](const std::string& message) {
+  set_warning_handler([quiet = common_.quiet || launched_rank() > 0](const std::string& message) {
     if (!quiet) std::cerr << "filigree: warning: " << message << '\n' << std::flush;
   });
   try {
+    const Command& chosen = commands_.at(&target);
+    job_.join(command, chosen.parallel, common_);
     choose_device(common_);
     if (common_.threads > 0) set_num_threads(common_.threads);
-    Session session(command, common_, line);
-    commands_.at (&target)(session);
+    Session session(command, common_, line, job_.ranks());
+    chosen.run(session);
     return interrupted() ? interrupted_exit_code() : session.exit_code();
   } catch (const UsageError& error) {
     return report_usage(command, error.what());
@@ -267,9 +269,9 @@ int Program::run(std::vector<std::string> arguments) {
   try {
     return parse_and_run(std::move(arguments));
   } catch (const ClosedPipe&) {
-    return kClosedPipe;
+    return job_.failed("", kClosedPipe);
   } catch (const Interrupted&) {
-    return interrupted_exit_code();
+    return job_.failed("", interrupted_exit_code());
   } catch (const Error& error) {
     return report(error.what(), kFailed);
   } catch (const std::bad_alloc&) {

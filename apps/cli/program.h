@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/cli/job.h"
 #include "apps/cli/session.h"
 
 namespace filigree::cli {
@@ -25,6 +26,7 @@ class Program {
     std::string name;
     std::string summary;                // one line, for the list of commands
     std::vector<std::string> examples;  // command lines, each with " # what for"
+    bool parallel = false;              // several processes can share its work
   };
 
   // Adds a command with the options that all commands share. The caller adds its own to the result;
@@ -37,11 +39,19 @@ class Program {
   int run(std::vector<std::string> arguments);
 
  private:
+  struct Command {
+    std::function<void(Session&)> run;
+    bool parallel = false;
+  };
+
   int parse_and_run(std::vector<std::string> arguments);
+  int report(const std::string& message, int code);
+  int report_usage(const std::string& command, const std::string& message);
 
   CLI::App app_;
   CommonOptions common_;
-  std::map<const CLI::App*, std::function<void(Session&)>> commands_;
+  std::map<const CLI::App*, Command> commands_;
+  Job job_;
 };
 
 // Checks of an option's value, worded for people: "'x' is not a whole number from 1 to 1024".

@@ -43,9 +43,12 @@ void write_stdout(std::string_view text) {
   }
 }
 
-void Session::print(std::string_view text) const { write_stdout(text); }
+void Session::print(std::string_view text) const {
+  if (writes()) write_stdout(text);
+}
 
 void Session::print_json(const Json& result) const {
+  if (!writes()) return;
   Json document = {{"filigree", version_string()},
                    {"command", command_},
                    {"seed", options_.seed},
@@ -56,7 +59,7 @@ void Session::print_json(const Json& result) const {
 }
 
 void Session::note(std::string_view line) const {
-  if (!options_.quiet) std::cerr << line << '\n' << std::flush;
+  if (!options_.quiet && writes()) std::cerr << line << '\n' << std::flush;
 }
 
 ProgressOptions Session::progress(std::string label, std::string unit, std::int64_t total) const {
@@ -64,7 +67,7 @@ ProgressOptions Session::progress(std::string label, std::string unit, std::int6
   options.label = std::move(label);
   options.unit = std::move(unit);
   options.total = total;
-  options.style = progress_style(STDERR_FILENO, options_.quiet);
+  options.style = progress_style(STDERR_FILENO, options_.quiet || !writes());
   options.columns = terminal_columns(STDERR_FILENO);
   return options;
 }

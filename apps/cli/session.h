@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/progress.h"
+#include "dist/communicator.h"
 
 namespace filigree::cli {
 
@@ -42,10 +43,16 @@ struct CommonOptions {
 
 class Session {
  public:
-  Session(std::string command, CommonOptions options, std::string command_line = {})
+  // `ranks` are the processes that run the command together, and must outlive the session.
+  Session(std::string command, CommonOptions options, std::string command_line, Communicator& ranks)
       : command_(std::move(command)),
         options_(std::move(options)),
-        command_line_(std::move(command_line)) {}
+        command_line_(std::move(command_line)),
+        ranks_(ranks) {}
+
+  Communicator& ranks() const { return ranks_; }
+  // Whether this process writes what the command writes. The others' prints and notes are silent.
+  bool writes() const { return ranks_.first(); }
 
   // As it could be typed again: "filigree eval 'my model' --data shards".
   const std::string& command_line() const { return command_line_; }
@@ -73,6 +80,7 @@ class Session {
   std::string command_;
   CommonOptions options_;
   std::string command_line_;
+  Communicator& ranks_;
   int exit_code_ = 0;
 };
 

@@ -151,7 +151,8 @@ void add_sparsify(Program& program) {
                     "filigree sparsify dense shards --out sparse --steps 3000 --control --resume",
                     "filigree sparsify dense shards --out sparse --objective linear --gate-bias 5",
                     "filigree sparsify dense shards --out sparse --lora-rank 16",
-                    "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"}},
+                    "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"},
+                   true},
                   [options](Session& session) { run_sparsify(*options, session); });
   add_sparsify_options(app, *options);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "apps/cli/memory_estimate.h"
@@ -31,7 +32,10 @@ const char* name_of(TrainerResult::End end) {
 void report_dry_run(const ModelConfig& config, std::int64_t parameters, std::int64_t length,
                     bool teacher, const TrainingOptions& options, const TrainingData& data,
                     const Session& session) {
-  const MemoryEstimate memory = estimate_memory(config, parameters, options.batch, length);
+  // Of each process, which has its part of a batch.
+  const MemoryEstimate memory =
+      estimate_memory(config, parameters,
+                      std::max<std::int64_t>(1, options.batch / session.ranks().size()), length);
   const std::uint64_t teacher_bytes = teacher ? memory.weights + memory.forward : 0;
   const std::uint64_t bytes = memory.training_state + memory.training_activations + teacher_bytes;
   const std::int64_t step_tokens = options.batch * options.accumulate * length;
@@ -89,6 +93,7 @@ void report_outcome(const TrainingOutcome& outcome, const TrainingOptions& optio
   if (!result.reason.empty()) json["reason"] = result.reason;
   const bool stopped = result.end == TrainerResult::End::kStoppedEarly;
   if (stopped) session.set_exit_code(kOutOfReach);
+  if (!session.writes()) return;
   if (!outcome.interrupted())
     write_file_atomically(std::filesystem::path(options.out) / "result.json", json.dump(2) + "\n");
   if (session.json()) {

@@ -37,6 +37,7 @@ nlohmann::json header(const TrainingRun& run, const nlohmann::json& settings, co
           {"build", build_description()},
           {"seed", session.options().seed},
           {"threads", num_threads()},
+          {"processes", session.ranks().size()},
           {"device", session.options().device},
           {"precision", session.options().precision},
           {"settings", settings},
@@ -70,9 +71,10 @@ WindowOptions held_out_windows(const TrainingOptions& options, std::int64_t leng
 }
 
 Metrics held_out_metrics(const Model& model, const TrainingOptions& options,
-                         const TrainingData& data, std::int64_t length) {
+                         const TrainingData& data, std::int64_t length, Communicator& ranks) {
   const Evaluation evaluation = evaluate(
-      model, shard_windows(*data.held_out, held_out_windows(options, length), model.config()));
+      model, shard_windows(*data.held_out, held_out_windows(options, length), model.config()), {},
+      &ranks);
   const Connectivity connectivity = evaluation.connectivity();
   return {{"held_out_loss", evaluation.loss()},
           {"held_out_active_edges", connectivity.active_edges},
@@ -109,10 +111,18 @@ TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& ob
                              const Session& session) {
   catch_termination();
   throw_if_interrupted();
-  ShardSource source(
-      data.train, {.batch = options.batch, .length = run.length, .seed = session.options().seed});
+  Communicator& ranks = session.ranks();
+  require(options.batch % ranks.size() == 0,
+          "--batch {} cannot be shared by {} processes; give a multiple of {}", options.batch,
+          ranks.size(), ranks.size());
+  ShardSource source(data.train, {.batch = options.batch / ranks.size(),
+                                  .length = run.length,
+                                  .seed = session.options().seed,
+                                  .rank = ranks.rank(),
+                                  .world_size = ranks.size()});
   RunFolder folder(run.out);
   TrainerOptions trainer = options.trainer();
+  trainer.ranks = &ranks;
   trainer.settings = all_settings(run, options, data, session);
   trainer.header = header(run, trainer.settings, model, data, session);
   model.set_requires_grad(true);
@@ -140,7 +150,9 @@ TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& ob
       progress.update(step, bar_text(metrics, tokens / watch.seconds()));
     };
     if (data.held_out)
-      callbacks.evaluate = [&] { return held_out_metrics(model, options, data, run.length); };
+      callbacks.evaluate = [&] {
+        return held_out_metrics(model, options, data, run.length, ranks);
+      };
     callbacks.stop_requested = interrupted;
     outcome.result = train(model, objective, source, optimizer, folder, trainer, callbacks);
     if (outcome.result.steps > first) progress.finish();
@@ -159,8 +171,10 @@ TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& ob
     return outcome;
   }
   model.merge_lora();
-  save_model(model, run.out);
-  copy_tokenizer(run.tokenizer, run.out);
+  if (session.writes()) {
+    save_model(model, run.out);
+    copy_tokenizer(run.tokenizer, run.out);
+  }
   return outcome;
 }
 

@@ -15,8 +15,20 @@ Tape::Tape() : previous_(std::exchange(current_tape, this)) {}
 Tape::~Tape() { current_tape = previous_; }
 Tape* Tape::current() { return current_tape; }
 
-void Tape::add(Variable output, std::function<void(const Tensor& grad)> backward) {
-  entries_.push_back({std::move(output), std::move(backward)});
+void Tape::watch_leaves(std::function<void(const Variable& leaf)> watcher) {
+  require(entries_.empty(), "tape: leaves are watched from the first operation on, not after {}",
+          entries_.size());
+  leaf_watcher_ = std::move(watcher);
+}
+
+void Tape::add(Variable output, std::span<const Variable* const> inputs,
+               std::function<void(const Tensor& grad)> backward) {
+  Entry entry{std::move(output), std::move(backward), {}};
+  if (leaf_watcher_)
+    for (const Variable* input : inputs)
+      if (input->is_leaf() && leaves_seen_.insert(input->id()).second)
+        entry.first_used.push_back(*input);
+  entries_.push_back(std::move(entry));
 }
 
 void Tape::backward(Variable result, Tensor seed) {
@@ -37,9 +49,11 @@ void Tape::backward(Variable result, Tensor seed) {
   while (!entries_.empty()) {
     Entry entry = std::move(entries_.back());
     entries_.pop_back();
-    if (!entry.output.grad().defined()) continue;  // does not influence the result
-    const Tensor grad = entry.output.take_grad();
-    entry.backward(grad);
+    if (entry.output.grad().defined()) {  // otherwise it does not influence the result
+      const Tensor grad = entry.output.take_grad();
+      entry.backward(grad);
+    }
+    for (const Variable& leaf : entry.first_used) leaf_watcher_(leaf);
   }
 }
 

@@ -10,6 +10,8 @@
 
 #include <functional>
 #include <initializer_list>
+#include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "autograd/variable.h"
@@ -31,8 +33,15 @@ class Tape {
   // serves one backward().
   void backward(Variable result, Tensor seed = Tensor());
 
-  // Adds a closure that reads the output's gradient and adds to those of its inputs.
-  void add(Variable output, std::function<void(const Tensor& grad)> backward);
+  // Before anything is recorded: backward() then calls `watcher` with every leaf that was used, as
+  // soon as its gradient is final, while closures of earlier operations are still to run. The order
+  // depends on what was recorded alone. A leaf that the result does not depend on is shown too,
+  // with its gradient as it was.
+  void watch_leaves(std::function<void(const Variable& leaf)> watcher);
+
+  // Adds a closure that reads the output's gradient and adds to those of `inputs` alone.
+  void add(Variable output, std::span<const Variable* const> inputs,
+           std::function<void(const Tensor& grad)> backward);
 
   std::size_t size() const { return entries_.size(); }
 
@@ -40,8 +49,11 @@ class Tape {
   struct Entry {
     Variable output;
     std::function<void(const Tensor& grad)> backward;
+    std::vector<Variable> first_used;  // leaves: this closure is the last that adds to them
   };
   std::vector<Entry> entries_;
+  std::function<void(const Variable& leaf)> leaf_watcher_;
+  std::unordered_set<const void*> leaves_seen_;
   Tape* previous_;
   bool spent_ = false;
 };
@@ -56,7 +68,7 @@ Variable make_result(Tensor value, std::initializer_list<const Variable*> inputs
                      Backward&& backward) {
   if (!needs_grad(inputs)) return Variable(std::move(value));
   Variable result = Variable::result(std::move(value));
-  Tape::current()->add(result, std::forward<Backward>(backward));
+  Tape::current()->add(result, inputs, std::forward<Backward>(backward));
   return result;
 }
 

@@ -96,6 +96,35 @@ TEST(Tape, SavedTensorsAreFreedAsTheBackwardPassRuns) {
   EXPECT_TRUE(freed_before_first);
 }
 
+TEST(Tape, ALeafIsShownOnceItsGradientIsFinal) {
+  const Variable early(Tensor::scalar(3.0f), true), late(Tensor::scalar(1.0f), true),
+      unused(Tensor::scalar(1.0f), true);
+  std::vector<std::pair<const void*, float>> shown;
+  Tape tape;
+  tape.watch_leaves([&](const Variable& leaf) {
+    shown.emplace_back(leaf.id(), leaf.grad().defined() ? leaf.grad().item() : 0.0f);
+    // The rest of the backward pass is still to come.
+    if (leaf.id() == late.id()) {
+      EXPECT_FALSE(early.grad().defined());
+    }
+  });
+  const auto product = [](const Variable& a, const Variable& b) {
+    return make_result(Tensor::scalar(a.value().item() * b.value().item()), {&a, &b},
+                       [a, b](const Tensor& grad) {
+                         a.accumulate_grad(Tensor::scalar(grad.item() * b.value().item()));
+                         b.accumulate_grad(Tensor::scalar(grad.item() * a.value().item()));
+                       });
+  };
+  const Variable y = scaled(early, 2.0f);
+  scaled(unused, 1.0f);  // recorded, but the result does not depend on it
+  const Variable z = product(y, late);
+  tape.backward(product(z, late));  // 2 early late^2
+  const std::vector<std::pair<const void*, float>> expected = {
+      {late.id(), 12.0f}, {unused.id(), 0.0f}, {early.id(), 2.0f}};
+  EXPECT_EQ(shown, expected);
+  EXPECT_EQ(late.grad().item(), 12.0f);
+}
+
 TEST(Tape, RefusesMisuse) {
   const Variable x(Tensor::zeros({2}), true);
   {
@@ -110,6 +139,9 @@ TEST(Tape, RefusesMisuse) {
   const Variable y = scaled(x, 2.0f);
   tape.backward(y, Tensor::full({2}, 1.0f));
   EXPECT_THROW(tape.backward(y, Tensor::full({2}, 1.0f)), Error);  // used up
+  Tape begun;
+  const Variable z = scaled(x, 2.0f);
+  EXPECT_THROW(begun.watch_leaves([](const Variable&) {}), Error);  // too late
 }
 
 }  // namespace

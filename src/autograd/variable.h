@@ -54,6 +54,8 @@ class Variable {
   std::int64_t size(int axis) const { return node_->value.size(axis); }
 
   bool requires_grad() const { return node_ && node_->requires_grad; }
+  // Requires a gradient and is no result of a recorded operation: a parameter, for example.
+  bool is_leaf() const { return requires_grad() && !node_->is_result; }
   void set_requires_grad(bool on) const { node_->requires_grad = node_->retain_grad = on; }
   // Keeps the gradient of a result after backward(), as leaves keep theirs.
   void retain_grad() const { node_->retain_grad = true; }

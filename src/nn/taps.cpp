@@ -92,12 +92,14 @@ Variable shown_gradient(const Variable& value, std::string name, std::vector<Tap
                         bool on_device) {
   if (Tape::current() == nullptr) return value;
   Variable result = Variable::result(value.value());
-  Tape::current()->add(result, [value, name = std::move(name), watchers = std::move(watchers),
-                                on_device](const Tensor& grad) {
-    const Tensor shown = on_device ? grad : grad.on_host();
-    for (const TapWatcher& watcher : watchers) watcher(name, shown);
-    if (value.requires_grad()) value.accumulate_grad(grad);
-  });
+  const Variable* const input = &value;
+  Tape::current()->add(result, std::span(&input, 1),
+                       [value, name = std::move(name), watchers = std::move(watchers),
+                        on_device](const Tensor& grad) {
+                         const Tensor shown = on_device ? grad : grad.on_host();
+                         for (const TapWatcher& watcher : watchers) watcher(name, shown);
+                         if (value.requires_grad()) value.accumulate_grad(grad);
+                       });
   return result;
 }
 

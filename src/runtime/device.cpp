@@ -92,6 +92,11 @@ void wait_for(DeviceKind kind) {
   (void)kind;
 }
 
+void use_gpu(int index) {
+  require(index >= 0, "cuda: there is no GPU number {}", index);
+  if constexpr (kHasCuda) cuda::use_device(index);
+}
+
 int available_cores() {
   int cores = affinity_cores();
   const double quota = quota_cores();

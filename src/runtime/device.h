@@ -38,6 +38,10 @@ void require_device(DeviceKind kind);
 // never has any left.
 void wait_for(DeviceKind kind);
 
+// Puts this process's work on the GPU of that number, counted modulo those that there are; the
+// first one otherwise. Must come before anything is done on it. Without a GPU it does nothing.
+void use_gpu(int index);
+
 // Cores this process may keep busy: those of its affinity mask, fewer when a container's CPU quota
 // allows less. At least 1.
 int available_cores();

@@ -46,6 +46,30 @@ void add_batch(const Model& model, const Batch& batch, Evaluation& result) {
     }
 }
 
+// Puts the parts of all ranks together: each window and each batch was measured by one of them and
+// is zero elsewhere, so that the sums are exact.
+void merge(Evaluation& result, Communicator& ranks) {
+  std::vector<double> all = result.open_edges;
+  all.push_back(result.edges);
+  all.push_back(static_cast<double>(result.queries));
+  for (const WindowLoss& window : result.windows) {
+    all.push_back(window.sum);
+    all.push_back(static_cast<double>(window.tokens));
+  }
+  ranks.sum(all);
+  auto next = all.cbegin();
+  for (double& open : result.open_edges) open = *next++;
+  result.edges = *next++;
+  result.queries = static_cast<std::int64_t>(*next++);
+  result.total = {};
+  for (WindowLoss& window : result.windows) {
+    window.sum = *next++;
+    window.tokens = static_cast<std::int64_t>(*next++);
+    result.total.sum += window.sum;
+    result.total.tokens += window.tokens;
+  }
+}
+
 // Standard error of (sum of values) / tokens, each value given less what its tokens let expect.
 std::optional<double> error_of(const std::vector<double>& residuals, std::int64_t tokens) {
   const auto count = static_cast<double>(residuals.size());
@@ -95,17 +119,27 @@ std::optional<double> change_error(const Evaluation& a, const Evaluation& b) {
 }
 
 Evaluation evaluate(const Model& model, EvaluationWindows windows,
-                    const std::function<void(const Evaluation&)>& progress) {
+                    const std::function<void(const Evaluation&)>& progress, Communicator* ranks) {
   const ModelConfig& config = model.config();
   Evaluation result;
   result.layers = config.layers;
   result.heads = config.heads;
   result.open_edges.assign(static_cast<std::size_t>(config.layers * config.heads), 0.0);
+  const int size = ranks != nullptr ? ranks->size() : 1,
+            rank = ranks != nullptr ? ranks->rank() : 0;
   const NoGrad no_grad;
+  int turn = 0;
   while (const std::optional<Batch> batch = windows.next()) {
+    const bool own = turn == rank;
+    turn = (turn + 1) % size;
+    if (!own) {
+      result.windows.resize(result.windows.size() + static_cast<std::size_t>(batch->ids.size(0)));
+      continue;
+    }
     add_batch(model, *batch, result);
     if (progress) progress(result);
   }
+  if (size > 1) merge(result, *ranks);
   require(result.total.tokens > 0, "evaluation: there is no text to evaluate on");
   return result;
 }

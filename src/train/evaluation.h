@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "dist/communicator.h"
 #include "model/model.h"
 #include "train/evaluation_windows.h"
 
@@ -55,7 +56,10 @@ std::optional<double> change_error(const Evaluation& a, const Evaluation& b);
 
 // Calls `progress` after every forward pass with what has been found so far. Throws Error for ids
 // the model does not have, windows longer than its context, and when there is no window at all.
+// Several ranks take turns at the batches and all get the whole result, to the bit that of one;
+// `progress` then sees this rank's part.
 Evaluation evaluate(const Model& model, EvaluationWindows windows,
-                    const std::function<void(const Evaluation&)>& progress = {});
+                    const std::function<void(const Evaluation&)>& progress = {},
+                    Communicator* ranks = nullptr);
 
 }  // namespace filigree

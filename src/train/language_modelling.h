@@ -9,7 +9,8 @@ namespace filigree {
 class LanguageModelling : public Objective {
  public:
   explicit LanguageModelling(Model& model) : model_(model) {}
-  Variable loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) override;
+  Variable loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
+                Metrics& metrics) override;
 
  private:
   Model& model_;

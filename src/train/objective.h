@@ -9,13 +9,19 @@
 #include <vector>
 
 #include "autograd/variable.h"
+#include "dist/communicator.h"
 
 namespace filigree {
 
 struct Batch {
   Tensor ids;      // i32 [B, T]
   Tensor targets;  // i32 [B, T]: the token each position predicts
+  // Several processes share a global batch by rows: which of them is this one's first.
+  std::int64_t first_row = 0;
 };
+
+// Targets that count in the loss.
+std::int64_t counted_targets(const Batch& batch);
 
 // An endless stream of batches whose place can be stored and found again.
 class BatchSource {
@@ -34,8 +40,11 @@ class Objective {
   virtual ~Objective() = default;
 
   // The value to minimise on one batch, recorded on the current tape. `micro_step` counts batches
-  // over the whole run, so that random numbers can be addressed by it.
-  virtual Variable loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) = 0;
+  // over the whole run, so that random numbers can be addressed by it. Where several ranks have
+  // parts of a global batch, the gradients of their values add up to that of the global batch, and
+  // the metrics are of the global batch, the same on every rank.
+  virtual Variable loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
+                        Metrics& metrics) = 0;
 
   // After the weights have changed; `metrics` are the means over the step's batches.
   virtual void after_step(const Metrics& metrics) { (void)metrics; }

@@ -11,7 +11,7 @@ ShardSource::ShardSource(TokenSplit split, const LoaderOptions& options)
 
 Batch ShardSource::next() {
   TokenBatch batch = loader_.next();
-  return {std::move(batch.ids), std::move(batch.targets)};
+  return {std::move(batch.ids), std::move(batch.targets), options_.rank * options_.batch};
 }
 
 nlohmann::json ShardSource::state() const {

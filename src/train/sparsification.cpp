@@ -21,7 +21,8 @@ Sparsification::Sparsification(Model& student, const Model* teacher,
           "sparsify: without a teacher there must be a fixed target and no distillation");
 }
 
-Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) {
+Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
+                              Metrics& metrics) {
   Teacher teacher;
   if (teacher_ != nullptr) {
     const NoGrad no_grad;
@@ -33,6 +34,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   forward.gates = GateMode::kSampled;
   forward.noise.seed = options_.seed;
   forward.noise.step = static_cast<std::uint64_t>(micro_step);
+  forward.noise.first_batch = static_cast<std::uint32_t>(batch.first_row);
   forward.reports = &reports;
   OutputLossOptions output;
   output.teacher = teacher_ != nullptr ? &teacher : nullptr;
@@ -40,31 +42,50 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Metri
   const OutputLoss task = output_loss(student_.final_hidden(batch.ids, forward),
                                       student_.output_layer(), batch.targets, output);
 
-  std::vector<Variable> by_layer;
-  double active = 0.0;
+  std::vector<Variable> by_layer, active_by_layer;
   for (const GateReport& report : reports) {
-    by_layer.push_back(reshape(report.expected, {1, report.expected.shape().elements()}));
-    active += static_cast<double>(mean_all(report.active).value().item());
+    const Shape row = {1, report.expected.shape().elements()};
+    by_layer.push_back(reshape(report.expected, row));
+    active_by_layer.emplace_back(report.active.reshape(row));
   }
+  const auto active = static_cast<double>(mean_all(concat(active_by_layer, 0)).value().item());
   const Variable expected = mean_all(concat(by_layer, 0));  // E
-  const Variable edges = options_.objective == EdgeObjective::kLog ? log(expected) : expected;
-  const double lambda = multiplier_.lambda();
-  const auto inverse = static_cast<float>(1.0 / (1.0 + lambda));
-  Variable loss =
-      add(scale(edges, inverse), scale(task.loss, static_cast<float>(lambda) * inverse));
-
   const auto number = [](const Tensor& value) {
     return value.defined() ? static_cast<double>(value.item()) : 0.0;
   };
-  const double student_loss = number(task.cross_entropy);
-  const double teacher_loss = number(task.teacher_cross_entropy);
-  const double allowed = options_.target ? *options_.target : teacher_loss + options_.margin;
-  metrics = {{"loss", student_loss},
-             {"gap", student_loss - allowed},
-             {"teacher_loss", teacher_loss},
-             {"divergence", number(task.divergence)},
-             {"expected_edges", static_cast<double>(expected.value().item())},
-             {"active_edges", active / static_cast<double>(reports.size())},
+
+  // Sums over the global batch: of rows and of targets, and of what is a mean over either.
+  const auto rows = static_cast<double>(batch.ids.size(0));
+  const auto targets = static_cast<double>(counted_targets(batch));
+  const auto here = static_cast<double>(expected.value().item());
+  double sums[] = {rows,
+                   rows * here,
+                   rows * active,
+                   targets,
+                   targets * number(task.cross_entropy),
+                   targets * number(task.teacher_cross_entropy),
+                   targets * number(task.divergence)};
+  ranks.sum(sums);
+  const auto& [all_rows, all_expected, all_active, all_targets, all_cross, all_teacher, all_kl] =
+      sums;
+
+  // E of the global batch, of which the other ranks' part is a constant here.
+  const double share = rows / all_rows, global = all_expected / all_rows;
+  const Tensor others = Tensor::full(expected.shape(), static_cast<float>(global - share * here),
+                                     expected.value().device());
+  const Variable all_edges = add(scale(expected, static_cast<float>(share)), others);
+  const Variable edges = options_.objective == EdgeObjective::kLog ? log(all_edges) : all_edges;
+  const double lambda = multiplier_.lambda();
+  const auto inverse = static_cast<float>(1.0 / (1.0 + lambda));
+  Variable loss =
+      add(scale(edges, inverse), scale(task.loss, static_cast<float>(lambda) * inverse *
+                                                      static_cast<float>(targets / all_targets)));
+
+  const double student_loss = all_cross / all_targets, taught = all_teacher / all_targets;
+  const double allowed = options_.target ? *options_.target : taught + options_.margin;
+  metrics = {{"loss", student_loss},     {"gap", student_loss - allowed},
+             {"teacher_loss", taught},   {"divergence", all_kl / all_targets},
+             {"expected_edges", global}, {"active_edges", all_active / all_rows},
              {"lambda", lambda}};
   return loss;
 }

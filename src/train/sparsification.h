@@ -5,7 +5,9 @@
 //   gap  = CE(student) - CE(teacher) - margin                 (or CE(student) - target)
 //
 // E is the expected share of open edges, averaged over layers, heads and the batch; lambda follows
-// the gap (multiplier.h); the teacher is the dense model on the same batch, its gates ignored.
+// the gap (multiplier.h); the teacher is the dense model on the same batch, its gates ignored. All
+// of this is about the global batch where several ranks share it: E is averaged before its
+// logarithm.
 #pragma once
 
 #include <memory>
@@ -40,7 +42,8 @@ class Sparsification : public Objective {
   // and no distillation.
   Sparsification(Model& student, const Model* teacher, const SparsificationOptions& options);
 
-  Variable loss(const Batch& batch, std::int64_t micro_step, Metrics& metrics) override;
+  Variable loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
+                Metrics& metrics) override;
   void after_step(const Metrics& metrics) override;
   std::optional<std::string> stop_reason() const override;
   nlohmann::json state() const override;

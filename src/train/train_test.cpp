@@ -103,7 +103,7 @@ TEST(Sparsification, TheLossIsTheWeightedSumOfItsParts) {
     Sparsification sparsification(*student, teacher.get(), options);
     Metrics metrics;
     Tape tape;
-    const Variable loss = sparsification.loss(some_batch(), 5, metrics);
+    const Variable loss = sparsification.loss(some_batch(), 5, *make_single_process(), metrics);
     const double E = metric(metrics, "expected_edges");
     const double task = 0.75 * metric(metrics, "loss") + 0.25 * metric(metrics, "divergence");
     const double edges = objective == EdgeObjective::kLog ? std::log(E) : E;

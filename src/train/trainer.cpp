@@ -1,10 +1,14 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/tape.h"
 #include "base/error.h"
+#include "base/strings.h"
+#include "train/gradient_sum.h"
 #include "train/run_log.h"
+#include "train/weights_checksum.h"
 
 namespace filigree {
 namespace {
@@ -15,18 +19,27 @@ nlohmann::json log_line(std::int64_t step, const Metrics& metrics) {
   return line;
 }
 
-// Forward and backward of one step's batches; leaves the summed gradients, returns the metrics'
-// mean.
+bool all_finite(const Metrics& metrics) {
+  return std::all_of(metrics.begin(), metrics.end(),
+                     [](const auto& named) { return std::isfinite(named.second); });
+}
+
+// Forward and backward of one step's batches; leaves the gradients summed over them and over the
+// ranks, returns the metrics' mean.
 Metrics run_batches(Model& model, Objective& objective, BatchSource& source, std::int64_t step,
-                    std::int64_t accumulate) {
+                    std::int64_t accumulate, Communicator& ranks) {
   model.clear_grads();
   Metrics mean;
+  GradientSum gradients(ranks);
   for (std::int64_t i = 0; i < accumulate; ++i) {
     const Batch batch = source.next();
     Tape tape;
+    // Gradients are final in the last batch's backward pass.
+    if (i + 1 == accumulate) gradients.watch(tape);
     Metrics metrics;
-    const Variable loss = objective.loss(batch, step * accumulate + i, metrics);
-    if (!std::isfinite(loss.value().item()))
+    const Variable loss = objective.loss(batch, step * accumulate + i, ranks, metrics);
+    // The metrics show to every rank what is wrong on one.
+    if (!std::isfinite(loss.value().item()) || !all_finite(metrics))
       fail(
           "training: the loss is not finite at step {}; start again with a lower learning rate or "
           "a "
@@ -37,7 +50,35 @@ Metrics run_batches(Model& model, Objective& objective, BatchSource& source, std
     for (std::size_t m = 0; i > 0 && m < mean.size(); ++m)
       mean[m].second += (metrics[m].second - mean[m].second) / static_cast<double>(i + 1);
   }
+  gradients.finish();
   return mean;
+}
+
+// Ranks that read other files, or were given other options, would train a model that is nobody's.
+void require_same_start(Communicator& ranks, const Model& model, const nlohmann::json& settings) {
+  if (ranks.size() == 1) return;
+  const std::string here = fmt::format("{:016x} {}", weights_checksum(model), settings.dump());
+  const std::string first = ranks.broadcast(here);
+  require(here == first,
+          "training: rank {} starts from other weights, data or settings than rank 0 ({} and {}); "
+          "give all ranks the same files and options",
+          ranks.rank(), printable(here), printable(first));
+}
+
+// The newest checkpoint as rank 0 sees it, or an empty path.
+std::filesystem::path newest_checkpoint(const RunFolder& folder, Communicator& ranks) {
+  std::string name;
+  if (ranks.first())
+    if (const auto found = folder.checkpoints(); !found.empty())
+      name = found.back().filename().string();
+  name = ranks.broadcast(name);
+  if (name.empty()) return {};
+  const std::filesystem::path path = folder.path() / "checkpoints" / name;
+  require(std::filesystem::exists(path),
+          "training: rank {} cannot see the checkpoint '{}'; the run folder must lie where every "
+          "rank can read it",
+          ranks.rank(), path.string());
+  return path;
 }
 
 }  // namespace
@@ -48,26 +89,34 @@ TrainerResult train(Model& model, Objective& objective, BatchSource& source, Ada
   require(options.accumulate >= 1 && options.log_every >= 1 && options.checkpoint_every >= 1,
           "training: accumulation {}, log interval {} and checkpoint interval {} must be positive",
           options.accumulate, options.log_every, options.checkpoint_every);
+  const std::unique_ptr<Communicator> alone = make_single_process();
+  Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
+  require_same_start(ranks, model, options.settings);
   TrainingState state;
   state.settings = options.settings;
   TrainerResult result;
-  const std::vector<std::filesystem::path> earlier = folder.checkpoints();
+  const std::filesystem::path earlier = newest_checkpoint(folder, ranks);
   require(options.resume || earlier.empty(),
           "training: '{}' holds a run already; resume it or choose another folder",
           folder.path().string());
   if (options.resume && !earlier.empty()) {
-    TrainingState stored = read_training_state(earlier.back());
+    TrainingState stored = read_training_state(earlier);
     require_same_settings(stored.settings, options.settings);
-    restore_training(earlier.back(), model, optimizer);
+    restore_training(earlier, model, optimizer);
     source.restore(stored.source);
     objective.restore(stored.objective);
     state = std::move(stored);
     result.resumed_from = state.step;
   }
-  RunLog log = result.resumed_from > 0
-                   ? RunLog::resume(folder.log_path(), state.step, options.header)
-                   : RunLog::start(folder.log_path(), options.header);
+  std::optional<RunLog> log;  // of rank 0
+  if (ranks.first())
+    log = result.resumed_from > 0 ? RunLog::resume(folder.log_path(), state.step, options.header)
+                                  : RunLog::start(folder.log_path(), options.header);
+  const auto write = [&](const nlohmann::json& line) {
+    if (log) log->write(line);
+  };
   const auto save = [&] {
+    if (!ranks.first()) return;
     model.store_gate();
     state.source = source.state();
     state.objective = objective.state();
@@ -76,7 +125,7 @@ TrainerResult train(Model& model, Objective& objective, BatchSource& source, Ada
 
   while (state.step < options.schedule.steps) {
     const float learning_rate = options.schedule.at(state.step);
-    Metrics metrics = run_batches(model, objective, source, state.step, options.accumulate);
+    Metrics metrics = run_batches(model, objective, source, state.step, options.accumulate, ranks);
     const double norm =
         optimizer.step(learning_rate, options.clip, 1.0f / static_cast<float>(options.accumulate));
     if (!std::isfinite(norm))
@@ -91,13 +140,13 @@ TrainerResult train(Model& model, Objective& objective, BatchSource& source, Ada
     result.last = metrics;
     if (callbacks.progress) callbacks.progress(state.step, metrics);
     const bool last = state.step == options.schedule.steps;
-    if (state.step % options.log_every == 0 || last) log.write(log_line(state.step, metrics));
+    if (state.step % options.log_every == 0 || last) write(log_line(state.step, metrics));
     if (callbacks.evaluate && options.evaluate_every > 0 &&
         (state.step % options.evaluate_every == 0 || last)) {
       const Metrics held_out = callbacks.evaluate();
       nlohmann::json line = log_line(state.step, held_out);
       line["event"] = "evaluation";
-      log.write(line);
+      write(line);
       if (!state.best || held_out.at(0).second < *state.best) {
         state.best = held_out.at(0).second;
         state.best_step = state.step;
@@ -107,11 +156,11 @@ TrainerResult train(Model& model, Objective& objective, BatchSource& source, Ada
     if (const auto reason = objective.stop_reason()) {
       result.end = TrainerResult::End::kStoppedEarly;
       result.reason = *reason;
-      log.write({{"event", "stopped"}, {"step", state.step}, {"reason", *reason}});
+      write({{"event", "stopped"}, {"step", state.step}, {"reason", *reason}});
       save();
       break;
     }
-    if (callbacks.stop_requested && callbacks.stop_requested()) {
+    if (ranks.any(callbacks.stop_requested && callbacks.stop_requested())) {
       result.end = TrainerResult::End::kInterrupted;
       save();
       break;

@@ -2,6 +2,10 @@
 //
 // Same settings, same build, same thread count: same bits, however often the run was interrupted
 // and resumed, because everything that a step depends on is in the checkpoint.
+//
+// Several ranks train one model on one global batch: each computes the gradients of its rows, their
+// sums are the same bits on every rank, and so stay the weights, which is the result of one process
+// to rounding. Rank 0 alone writes the log and the checkpoints.
 #pragma once
 
 #include <functional>
@@ -26,14 +30,15 @@ struct TrainerOptions {
   bool resume = false;              // continue from the newest checkpoint, if there is one
   nlohmann::json settings;          // everything that decides the result; compared on resume
   nlohmann::json header;            // first line of the log
+  Communicator* ranks = nullptr;    // null: this process alone
 };
 
 struct TrainerCallbacks {
-  // Every step.
+  // Every step, on every rank, as the others.
   std::function<void(std::int64_t step, const Metrics& metrics)> progress;
   // Held-out numbers, the first of them the loss that "best" is about.
   std::function<Metrics()> evaluate;
-  // Asked after every step; true saves and stops.
+  // Asked after every step; true on any rank saves and stops all of them.
   std::function<bool()> stop_requested;
 };
 
@@ -47,7 +52,7 @@ struct TrainerResult {
 };
 
 // Throws Error when the loss is not finite (the last checkpoint stays), a checkpoint cannot be
-// written, or a resumed run's settings differ.
+// written, a resumed run's settings differ, or the ranks do not start from the same weights.
 TrainerResult train(Model& model, Objective& objective, BatchSource& source, AdamW& optimizer,
                     RunFolder& folder, const TrainerOptions& options,
                     const TrainerCallbacks& callbacks = {});

@@ -66,7 +66,7 @@ TEST(Trainer, MetricsAreTheMeanOfTheStepsBatches) {
   double expected = 0.0;
   for (int i = 0; i < 2; ++i) {
     Metrics metrics;
-    run.objective->loss(batches.next(), i, metrics);
+    run.objective->loss(batches.next(), i, *make_single_process(), metrics);
     expected += 0.5 * metric(metrics, "loss");
   }
   EXPECT_NEAR(metric(run.train(folder).last, "loss"), expected, 1e-6);

@@ -13,6 +13,7 @@
 
 #include "analyze/circuit/patch.h"
 #include "analyze/task/metric.h"
+#include "dist/communicator.h"
 #include "model/model.h"
 
 namespace filigree {
@@ -42,6 +43,8 @@ struct PatchOptions {
   // Keeps what is done, so that an interrupted sweep goes on (sweep_state.h); null: nothing is
   // kept.
   SweepSection* state = nullptr;
+  // Share the forward passes of a sweep, and all get its result; null: this process does them all.
+  Communicator* ranks = nullptr;
 };
 
 struct PatchedRuns {

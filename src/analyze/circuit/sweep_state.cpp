@@ -123,7 +123,8 @@ void SweepSection::add(std::size_t step, std::vector<double> values) {
   state_->save_now_and_then();
 }
 
-SweepState::SweepState(std::filesystem::path path) : path_(std::move(path)) {
+SweepState::SweepState(std::filesystem::path path, bool writes)
+    : path_(std::move(path)), writes_(writes) {
   if (!std::filesystem::exists(path_)) return;
   const auto file = MappedFile::open(path_);
   read({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
@@ -162,6 +163,7 @@ SweepSection& SweepState::section(const std::string& name, std::uint64_t key) {
 }
 
 void SweepState::save() {
+  if (!writes_) return;
   std::string out(kMagic);
   for (const auto& [name, section] : sections_) {
     put(out, name.size());

@@ -61,7 +61,8 @@ class SweepSection {
 class SweepState {
  public:
   // Reads the file if there is one. Throws Error for one that is not a sweep state or is damaged.
-  explicit SweepState(std::filesystem::path path);
+  // Of several ranks that share a sweep all read it and one writes.
+  explicit SweepState(std::filesystem::path path, bool writes = true);
   SweepState(const SweepState&) = delete;
   SweepState& operator=(const SweepState&) = delete;
 
@@ -69,7 +70,7 @@ class SweepState {
   // when the file's section has another key.
   SweepSection& section(const std::string& name, std::uint64_t key);
 
-  void save();
+  void save();                // does nothing where another rank writes
   std::size_t steps() const;  // of all sections
 
  private:
@@ -78,6 +79,7 @@ class SweepState {
   void save_now_and_then();
 
   std::filesystem::path path_;
+  bool writes_;
   std::map<std::string, SweepSection> sections_;
   std::optional<std::chrono::steady_clock::time_point> last_save_;
 };

@@ -104,7 +104,9 @@ Variable concat(const std::vector<Variable>& parts, int axis) {
   }
   if (!recorded) return Variable(std::move(joined));
   Variable result = Variable::result(std::move(joined));
-  Tape::current()->add(result, [parts, axis, outer, inner, step](const Tensor& grad) {
+  std::vector<const Variable*> inputs;
+  for (const Variable& part : parts) inputs.push_back(&part);
+  Tape::current()->add(result, inputs, [parts, axis, outer, inner, step](const Tensor& grad) {
     std::int64_t from = 0;
     for (const Variable& part : parts) {
       const std::int64_t block = part.shape()[axis] * inner;

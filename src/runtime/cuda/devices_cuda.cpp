@@ -9,6 +9,18 @@
 #include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
+namespace {
+
+int chosen_device = 0;
+
+}  // namespace
+
+void use_device(int index) {
+  const auto count = static_cast<int>(list_devices().size());
+  if (count > 0) chosen_device = index % count;
+}
+
+int device_in_use() { return chosen_device; }
 
 std::vector<DeviceInfo> list_devices() {
   int count = 0;

@@ -4,6 +4,7 @@
 
 #include "runtime/buffer.h"
 #include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/devices_cuda.h"
 #include "runtime/device.h"
 
 namespace filigree::cuda {
@@ -17,9 +18,9 @@ struct Compute {
 
   Compute() {
     require_device(DeviceKind::kCuda);
-    check(cudaSetDevice(0), "use the GPU");
+    check(cudaSetDevice(device_in_use()), "use the GPU");
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_in_use()),
           "ask for the number of multiprocessors");
   }
 

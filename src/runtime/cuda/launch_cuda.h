@@ -9,8 +9,8 @@
 namespace filigree::cuda {
 
 // The one stream that all work of the process goes through, on the first GPU that
-// CUDA_VISIBLE_DEVICES leaves. Non-blocking: it does not wait for the legacy stream, which nothing
-// here uses.
+// CUDA_VISIBLE_DEVICES leaves or the one that use_gpu() chose. Non-blocking: it does not wait for
+// the legacy stream, which nothing here uses.
 cudaStream_t stream();
 
 // After each launch: throws Error naming the kernel when it could not be started, or when work

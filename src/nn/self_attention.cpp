@@ -83,6 +83,41 @@ Variable fused(const Variable& q, const Variable& k, const Variable& v, float sc
   return z;
 }
 
+// The three projections as one layer, where they are ranges side by side of one weight; without a
+// weight otherwise.
+LinearWeight side_by_side(const AttentionWeights& w) {
+  const bool one = w.q.weight.id() == w.k.weight.id() && w.q.weight.id() == w.v.weight.id() &&
+                   w.q.out_in == w.k.out_in && w.q.out_in == w.v.out_in &&
+                   w.k.begin == w.q.begin + w.q.outputs() && w.v.begin == w.k.begin + w.k.outputs();
+  const bool adapted = w.lora.q.on() || w.lora.k.on() || w.lora.v.on();
+  if (!one || adapted || w.q.bias.defined() != w.v.bias.defined()) return {};
+  LinearWeight all = w.q;
+  all.count = w.q.outputs() + w.k.outputs() + w.v.outputs();
+  return all;
+}
+
+// Attention on projections that one product computes and the kernels read where they lie;
+// undefined where that cannot be.
+Variable packed(const AttentionInputs& x, const AttentionWeights& w, const TapScope& tap,
+                const GateOptions* gate, GateReport* report) {
+  if (!x.shared.value().on_gpu() || x.q.defined() || x.k.defined() || x.v.defined()) return {};
+  for (const char* name :
+       {"hook_q", "hook_k", "hook_v", "hook_attn_scores", "hook_pattern", "hook_gate"})
+    if (tap.wants(name)) return {};
+  const LinearWeight all = side_by_side(w);
+  if (!all.weight.defined() || (gate != nullptr && gate->uniform.defined())) return {};
+  const Shape shape = {x.shared.size(0), x.shared.size(1), all.outputs()};
+  if (!attention_reads_packed(x.shared.value(), shape, w.heads, w.key_heads)) return {};
+  const PackedHeads heads = {linear(x.shared, all), w.heads, w.key_heads};
+  if (gate == nullptr) return attention(heads, w.scale);
+  GatedAttentionOptions options;
+  options.gate = *gate;
+  options.scale = w.scale;
+  GatedAttention gated = gated_attention(heads, options);
+  if (report != nullptr) *report = {gated.expected, gated.active};
+  return gated.z;
+}
+
 }  // namespace
 
 Variable self_attention(const AttentionInputs& x, const AttentionWeights& w, const TapScope& tap,
@@ -91,29 +126,32 @@ Variable self_attention(const AttentionInputs& x, const AttentionWeights& w, con
   const Variable& any = x.shared.defined() ? x.shared : x.q;
   const std::int64_t B = any.size(0), T = any.size(1);
   const std::int64_t Tq = queries < 0 ? T : queries;
-  const Variable q =
-      tap("hook_q", projected(last(x.shared, Tq), last(x.q, Tq), w.q, w.lora.q, w.heads));
-  Variable k = tap("hook_k", projected(x.shared, x.k, w.k, w.lora.k, w.key_heads));
-  Variable v = tap("hook_v", projected(x.shared, x.v, w.v, w.lora.v, w.key_heads));
-  std::int64_t keys = T;
-  if (cache != nullptr) {
-    require(!q.requires_grad(), "attention: a run with a cache cannot be differentiated");
-    cache->append(layer, k.value(), v.value());
-    keys = cache->length() + T;
-    k = cache->keys(layer), v = cache->values(layer);
-  }
-
   Variable z;  // [B, T, H, D]
-  const bool by_parts = tap.wants("hook_attn_scores") || tap.needs_graph("hook_pattern") ||
-                        (gate != nullptr && tap.needs_graph("hook_gate"));
-  if (by_parts) {
-    require(
-        report == nullptr,
-        "attention: taps on scores or patterns and a report of expected edges exclude each other");
-    if (cache != nullptr) k = filled(k.value(), keys), v = filled(v.value(), keys);
-    z = spelled_out(q, k, v, w.scale, tap, gate);
-  } else {
-    z = fused(q, k, v, w.scale, keys, tap, gate, report);
+  if (cache == nullptr && Tq == T && x.shared.defined()) z = packed(x, w, tap, gate, report);
+  if (!z.defined()) {
+    const Variable q =
+        tap("hook_q", projected(last(x.shared, Tq), last(x.q, Tq), w.q, w.lora.q, w.heads));
+    Variable k = tap("hook_k", projected(x.shared, x.k, w.k, w.lora.k, w.key_heads));
+    Variable v = tap("hook_v", projected(x.shared, x.v, w.v, w.lora.v, w.key_heads));
+    std::int64_t keys = T;
+    if (cache != nullptr) {
+      require(!q.requires_grad(), "attention: a run with a cache cannot be differentiated");
+      cache->append(layer, k.value(), v.value());
+      keys = cache->length() + T;
+      k = cache->keys(layer), v = cache->values(layer);
+    }
+
+    const bool by_parts = tap.wants("hook_attn_scores") || tap.needs_graph("hook_pattern") ||
+                          (gate != nullptr && tap.needs_graph("hook_gate"));
+    if (by_parts) {
+      require(report == nullptr,
+              "attention: taps on scores or patterns and a report of expected edges exclude each "
+              "other");
+      if (cache != nullptr) k = filled(k.value(), keys), v = filled(v.value(), keys);
+      z = spelled_out(q, k, v, w.scale, tap, gate);
+    } else {
+      z = fused(q, k, v, w.scale, keys, tap, gate, report);
+    }
   }
   z = tap("hook_z", z);
 

@@ -5,7 +5,7 @@
 
 #include "autograd/tape.h"
 #include "base/error.h"
-#include "ops/attention/attention_shape.h"
+#include "ops/attention/attention_operands.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/threads.h"
 #include "tensor/dispatch.h"
@@ -65,24 +65,19 @@ void for_heads(const Tensor& like, std::int64_t B, std::int64_t H, std::int64_t 
 
 }  // namespace
 
-Variable attention(const Variable& q, const Variable& k, const Variable& v,
-                   AttentionOptions options) {
-  const AttentionShape s =
-      attention_shape("attention", q.shape(), k.shape(), options.keys, options.scale);
-  require(k.shape() == v.shape(), "attention: keys {} and values {} differ in shape",
-          k.shape().to_string(), v.shape().to_string());
-  require_alike("attention", {&q.value(), &k.value(), &v.value()});
-  Tensor z = q.value().like(q.shape());
+namespace {
+
+Variable attend(const AttentionOperands& in, const AttentionOptions& options) {
+  const AttentionShape& s = in.shape();
+  Tensor z = in.like().like(in.result_shape());
   Tensor lse = z.like({s.B, s.H, s.Tq}, DType::kF32);
   Tensor pattern = options.pattern != nullptr ? lse.like({s.B, s.H, s.Tq, s.Tk}) : Tensor();
   const auto args = [&](auto type) {
     using T = decltype(type);
-    AttentionArgs<T> forward{s,
-                             q.value().data<T>(),
-                             k.value().data<T>(),
-                             v.value().data<T>(),
-                             z.mutable_data<T>(),
-                             lse.mutable_data<float>()};
+    AttentionArgs<T> forward;
+    in.fill<T>(forward);
+    forward.z = z.mutable_data<T>();
+    forward.log_sum_exp = lse.mutable_data<float>();
     if (pattern.defined()) forward.pattern = pattern.mutable_data<float>();
     return forward;
   };
@@ -94,30 +89,33 @@ Variable attention(const Variable& q, const Variable& k, const Variable& v,
 
   // Kernels of the GPU use z; on the CPU it need not be kept.
   const Tensor kept = z.on_gpu() ? z : Tensor();
-  return make_result(std::move(z), {&q, &k, &v}, [q, k, v, s, lse, kept](const Tensor& grad) {
-    require(s.Tk == k.size(1), "attention: a partly filled cache has no gradient");
-    Tensor dq = grad.like(q.shape()), dk = grad.like(k.shape()), dv = grad.like(v.shape());
-    const auto grad_args = [&](auto type) {
-      using T = decltype(type);
-      AttentionGradArgs<T> back{s,
-                                q.value().data<T>(),
-                                k.value().data<T>(),
-                                v.value().data<T>(),
-                                lse.data<float>(),
-                                grad.data<T>(),
-                                dq.mutable_data<T>(),
-                                dk.mutable_data<T>(),
-                                dv.mutable_data<T>()};
-      if (kept.defined()) back.z = kept.data<T>();
-      return back;
-    };
-    dispatch(
-        "attention", grad, [&] { cpu::attention_grad(grad_args(float())); },
-        [&](auto type) { cuda::attention_grad(grad_args(type)); });
-    if (q.requires_grad()) q.accumulate_grad(std::move(dq));
-    if (k.requires_grad()) k.accumulate_grad(std::move(dk));
-    if (v.requires_grad()) v.accumulate_grad(std::move(dv));
-  });
+  return make_result(
+      std::move(z), {&in.q(), &in.k(), &in.v()}, [in, lse, kept](const Tensor& grad) {
+        in.add_gradients("attention", grad, [&]<typename T>(AttentionGradArgs<T>& back) {
+          back.log_sum_exp = lse.data<float>();
+          if (kept.defined()) back.z = kept.data<T>();
+        });
+      });
+}
+
+}  // namespace
+
+Variable attention(const Variable& q, const Variable& k, const Variable& v,
+                   AttentionOptions options) {
+  return attend({"attention", q, k, v, options.keys, options.scale}, options);
+}
+
+Variable attention(const PackedHeads& heads, float scale) {
+  return attend({"attention", heads.packed, heads.heads, heads.key_heads, scale}, {});
+}
+
+bool attention_reads_packed(const Tensor& like, const Shape& packed, std::int64_t heads,
+                            std::int64_t key_heads) {
+  if constexpr (kHasCuda) {
+    if (like.on_gpu() && like.dtype() == DType::kBf16)
+      return cuda::reads_packed<Bf16>(packed_shape("attention", packed, heads, key_heads, 0.0f));
+  }
+  return false;
 }
 
 Variable attention_scores(const Variable& q, const Variable& k, float scale) {

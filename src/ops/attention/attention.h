@@ -28,6 +28,19 @@ struct AttentionOptions {
 Variable attention(const Variable& q, const Variable& k, const Variable& v,
                    AttentionOptions options = {});
 
+// q, k and v side by side, [B, T, (H + 2 G) D], as one product with a fused weight gives them.
+struct PackedHeads {
+  Variable packed;
+  std::int64_t heads = 0, key_heads = 0;
+};
+
+// Whether there are kernels that read a tensor of that shape so: on the GPU in bf16, for most
+// shapes. `like` tells device and element type.
+bool attention_reads_packed(const Tensor& like, const Shape& packed, std::int64_t heads,
+                            std::int64_t key_heads);
+// The same as on its parts. Throws Error where they are not read so.
+Variable attention(const PackedHeads& heads, float scale = 0.0f);
+
 // s [B, H, Tq, Tk], minus infinity above the diagonal.
 Variable attention_scores(const Variable& q, const Variable& k, float scale = 0.0f);
 

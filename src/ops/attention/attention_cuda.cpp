@@ -24,8 +24,9 @@ FlashShape flash_shape(const AttentionShape& s) {
           s.scale};
 }
 
-TokenStrides query_strides(const AttentionShape& s) { return {s.H * s.D, s.Tq * s.H * s.D}; }
-TokenStrides key_strides(const AttentionShape& s) { return {s.G * s.D, s.kv_batch}; }
+TokenStrides query_strides(const AttentionShape& s) { return {s.q_token, s.Tq * s.q_token}; }
+TokenStrides key_strides(const AttentionShape& s) { return {s.kv_token, s.kv_batch}; }
+TokenStrides result_strides(const AttentionShape& s) { return {s.H * s.D, s.Tq * s.H * s.D}; }
 
 FlashGateArgs flash_gate(const GateArgs& gate) {
   if (gate.bias == nullptr) return {};
@@ -41,6 +42,11 @@ bool aligned(Pointers... pointers) {
 }  // namespace
 
 template <typename T>
+bool reads_packed(const AttentionShape& s) {
+  return std::is_same_v<T, Bf16> && flash_attention_takes(flash_shape(s)) && s.kv_batch % 8 == 0;
+}
+
+template <typename T>
 void attention(const AttentionArgs<T>& args) {
   if constexpr (std::is_same_v<T, Bf16>) {
     const AttentionShape& s = args.shape;
@@ -50,13 +56,15 @@ void attention(const AttentionArgs<T>& args) {
     if (!maps && flash_attention_takes(shape) && aligned(args.q, args.k, args.v, args.z) &&
         s.kv_batch % 8 == 0) {
       check(flash_forward({shape, args.q, args.k, args.v, args.z, query_strides(s), key_strides(s),
-                           query_strides(s), args.log_sum_exp, flash_gate(args.gate),
+                           result_strides(s), args.log_sum_exp, flash_gate(args.gate),
                            args.gate.expected_rows, args.gate.active_rows},
                           stream()),
             "start the attention kernel");
       return;
     }
   }
+  require(args.shape.q_token == args.shape.H * args.shape.D,
+          "attention: these kernels do not read q, k and v side by side");
   plain::attention(args);
 }
 
@@ -72,9 +80,9 @@ void attention_grad(const AttentionGradArgs<T>& args) {
                               sizeof(float));
       // dk and dv are whole tensors, also where k and v are the filled part of a cache.
       const TokenStrides queries = query_strides(s), keys = key_strides(s),
-                         out = {s.G * s.D, s.Tk * s.G * s.D};
+                         results = result_strides(s), out = {s.kv_token, s.Tk * s.kv_token};
       check(flash_backward({shape, args.q, args.k, args.v, args.z, args.dz, args.dq, args.dk,
-                            args.dv, queries, keys, queries, queries, out, args.log_sum_exp,
+                            args.dv, queries, keys, results, queries, out, args.log_sum_exp,
                             flash_gate(args.gate), args.dexpected, args.dbias, scratch.as<float>()},
                            stream()),
             "start the kernels of attention's gradient");
@@ -84,6 +92,8 @@ void attention_grad(const AttentionGradArgs<T>& args) {
   plain::attention_grad(args);
 }
 
+template bool reads_packed<float>(const AttentionShape&);
+template bool reads_packed<Bf16>(const AttentionShape&);
 template void attention(const AttentionArgs<float>&);
 template void attention(const AttentionArgs<Bf16>&);
 template void attention_grad(const AttentionGradArgs<float>&);

@@ -218,5 +218,50 @@ TEST(CudaGateMask, GatesAndTheirStraightThroughGradient) {
   }
 }
 
+// Heads side by side where the kernels read them so, and cut apart elsewhere.
+Variable mixed(const Variable& packed, std::int64_t H, std::int64_t G, const GateOptions* gate,
+               Variable* expected) {
+  GatedAttentionOptions options;
+  if (gate != nullptr) options.gate = *gate;
+  GatedAttention gated;
+  if (attention_reads_packed(packed.value(), packed.shape(), H, G)) {
+    if (gate == nullptr) return attention(PackedHeads{packed, H, G});
+    gated = gated_attention(PackedHeads{packed, H, G}, options);
+  } else {
+    const std::int64_t B = packed.size(0), T = packed.size(1), D = packed.size(2) / (H + 2 * G);
+    const auto part = [&](std::int64_t begin, std::int64_t heads) {
+      return reshape(slice(packed, 2, begin * D, (begin + heads) * D), {B, T, heads, D});
+    };
+    const Variable q = part(0, H), k = part(H, G), v = part(H + G, G);
+    if (gate == nullptr) return attention(q, k, v);
+    gated = gated_attention(q, k, v, options);
+  }
+  *expected = gated.expected;
+  return gated.z;
+}
+
+TEST(CudaAttention, HeadsSideBySide) {
+  FILIGREE_NEEDS_GPU();
+  constexpr std::int64_t kHeads = 4;
+  EXPECT_TRUE(attention_reads_packed(Tensor::zeros({1}, DType::kBf16, DeviceKind::kCuda),
+                                     {2, 70, 12 * 16}, kHeads, kHeads));
+  EXPECT_FALSE(attention_reads_packed(Tensor::zeros({1}), {2, 70, 12 * 16}, kHeads, kHeads));
+  for (const std::int64_t G : {4, 2})
+    for (const std::int64_t D : {16, 64})
+      for (const bool gated : {false, true})
+        check_cuda({.name = "key heads " + std::to_string(G) + ", D " + std::to_string(D) +
+                            (gated ? ", gated" : ""),
+                    .inputs = {random_tensor({2, 70, (kHeads + 2 * G) * D}, 1)},
+                    .op =
+                        [=](const std::vector<Variable>& in) {
+                          GateOptions gate;
+                          gate.bias = Tensor::full({1}, 0.5f, in[0].value().device());
+                          gate.sample = true;
+                          Variable expected;
+                          return mixed(in[0], kHeads, G, gated ? &gate : nullptr, &expected);
+                        },
+                    .bf16_tolerance = 3e-2});
+}
+
 }  // namespace
 }  // namespace filigree

@@ -10,7 +10,10 @@ namespace filigree {
 
 struct AttentionShape {
   std::int64_t B = 0, Tq = 0, Tk = 0, H = 0, G = 0, D = 0;
-  std::int64_t kv_batch = 0;  // floats from one batch entry of k and v to the next
+  std::int64_t kv_batch = 0;  // elements from one batch entry of k and v to the next
+  // Elements from one token to the next. Others than H D and G D, where q, k and v lie side by side
+  // in one tensor, are read only by the kernels on tensor cores (reads_packed).
+  std::int64_t q_token = 0, kv_token = 0;
   float scale = 1.0f;
 };
 
@@ -76,6 +79,10 @@ void gate_mask(const GateMaskArgs<>& args);
 }  // namespace cpu
 
 namespace cuda {
+// Whether q, k and v of T side by side can be read where they lie, forward and backward.
+template <typename T>
+bool reads_packed(const AttentionShape& shape);
+
 template <typename T>
 void attention(const AttentionArgs<T>& args);
 template <typename T>

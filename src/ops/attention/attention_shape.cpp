@@ -17,7 +17,7 @@ AttentionShape attention_shape(const char* op, const Shape& q, const Shape& k, s
   const std::int64_t Tk = keys < 0 ? k[1] : keys;
   require(Tk <= k[1] && q[1] <= Tk, "{}: {} queries against {} of {} keys", op, q[1], Tk, k[1]);
   if (scale == 0.0f) scale = 1.0f / std::sqrt(static_cast<float>(q[3]));
-  return {q[0], q[1], Tk, q[2], k[2], q[3], k[1] * k[2] * k[3], scale};
+  return {q[0], q[1], Tk, q[2], k[2], q[3], k[1] * k[2] * k[3], q[2] * q[3], k[2] * k[3], scale};
 }
 
 void require_alike(const char* op, std::initializer_list<const Tensor*> tensors) {

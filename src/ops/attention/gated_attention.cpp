@@ -4,7 +4,7 @@
 
 #include "autograd/tape.h"
 #include "base/error.h"
-#include "ops/attention/attention_shape.h"
+#include "ops/attention/attention_operands.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/layout/copy_blocks.h"
 #include "ops/reduce/reduce.h"
@@ -68,34 +68,25 @@ GateArgs gate_args(const GateOptions& gate, const Tensor& bias) {
   return args;
 }
 
-}  // namespace
-
-GatedAttention gated_attention(const Variable& q, const Variable& k, const Variable& v,
-                               const GatedAttentionOptions& options) {
-  const AttentionShape s =
-      attention_shape("gated_attention", q.shape(), k.shape(), options.keys, options.scale);
-  require(k.shape() == v.shape(), "gated_attention: keys {} and values {} differ in shape",
-          k.shape().to_string(), v.shape().to_string());
+GatedAttention attend(const AttentionOperands& in, const GatedAttentionOptions& options) {
+  const AttentionShape& s = in.shape();
   const Tensor bias = bias_by_head("gated_attention", options.gate.bias, s.H);
   const Shape edges{s.B, s.H, s.Tq, s.Tk};
   check_uniform("gated_attention", options.gate.uniform, edges);
 
-  const GateOptions gate = on_device(options.gate, q.value().device());
-  require_alike("gated_attention", {&q.value(), &k.value(), &v.value()});
-  require_same_device("gated_attention", q.value(), bias);
-  Tensor z = q.value().like(q.shape());
+  const GateOptions gate = on_device(options.gate, in.like().device());
+  require_same_device("gated_attention", in.like(), bias);
+  Tensor z = in.like().like(in.result_shape());
   Tensor lse = z.like({s.B, s.H, s.Tq}, DType::kF32);
   Tensor expected_rows = lse.like(lse.shape()), active_rows = lse.like(lse.shape());
   Tensor pattern = options.pattern != nullptr ? lse.like(edges) : Tensor();
   Tensor mask = options.mask != nullptr ? lse.like(edges) : Tensor();
   const auto args = [&](auto type) {
     using T = decltype(type);
-    AttentionArgs<T> forward{s,
-                             q.value().data<T>(),
-                             k.value().data<T>(),
-                             v.value().data<T>(),
-                             z.mutable_data<T>(),
-                             lse.mutable_data<float>()};
+    AttentionArgs<T> forward;
+    in.fill<T>(forward);
+    forward.z = z.mutable_data<T>();
+    forward.log_sum_exp = lse.mutable_data<float>();
     forward.pattern = pattern.defined() ? pattern.mutable_data<float>() : nullptr;
     forward.gate = gate_args(gate, bias);
     forward.gate.mask = mask.defined() ? mask.mutable_data<float>() : nullptr;
@@ -121,39 +112,21 @@ GatedAttention gated_attention(const Variable& q, const Variable& k, const Varia
       std::make_shared<Tensor>(Tensor::zeros({s.B, s.H}, DType::kF32, z.device()));
   // Kernels of the GPU use z; on the CPU it need not be kept.
   const Tensor kept = z.on_gpu() ? z : Tensor();
-  result.z = make_result(
-      std::move(z), {&q, &k, &v, &gate.bias},
-      [q, k, v, s, lse, bias, gate, dexpected, kept](const Tensor& grad) {
-        require(s.Tk == k.size(1), "gated_attention: a partly filled cache has no gradient");
-        Tensor dq = grad.like(q.shape()), dk = grad.like(k.shape()), dv = grad.like(v.shape());
-        Tensor dbias = grad.like({s.B, s.H}, DType::kF32);
-        const auto grad_args = [&](auto type) {
-          using T = decltype(type);
-          AttentionGradArgs<T> back{s,
-                                    q.value().data<T>(),
-                                    k.value().data<T>(),
-                                    v.value().data<T>(),
-                                    lse.data<float>(),
-                                    grad.data<T>(),
-                                    dq.mutable_data<T>(),
-                                    dk.mutable_data<T>(),
-                                    dv.mutable_data<T>()};
-          back.gate = gate_args(gate, bias);
-          back.dexpected = dexpected->data<float>();
-          back.dbias = dbias.mutable_data<float>();
-          if (kept.defined()) back.z = kept.data<T>();
-          return back;
-        };
-        dispatch(
-            "gated_attention", grad, [&] { cpu::attention_grad(grad_args(float())); },
-            [&](auto type) { cuda::attention_grad(grad_args(type)); });
-        if (q.requires_grad()) q.accumulate_grad(std::move(dq));
-        if (k.requires_grad()) k.accumulate_grad(std::move(dk));
-        if (v.requires_grad()) v.accumulate_grad(std::move(dv));
-        if (gate.bias.requires_grad()) add_bias_grad(gate.bias, dbias);
-      });
+  result.z = make_result(std::move(z), {&in.q(), &in.k(), &in.v(), &gate.bias},
+                         [in, s, lse, bias, gate, dexpected, kept](const Tensor& grad) {
+                           Tensor dbias = grad.like({s.B, s.H}, DType::kF32);
+                           in.add_gradients("gated_attention", grad,
+                                            [&]<typename T>(AttentionGradArgs<T>& back) {
+                                              back.log_sum_exp = lse.data<float>();
+                                              back.gate = gate_args(gate, bias);
+                                              back.dexpected = dexpected->data<float>();
+                                              back.dbias = dbias.mutable_data<float>();
+                                              if (kept.defined()) back.z = kept.data<T>();
+                                            });
+                           if (gate.bias.requires_grad()) add_bias_grad(gate.bias, dbias);
+                         });
   result.expected = make_result(
-      std::move(expected), {&q, &k, &v, &gate.bias},
+      std::move(expected), {&in.q(), &in.k(), &in.v(), &gate.bias},
       [z = result.z, dexpected, pairs](const Tensor& grad) {
         *dexpected = scale(grad, static_cast<float>(1.0 / pairs)).value();
         // Without a gradient of its own, z's closure would not run and this one would be lost.
@@ -161,6 +134,20 @@ GatedAttention gated_attention(const Variable& q, const Variable& k, const Varia
           z.accumulate_grad(Tensor::zeros(z.shape(), z.value().dtype(), z.value().device()));
       });
   return result;
+}
+
+}  // namespace
+
+GatedAttention gated_attention(const Variable& q, const Variable& k, const Variable& v,
+                               const GatedAttentionOptions& options) {
+  return attend({"gated_attention", q, k, v, options.keys, options.scale}, options);
+}
+
+GatedAttention gated_attention(const PackedHeads& heads, const GatedAttentionOptions& options) {
+  require(options.keys < 0 && options.pattern == nullptr && options.mask == nullptr,
+          "gated_attention: heads side by side go without a cache and without maps");
+  return attend({"gated_attention", heads.packed, heads.heads, heads.key_heads, options.scale},
+                options);
 }
 
 Variable gate_mask(const Variable& scores, const GateOptions& options) {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "autograd/variable.h"
+#include "ops/attention/attention.h"
 #include "ops/attention/gate_noise.h"
 
 namespace filigree {
@@ -48,6 +49,8 @@ struct GatedAttention {
 // not fit.
 GatedAttention gated_attention(const Variable& q, const Variable& k, const Variable& v,
                                const GatedAttentionOptions& options);
+// The same of heads side by side (attention.h), without a cache and without maps.
+GatedAttention gated_attention(const PackedHeads& heads, const GatedAttentionOptions& options);
 
 // The gates of given scores [B, H, Tq, Tk] (minus infinity is closed) as 0 and 1, with the
 // straight-through gradient: the part that analyses put between scores and pattern.

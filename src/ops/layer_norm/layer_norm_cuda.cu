@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kWarps = 4;  // rows a block
 constexpr int kColumns = 32, kRowsAtOnce = 8;
-constexpr std::int64_t kMostPieces = 512, kLeastRows = 32;
+constexpr std::int64_t kMostPieces = 528, kLeastRows = 32;
 
 // What a lane reads at once: kWide elements, or a single one where rows are not aligned.
 template <typename T, bool kAligned>
@@ -125,7 +125,8 @@ __global__ void layer_norm_rows(LayerNormArgs<T> args) {
 // With kHeld > 0 each warp takes every (warps in all)-th row and leaves the block's sums of dy n
 // and dy in partial[block][0 and 1][width], unless that is null.
 template <typename T, bool kAligned, int kHeld>
-__global__ void layer_norm_grad_rows(LayerNormGradArgs<T> args, float* partial) {
+__global__ void __launch_bounds__(kWarps * 32, kHeld* kWide<T> <= 24 ? 4 : 2)
+    layer_norm_grad_rows(LayerNormGradArgs<T> args, float* partial) {
   using G = Group<T, kAligned>;
   constexpr int kSums = kHeld > 0 ? kHeld : 1;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -136,6 +137,9 @@ __global__ void layer_norm_grad_rows(LayerNormGradArgs<T> args, float* partial) 
        row += warps) {
     const Row<T, kAligned, kHeld> x(args.x + row * args.width, args.width);
     const Row<T, kAligned, kHeld> dy(args.dy + row * args.width, args.width);
+    // Asked for now, though added last: the row's three reads go on together.
+    const bool add = args.add_to_dx;
+    const Row<T, kAligned, kHeld> before(add ? args.dx + row * args.width : x.data, args.width);
     const float mean = args.mean[row], inverse = args.inverse[row];
     float sum_g = 0.0f, sum_gn = 0.0f;
     for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
@@ -157,12 +161,12 @@ __global__ void layer_norm_grad_rows(LayerNormGradArgs<T> args, float* partial) 
       const G xs = x.at(g, c), weight = G::load(args.weight + c);
       G values = dy.at(g, c);
       T* dx = args.dx + row * args.width + c;
-      const G before = args.add_to_dx ? G::load(dx) : G{};
+      const G old = before.at(g, c);
 #pragma unroll
       for (int k = 0; k < G::kCount; ++k)
         values.values[k] =
-            before.values[k] + inverse * (values.values[k] * weight.values[k] - mean_g -
-                                          (xs.values[k] - mean) * inverse * mean_gn);
+            (add ? old.values[k] : 0.0f) + inverse * (values.values[k] * weight.values[k] - mean_g -
+                                                      (xs.values[k] - mean) * inverse * mean_gn);
       values.store(dx);
     });
   }

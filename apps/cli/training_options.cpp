@@ -99,6 +99,10 @@ void add_training_options(CLI::App& app, TrainingOptions& options) {
             "tokens of it that are used at most", 1, kMost);
   add_count(app, kRun, "--evaluate-every", options.evaluate_every,
             "steps between evaluations; 0: only at the end", 0, kMost);
+  app.add_flag("--recompute", options.recompute,
+               "keep one layer's activations instead of all, computing them again for the backward "
+               "pass: less memory, about a third more time, the same result")
+      ->group(kTraining);
   app.add_flag("--resume", options.resume,
                "go on with the run in RUN from its newest checkpoint, if there is one")
       ->group(kRun);

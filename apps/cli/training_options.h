@@ -22,6 +22,7 @@ struct TrainingOptions {
   double weight_decay = 0.05;
   double beta2 = 0.95;
   double clip = 1.0;
+  bool recompute = false;  // not among the settings: it does not change the result
   std::int64_t log_every = 10;
   std::int64_t checkpoint_every = 500;
   int keep = 2;

@@ -126,6 +126,7 @@ TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& ob
   trainer.settings = all_settings(run, options, data, session);
   trainer.header = header(run, trainer.settings, model, data, session);
   model.set_requires_grad(true);
+  model.set_recompute(options.recompute);
   AdamW optimizer(decay_groups(run.parameters, static_cast<float>(options.weight_decay)),
                   {.beta2 = static_cast<float>(options.beta2)});
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "autograd/recompute.h"
+#include "autograd/tape.h"
 #include "base/error.h"
 #include "nn/branch_inputs.h"
 #include "nn/mlp.h"
@@ -161,35 +163,88 @@ class Gpt2 final : public Model {
           tap("hook_pos_embed", embedding(position_embedding_, position_ids(B, T, past), dtype));
       x = add(tokens, positions);
     }
+    const bool again = recomputes() && Tape::current() != nullptr && options.taps == nullptr &&
+                       options.cache == nullptr && !options.last_position_only;
     for (std::size_t l = first; l < blocks_.size(); ++l) {
-      const Block& block = blocks_[l];
-      const TapScope here = tap.inside("blocks").inside(std::to_string(l));
-      // Nothing reads the other positions of the last layer, unless a tap shows them or the gates
-      // report or are sampled by position.
-      const bool only_last = l + 1 == blocks_.size() && options.last_position_only && T > 1 &&
-                             !here.wants_any() && options.reports == nullptr &&
-                             options.gates != GateMode::kSampled;
-      if (l > first || !skip_attention) {
-        x = here("hook_resid_pre", x);
-        const AttentionInputs attention_in = attention_inputs(x, block.ln1, block.attention, here);
-        const std::optional<GateOptions> gate = gate_of(l, options);
-        const Variable attended =
-            self_attention(attention_in, block.attention, here.inside("attn"), options.cache,
-                           static_cast<std::int64_t>(l), gate ? &*gate : nullptr,
-                           report_of(l, options), only_last ? 1 : T);
-        if (only_last) x = slice(x, 1, T - 1, T);
-        x = add(x, here("hook_attn_out", attended));
-      } else if (only_last) {
-        x = slice(x, 1, T - 1, T);
-      }
-      x = here("hook_resid_mid", x);
-      const Variable mlp_in = layer_norm(mlp_input(x, here), block.ln2, here.inside("ln2"));
-      const Variable computed = mlp(mlp_in, block.mlp, here.inside("mlp"));
-      x = here("hook_resid_post", add(x, here("hook_mlp_out", computed)));
+      const bool skip = l == first && skip_attention;
+      x = again ? recomputed_block(l, x, options, skip)
+                : run_block(l, x, options, skip, report_of(l, options));
     }
     if (options.precise_logits) x = placed(x, placement().device, DType::kF32);
     if (options.last_position_only && x.size(1) > 1) x = slice(x, 1, T - 1, T);  // [B, 1, d]
     return layer_norm(x, final_norm_, tap.inside("ln_final"));
+  }
+
+  // One layer, x being [B, T, d]; with `skip_attention` its MLP alone.
+  Variable run_block(std::size_t l, Variable x, const ForwardOptions& options, bool skip_attention,
+                     GateReport* report) const {
+    const Block& block = blocks_[l];
+    const std::int64_t T = x.size(1);
+    const TapScope here = TapScope(options.taps, "").inside("blocks").inside(std::to_string(l));
+    // Nothing reads the other positions of the last layer, unless a tap shows them or the gates
+    // report or are sampled by position.
+    const bool only_last = l + 1 == blocks_.size() && options.last_position_only && T > 1 &&
+                           !here.wants_any() && options.reports == nullptr &&
+                           options.gates != GateMode::kSampled;
+    if (!skip_attention) {
+      x = here("hook_resid_pre", x);
+      const AttentionInputs attention_in = attention_inputs(x, block.ln1, block.attention, here);
+      const std::optional<GateOptions> gate = gate_of(l, options);
+      const Variable attended = self_attention(attention_in, block.attention, here.inside("attn"),
+                                               options.cache, static_cast<std::int64_t>(l),
+                                               gate ? &*gate : nullptr, report, only_last ? 1 : T);
+      if (only_last) x = slice(x, 1, T - 1, T);
+      x = add(x, here("hook_attn_out", attended));
+    } else if (only_last) {
+      x = slice(x, 1, T - 1, T);
+    }
+    x = here("hook_resid_mid", x);
+    const Variable mlp_in = layer_norm(mlp_input(x, here), block.ln2, here.inside("ln2"));
+    const Variable computed = mlp(mlp_in, block.mlp, here.inside("mlp"));
+    return here("hook_resid_post", add(x, here("hook_mlp_out", computed)));
+  }
+
+  // The same, of which the backward pass keeps x alone.
+  Variable recomputed_block(std::size_t l, const Variable& x, const ForwardOptions& options,
+                            bool skip_attention) const {
+    ForwardOptions own = options;
+    own.reports = nullptr, own.start = nullptr;  // of the caller, who may be gone by then
+    GateReport* const wanted = report_of(l, options);
+    const bool reported = wanted != nullptr;
+    const Recomputed result =
+        recompute(x, leaves_of(l), [this, l, own, skip_attention, reported](const Variable& in) {
+          GateReport report;
+          const Variable y = run_block(l, in, own, skip_attention, reported ? &report : nullptr);
+          return Recomputed{y, report.expected, report.active};
+        });
+    if (reported) *wanted = {result.second, result.note};
+    return result.value;
+  }
+
+  // What a layer reads beside its input.
+  std::vector<Variable> leaves_of(std::size_t l) const {
+    const Block& block = blocks_[l];
+    const AttentionWeights& attention = block.attention;
+    std::vector<Variable> leaves;
+    const auto add = [&](const Variable& leaf) {
+      if (leaf.defined()) leaves.push_back(leaf);
+    };
+    for (const NormWeights* norm : {&block.ln1, &block.ln2}) {
+      add(norm->weight);
+      add(norm->bias);
+    }
+    for (const LinearWeight* w :
+         {&attention.q, &attention.k, &attention.v, &attention.o, &block.mlp.in, &block.mlp.out}) {
+      add(w->weight);
+      add(w->bias);
+    }
+    for (const LoraAdapter* adapter :
+         {&attention.lora.q, &attention.lora.k, &attention.lora.v, &attention.lora.o}) {
+      add(adapter->down);
+      add(adapter->up);
+    }
+    if (l < gate_biases().size()) add(gate_biases()[l]);
+    return leaves;
   }
 
   std::vector<AttentionWeights*> attention_layers() override {

@@ -130,6 +130,12 @@ class Model {
   void set_requires_grad(bool on);
   void clear_grads();
 
+  // Whether runs that are differentiated keep only the residual stream between layers and compute
+  // the rest again in the backward pass: the memory of one layer's activations instead of all, for
+  // about a third more time. Runs with taps keep everything. Off at first.
+  void set_recompute(bool on) { recomputes_ = on; }
+  bool recomputes() const { return recomputes_; }
+
   std::unique_ptr<KeyValueCache> make_cache(std::int64_t batch, std::int64_t capacity) const;
 
  protected:
@@ -152,6 +158,7 @@ class Model {
 
  private:
   Placement placement_;
+  bool recomputes_ = false;
   std::vector<Variable> gate_biases_;
   std::optional<LoraOptions> lora_;
   std::vector<NamedParameter> lora_parameters_;

@@ -32,8 +32,7 @@ std::string shortage() {
   std::size_t free_bytes = 0, total = 0;
   check(cudaMemGetInfo(&free_bytes, &total), "ask for the free memory of the GPU");
   return fmt::format(
-      " on a GPU of {} ({} free); use a smaller batch or context, or recompute activations in the "
-      "backward pass",
+      " on a GPU of {} ({} free); use a smaller batch or context, or in training --recompute",
       human_bytes(total), human_bytes(free_bytes));
 }
 

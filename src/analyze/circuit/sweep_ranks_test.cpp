@@ -56,6 +56,7 @@ class Counted : public SweepBatch {
   std::vector<double> clean() const override { return std::vector<double>(prompts_, 1.0); }
   std::vector<double> corrupt() const override { return std::vector<double>(prompts_, -1.0); }
   std::int64_t tokens() const override { return 1; }
+  std::int64_t bytes() const override { return 1; }
   std::vector<double> changed(const std::vector<std::size_t>& runs) override {
     ++passes_;
     std::vector<double> values;

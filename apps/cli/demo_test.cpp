@@ -86,7 +86,7 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
     const auto& found = json["tasks"][0]["kinds"][kind];
     EXPECT_EQ(found["kind"], parts);
     const nlohmann::json circuit = json_of({"circuit", model_.name(), "--task", path("own.jsonl"),
-                                            "--prompts", "20", "--parts", parts, "--quiet"});
+                                            "--prompts", "16", "--parts", parts, "--quiet"});
     EXPECT_TRUE(found["models"][0]["size"].is_number());
     EXPECT_EQ(found["models"][0]["size"], circuit["models"][0]["size"]);
     EXPECT_EQ(found["models"][0]["circuit"], circuit["models"][0]["circuit"]);

@@ -194,6 +194,13 @@ Comparison::More more_of(const std::vector<TextLosses>& losses,
     for (std::size_t m = 0; m < 2; ++m)
       more.facts[m].emplace_back("loss, " + text.text, loss_text(text.models[m]));
   }
+  // The page has these of the prompts too, which are shorter.
+  for (std::size_t m = 0; m < 2; ++m) {
+    const Connectivity open = connectivity(losses, m);
+    more.facts[m].emplace_back("active edges, held out", percent(open.active_edges));
+    more.facts[m].emplace_back("keys per query, held out",
+                               fmt::format("{:.3g}", open.keys_per_query));
+  }
   more.summary["held_out"] = texts;
   more.summary["tasks_left_out"] = Json::array();
   for (const LeftOut& task : left_out)

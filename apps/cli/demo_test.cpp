@@ -99,9 +99,10 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
     EXPECT_THAT(json["files"], Contains(file));
   }
   EXPECT_EQ(json["report"], path("out/report.html"));
-  EXPECT_THAT(contents(path("out/report.html")),
-              AllOf(HasSubstr("loss, prose"), HasSubstr("loss, tasks"),
-                    HasSubstr("not better than chance: no circuit")));
+  EXPECT_THAT(
+      contents(path("out/report.html")),
+      AllOf(HasSubstr("loss, prose"), HasSubstr("loss, tasks"), HasSubstr("active edges, held out"),
+            HasSubstr("not better than chance: no circuit")));
   EXPECT_EQ(nlohmann::json::parse(contents(path("out/data/summary.json")))["held_out"],
             json["held_out"]);
 }

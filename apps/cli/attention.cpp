@@ -14,6 +14,7 @@
 #include "apps/cli/attention_report.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/input.h"
+#include "apps/cli/model_places.h"
 #include "apps/cli/program.h"
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -54,8 +55,9 @@ std::vector<PromptModel> read_models(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     std::error_code ignored;
     // The second argument may have been meant as text.
-    if (!models.empty() && !std::filesystem::exists(name, ignored))
-      fail("model '{}': no such folder; prompts are given with --prompt TEXT", printable(name));
+    if (!models.empty() && !std::filesystem::exists(name, ignored) && !find_named_model(name))
+      fail("model '{}': no such folder or name; prompts are given with --prompt TEXT",
+           printable(name));
     models.push_back({name, read_model_config(model_folder(name))});
   }
   return models;
@@ -216,7 +218,7 @@ void add_attention(Program& program) {
                     "filigree attention gpt2 --file prompts.txt --heads L5H1,L6H* --out maps.npz",
                     "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"}},
                   [options](Session& session) { run_attention(*options, session); });
-  app.add_option("MODEL", options->models, "model folder, or two to compare")->required();
+  app.add_option("MODEL", options->models, "model folder or name, or two to compare")->required();
   add_prompt_options(app, options->prompts);
   app.add_option("--heads", options->heads, "L5H1,L6H*,3.0-3.5,L2H1-L2H4 or * for all")
       ->type_name("HEADS")

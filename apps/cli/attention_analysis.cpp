@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "analyze/average.h"
+#include "apps/cli/input.h"
 #include "base/error.h"
 
 namespace filigree::cli {
@@ -34,7 +35,7 @@ RepeatedText repeated_text(const PromptSet& prompts, const ModelConfig& config,
 AnalysedModel analyse_attention(const std::string& name, const std::string& label,
                                 const PromptSet& prompts, const AnalysisPlan& plan, MapFile* maps,
                                 const Session& session) {
-  const std::unique_ptr<Model> model = load_model(name);
+  const std::unique_ptr<Model> model = load_model(model_folder(name));
   const bool maps_one_by_one = maps != nullptr && !plan.average;
   CaptureOptions capture =
       CaptureOptions::of(plan.heads, maps_one_by_one ? plan.kind : MapKind::kWeights);

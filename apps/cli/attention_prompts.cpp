@@ -111,7 +111,7 @@ PromptSet from_shards(const PromptOptions& options, const std::vector<PromptMode
   PromptSet set;
   if (has_tokenizer(options.data))
     set.tokenizer = open_tokenizer(options.data);
-  else if (has_tokenizer(models[0].name))
+  else if (has_tokenizer(model_folder(models[0].name)))
     set.tokenizer = open_tokenizer(models[0].name);
   const std::int64_t context = least_context(models);
   const std::int64_t length =

@@ -147,7 +147,8 @@ void add_circuit(Program& program) {
                     "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"},
                    true},
                   [command](Session& session) { run_circuit(*command, session); });
-  app.add_option("MODEL", command->models, "model folders; sizes are compared with the first")
+  app.add_option("MODEL", command->models,
+                 "model folders or names; sizes are compared with the first")
       ->required();
   app.add_option("--task", command->selection.name, "name of a task (see task list) or JSONL file")
       ->required()

@@ -12,6 +12,7 @@ void add_all_commands(Program& program) {
   add_pretrain(program);
   add_sparsify(program);
   add_generate(program);
+  add_convert(program);
   add_eval(program);
   add_attention(program);
   add_compare(program);

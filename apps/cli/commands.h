@@ -8,6 +8,7 @@ class Program;
 void add_info(Program& program);
 void add_tokenize(Program& program);
 void add_prepare(Program& program);
+void add_convert(Program& program);
 void add_corpus(Program& program);
 void add_pretrain(Program& program);
 void add_sparsify(Program& program);

@@ -1,4 +1,4 @@
-// What `filigree compare` found, and the files it writes of it.
+// What a comparison of two models found, and the files that are written of it.
 #pragma once
 
 #include <filesystem>
@@ -22,9 +22,8 @@ struct CompareOptions {
   std::vector<std::string> formats = {"svg", "png"};
   FigureStyle style;
   bool data = false;
-  std::vector<std::string> tasks;  // whose circuits are compared
-  TaskSelection task;              // how their prompts are made; the name is filled in
-  double level = 90;
+  std::vector<TaskSelection> tasks;  // whose circuits are compared
+  CircuitEffort effort;
 };
 
 struct Compared {

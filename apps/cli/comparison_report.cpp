@@ -51,6 +51,8 @@ ReportModel model_of(const ReportSource& source, std::size_t m) {
       {"active edges",
        fmt::format("{:.3g} %", 100.0 * statistics.mean(whole, Statistic::kActiveEdges))},
       {"keys per query", fmt::format("{:.3g}", statistics.mean(whole, Statistic::kKeysPerQuery))}};
+  if (!source.facts.empty())
+    model.facts.insert(model.facts.end(), source.facts[m].begin(), source.facts[m].end());
   for (std::size_t slot = 0; slot < source.heads.size(); ++slot) {
     const HeadRole role = classify(analysed.roles[slot]);
     ReportHead head{role.name, role.confidence, {}, {}};

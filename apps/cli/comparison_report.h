@@ -45,6 +45,7 @@ struct ReportSource {
   std::vector<std::vector<std::string>> maps;  // by model and prompt
   std::int64_t tokens = 0;                     // of a prompt that are shown
   std::vector<ReportTask> tasks;
+  std::vector<NamedTexts> facts;  // more about each model; may be empty
   NamedTexts made;
 };
 

@@ -1,233 +1,279 @@
-// filigree demo: what the program does, shown and checked on a GPT-2 with random weights. Every
-// line of its output is a result that was verified; a wrong one ends the demo with an error.
+// filigree demo: the whole story on the two bundled models, in about a minute on two cores. Both
+// are evaluated on held-out text, compared on a handful of prompts and searched for the circuits of
+// a few tasks; figures, data and one offline page go into a folder, a summary to the terminal.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <cmath>
-#include <cstring>
-#include <functional>
 #include <memory>
+#include <optional>
 
+#include "apps/cli/circuit_report.h"
 #include "apps/cli/commands.h"
-#include "apps/cli/model_shape.h"
+#include "apps/cli/comparison.h"
+#include "apps/cli/input.h"
 #include "apps/cli/program.h"
 #include "apps/cli/stopwatch.h"
 #include "apps/cli/table.h"
-#include "autograd/tape.h"
+#include "apps/cli/text_evaluation.h"
 #include "base/error.h"
-#include "base/random.h"
 #include "base/strings.h"
-#include "model/model.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/reduce/reduce.h"
-#include "ops/softmax/softmax.h"
+#include "text/corpus/corpus.h"
 
 namespace filigree::cli {
 namespace {
 
-constexpr std::int64_t kLength = 64;
-
-struct DemoOptions {
-  ModelShape shape;
-  std::string out = "demo";
-};
-
-// Runs the steps and shows what each of them found and how long it took.
-class Steps {
- public:
-  explicit Steps(const Session& session) : session_(session) {}
-
-  void run(const std::string& what, const std::function<std::string()>& body) {
-    throw_if_interrupted();
-    const Stopwatch watch;
-    const std::string result = body();
-    const double seconds = watch.seconds();
-    json_.push_back({{"step", what}, {"result", result}, {"seconds", seconds}});
-    if (!session_.json())
-      session_.print(fmt::format("{:<28}  {:<39}  {:>7}\n", what, result, format_seconds(seconds)));
+struct DemoCommand {
+  DemoCommand() {
+    compare.dense = "dense-12x12";
+    compare.sparse = "sparse-12x12";
+    compare.out = "demo";
+    // A minute does not hold single attention edges too; `compare --task` has them.
+    compare.effort.attention_edges = false;
   }
 
-  const Json& json() const { return json_; }
-
- private:
-  const Session& session_;
-  Json json_ = Json::array();
+  CompareOptions compare;
+  std::string text;
+  std::vector<std::string> tasks = {"ioi", "greater-than", "copy", "antonym"};
+  // Of a task. The time is nearly proportional; of 16 answers between two, 14 right ones are better
+  // than chance.
+  std::int64_t prompts = 16;
+  std::int64_t tokens = 4096;
+  std::int64_t length = 256;  // of the windows, at most
 };
 
-// A text of random tokens; its own continuation is what the model is asked to predict.
-struct Sample {
-  Tensor ids, targets;  // [1, T]
+// A text that a bundled model brings along to be measured on.
+constexpr const char* kHeldOutFile = "held-out.txt";
+
+struct NamedEvaluationText {
+  std::string name;  // "prose", "tasks"
+  EvaluationText text;
 };
 
-Sample random_sample(std::int64_t vocabulary, std::uint64_t seed) {
-  Random random(seed, 1);
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i <= kLength; ++i)
-    ids.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(vocabulary))));
-  return {Tensor::from_ids({1, kLength}, std::span(ids).first(kLength)),
-          Tensor::from_ids({1, kLength}, std::span(ids).last(kLength))};
+// Prose, the user's or the model's own, where there is some; and sentences of the tasks, in
+// combinations that training never saw.
+std::vector<NamedEvaluationText> held_out_texts(const DemoCommand& command,
+                                                const Session& session) {
+  std::vector<NamedEvaluationText> texts;
+  const std::string own = (model_folder(command.compare.dense) / kHeldOutFile).string();
+  std::error_code ignored;
+  if (!command.text.empty())
+    texts.push_back({"prose", {read_text(command.text), source_name(command.text)}});
+  else if (std::filesystem::is_regular_file(own, ignored))
+    texts.push_back({"prose", {read_text(own), source_name(own)}});
+  if (!texts.empty())
+    require(!texts[0].text.text.empty(), "{} is empty; there is nothing to predict",
+            texts[0].text.source);
+  const Corpus corpus({.seed = session.options().seed, .split = CorpusSplit::kHeldOut});
+  std::string tasks;
+  constexpr std::uint64_t kBytesPerToken = 8;  // more than there are: windows stop at the tokens
+  corpus.write(0, static_cast<std::uint64_t>(command.tokens) * kBytesPerToken,
+               [&](std::string_view block) { tasks += block; });
+  texts.push_back({"tasks", {tasks, "the text of the tasks"}});
+  return texts;
 }
 
-std::string compare_weights(const Model& made, const Model& loaded) {
-  require(made.parameters().size() == loaded.parameters().size(),
-          "demo: {} tensors were saved and {} came back", made.parameters().size(),
-          loaded.parameters().size());
-  for (std::size_t i = 0; i < made.parameters().size(); ++i) {
-    const Tensor& a = made.parameters()[i].variable.value();
-    const Tensor& b = loaded.parameters()[i].variable.value();
-    require(a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0,
-            "demo: tensor '{}' came back changed", made.parameters()[i].name);
-  }
-  return fmt::format("{} tensors, every bit the same", made.parameters().size());
-}
+struct TextLosses {
+  std::string text;
+  std::vector<EvaluatedModel> models;
+};
 
-// Attention may not look ahead, and what a query pays to its keys must sum to 1.
-std::string check_maps(const Taps& taps, std::int64_t layers) {
-  double worst = 0.0;
-  for (std::int64_t l = 0; l < layers; ++l) {
-    const Tensor& maps = taps.value(fmt::format("blocks.{}.attn.hook_pattern", l));
-    const std::int64_t T = maps.size(3);
-    for (std::int64_t row = 0; row < maps.elements() / T; ++row) {
-      const float* weight = maps.f32() + row * T;
-      double sum = 0.0;
-      for (std::int64_t key = 0; key < T; ++key) {
-        require(weight[key] == 0.0f || key <= row % T, "demo: layer {} lets a position look ahead",
-                l);
-        sum += static_cast<double>(weight[key]);
-      }
-      worst = std::max(worst, std::abs(sum - 1.0));
+std::vector<TextLosses> evaluate_texts(const DemoCommand& command,
+                                       const std::vector<std::string>& labels,
+                                       const Session& session) {
+  std::vector<TextLosses> losses;
+  for (const NamedEvaluationText& text : held_out_texts(command, session)) {
+    losses.push_back({text.name, {}});
+    const std::string names[] = {command.compare.dense, command.compare.sparse};
+    for (std::size_t m = 0; m < 2; ++m) {
+      const ModelConfig config = read_model_config(model_folder(names[m]));
+      const WindowOptions windows = {.length = std::min(command.length, config.context),
+                                     .max_tokens = command.tokens};
+      losses.back().models.push_back(evaluate_on_text(
+          names[m], fmt::format("{} {}", labels[m], text.name), text.text, windows, session));
+      losses.back().models.back().label = labels[m];
     }
   }
-  require(worst < 1e-5, "demo: a row of an attention map misses 1 by {}", worst);
-  return fmt::format("all causal; rows sum to 1 within {:.0e}", worst);
+  return losses;
 }
 
-double mean_loss(const Variable& logits, const Tensor& targets) {
-  Tensor losses;
-  cross_entropy(logits, targets, &losses);
-  double sum = 0.0;
-  for (const float loss : losses.values()) sum += static_cast<double>(loss);
-  return sum / static_cast<double>(losses.elements());
-}
-
-// The loss changes by 2 e |g| between x - e g/|g| and x + e g/|g|, if g is its gradient at x.
-std::string check_gradient(const Model& model, const Sample& sample, const std::string& tap) {
-  Tensor gradient;
-  {
-    Taps taps;
-    taps.observe_gradient(tap);
-    Tape tape;
-    tape.backward(cross_entropy(model.forward(sample.ids, {.taps = &taps}), sample.targets));
-    gradient = taps.gradient(tap);
+// Open edges over all texts.
+Connectivity connectivity(const std::vector<TextLosses>& losses, std::size_t model) {
+  Evaluation all = losses[0].models[model].evaluation;
+  for (std::size_t t = 1; t < losses.size(); ++t) {
+    const Evaluation& more = losses[t].models[model].evaluation;
+    for (std::size_t i = 0; i < all.open_edges.size(); ++i) all.open_edges[i] += more.open_edges[i];
+    all.edges += more.edges;
+    all.queries += more.queries;
   }
-  double square = 0.0;
-  for (const float g : gradient.values()) square += static_cast<double>(g) * static_cast<double>(g);
-  const double norm = std::sqrt(square);
-  require(norm > 0.0 && std::isfinite(norm), "demo: the gradient's length is {}", norm);
-
-  constexpr double kLossChange = 0.02;  // far above rounding, still close to linear
-  const double step = kLossChange / (2.0 * norm);
-  const auto loss_at = [&](double distance) {
-    Taps taps;
-    taps.intervene(tap, [&](const Variable& x) {
-      return add(x, scale(gradient, static_cast<float>(distance / norm)));
-    });
-    return mean_loss(model.forward(sample.ids, {.taps = &taps}), sample.targets);
-  };
-  const double measured = (loss_at(step) - loss_at(-step)) / (2.0 * step);
-  const double difference = std::abs(measured - norm) / norm;
-  require(difference < 0.02, "demo: gradient {} and finite difference {} do not agree", norm,
-          measured);
-  return fmt::format("at {}, to {:.0e}", tap, difference);
+  return all.connectivity();
 }
 
-// Mean divergence of the predictions p from q, in nats.
-double divergence(const Variable& log_p, const Variable& log_q) {
-  const Variable terms = mul(exp(log_p), sub(log_p, log_q));  // [1, T, V]
-  return static_cast<double>(sum_all(terms).value().item()) / static_cast<double>(kLength);
-}
+// A task that cannot be asked of these models, and why.
+struct LeftOut {
+  std::string task, why;
+};
 
-// Switches the heads of the first layer off, one at a time.
-std::string ablate_heads(const Model& model, const Sample& sample, const Variable& clean) {
-  const std::int64_t heads = model.config().heads;
-  const Variable log_p = log_softmax(clean);
-  std::int64_t strongest = 0;
-  double largest = -1.0;
-  for (std::int64_t h = 0; h < heads; ++h) {
-    throw_if_interrupted();
-    Tensor mask = Tensor::full({heads, 1}, 1.0f);
-    mask.mutable_f32()[h] = 0.0f;
-    Taps taps;
-    taps.intervene("blocks.0.attn.hook_z",
-                   [&](const Variable& z) { return mul(z, mask); });  // [1, T, H, D]
-    const double effect =
-        divergence(log_p, log_softmax(model.forward(sample.ids, {.taps = &taps})));
-    if (effect > largest) largest = effect, strongest = h;
+// Single tokens as answers where the tokenizer has them, else the first of several. A tokenizer may
+// cut a task so that it cannot be asked at all; the others are still worth showing.
+std::vector<LeftOut> choose_tasks(DemoCommand& command, const Session& session) {
+  std::vector<LeftOut> left_out;
+  const std::filesystem::path folder = model_folder(command.compare.dense);
+  const Tokenizer tokenizer = open_tokenizer(folder.string());
+  const ModelConfig config = read_model_config(folder);
+  for (const std::string& name : command.tasks) {
+    TaskSelection selection;
+    selection.name = name;
+    selection.prompts = command.prompts;
+    find_task(name);  // throws for a task that there is not
+    std::optional<std::string> why;
+    for (const bool first_token : {false, true}) {
+      selection.first_token = first_token;
+      try {
+        load_task(selection, tokenizer, &config, session.options().seed);
+        why.reset();
+        break;
+      } catch (const Error& error) {
+        if (!why) why = error.what();
+      }
+    }
+    if (why)
+      left_out.push_back({name, *why});
+    else
+      command.compare.tasks.push_back(selection);
   }
-  require(largest > 0.0, "demo: switching heads off changed nothing");
-  return fmt::format("L0H{} most: divergence {:.1e} nats", strongest, largest);
+  return left_out;
 }
 
-void run_demo(const DemoOptions& options, Session& session) {
-  const std::filesystem::path folder = std::filesystem::path(options.out) / "gpt2-random";
-  const std::uint64_t seed = session.options().seed;
-  const ModelConfig config = options.shape.config();
-  const Sample sample = random_sample(config.vocabulary, seed);
-  const std::int64_t maps = config.layers * config.heads;
-  const std::string tap = fmt::format("blocks.{}.hook_resid_pre", config.layers / 2);
-  if (!session.json())
-    session.print(fmt::format("{}, random weights of seed {}\n\n", options.shape.text(), seed));
+std::string loss_text(const EvaluatedModel& model) {
+  return fmt::format("{:.3f}", model.evaluation.loss());
+}
 
-  Steps steps(session);
-  std::unique_ptr<Model> made, model;
-  Taps taps;
-  Variable clean;
-  steps.run("make a model", [&] {
-    made = make_model(config, seed);
-    return with_thousands(static_cast<std::uint64_t>(made->parameter_count())) + " parameters";
-  });
-  steps.run("save it for transformers", [&] {
-    save_model(*made, folder);
-    return fmt::format("{}, {}", folder.string(),
-                       human_bytes(std::filesystem::file_size(folder / "model.safetensors")));
-  });
-  steps.run("load it", [&] {
-    model = load_model(folder);
-    return fmt::format("{} taps", model->tap_names().size());
-  });
-  steps.run("compare with what was saved", [&] { return compare_weights(*made, *model); });
-  made.reset();
-  steps.run(fmt::format("run it on {} tokens", kLength), [&] {
-    taps.observe("blocks.*.attn.hook_pattern");
-    clean = model->forward(sample.ids, {.taps = &taps});
-    return fmt::format("{} attention maps, loss {:.3f}", maps, mean_loss(clean, sample.targets));
-  });
-  steps.run("check the maps", [&] { return check_maps(taps, config.layers); });
-  steps.run("gradient = finite difference", [&] { return check_gradient(*model, sample, tap); });
-  steps.run(fmt::format("switch off {} heads in turn", config.heads),
-            [&] { return ablate_heads(*model, sample, clean); });
+std::string models_table(const std::vector<TextLosses>& losses) {
+  std::vector<Table::Column> columns = {{"model"}};
+  for (const TextLosses& text : losses) columns.push_back({"loss, " + text.text, Align::kRight});
+  columns.push_back({"active edges", Align::kRight});
+  columns.push_back({"keys per query", Align::kRight});
+  Table table(columns);
+  for (std::size_t m = 0; m < 2; ++m) {
+    std::vector<std::string> row = {printable(losses[0].models[m].label)};
+    for (const TextLosses& text : losses) row.push_back(loss_text(text.models[m]));
+    const Connectivity open = connectivity(losses, m);
+    row.push_back(percent(open.active_edges));
+    row.push_back(fmt::format("{:.3g}", open.keys_per_query));
+    table.add(row);
+  }
+  return table.text();
+}
 
-  if (session.json())
-    session.print_json({{"folder", folder.string()}, {"steps", steps.json()}});
-  else
-    session.print(
-        fmt::format("\nThe model is in {}: filigree info {}\n", folder.string(), folder.string()));
+std::string tasks_table(const std::vector<TaskCircuits>& tasks, double level) {
+  Table table({{"task"},
+               {"model"},
+               {"accuracy", Align::kRight},
+               {fmt::format("heads for {:g} %", 100 * level), Align::kRight},
+               {"ratio", Align::kRight},
+               {fmt::format("edges for {:g} %", 100 * level), Align::kRight},
+               {"ratio", Align::kRight}});
+  for (const TaskCircuits& task : tasks) {
+    const CircuitsOfKind &heads = *task.find(Parts::kHeads), &edges = *task.find(Parts::kEdges);
+    for (std::size_t m = 0; m < heads.size(); ++m)
+      table.add({m == 0 ? printable(task_title(task.task())) : "", printable(heads[m].label),
+                 fmt::format("{:.0f} %", 100 * heads[m].check.clean_accuracy), size_text(heads[m]),
+                 ratio_text(heads[0], heads[m]), size_text(edges[m]),
+                 ratio_text(edges[0], edges[m])});
+  }
+  return table.text();
+}
+
+Comparison::More more_of(const std::vector<TextLosses>& losses,
+                         const std::vector<LeftOut>& left_out) {
+  Comparison::More more;
+  more.facts.resize(2);
+  Json texts = Json::array();
+  for (const TextLosses& text : losses) {
+    texts.push_back({{"text", text.text}, {"models", evaluation_json(text.models)}});
+    for (std::size_t m = 0; m < 2; ++m)
+      more.facts[m].emplace_back("loss, " + text.text, loss_text(text.models[m]));
+  }
+  // The page has these of the prompts too, which are shorter.
+  for (std::size_t m = 0; m < 2; ++m) {
+    const Connectivity open = connectivity(losses, m);
+    more.facts[m].emplace_back("active edges, held out", percent(open.active_edges));
+    more.facts[m].emplace_back("keys per query, held out",
+                               fmt::format("{:.3g}", open.keys_per_query));
+  }
+  more.summary["held_out"] = texts;
+  more.summary["tasks_left_out"] = Json::array();
+  for (const LeftOut& task : left_out)
+    more.summary["tasks_left_out"].push_back({{"task", task.task}, {"why", task.why}});
+  return more;
+}
+
+void run_demo(DemoCommand command, const Session& session) {
+  const Stopwatch watch;
+  const std::vector<LeftOut> left_out = choose_tasks(command, session);
+  Comparison comparison(command.compare, session);
+  catch_interrupts();
+  const std::vector<TextLosses> losses = evaluate_texts(command, comparison.labels(), session);
+  comparison.write(more_of(losses, left_out));
+  if (session.json()) {
+    Json json = comparison.summary();
+    json["out"] = command.compare.out;
+    json["report"] = comparison.page().string();
+    json["files"] = comparison.files();
+    json["seconds"] = watch.seconds();
+    session.print_json(json);
+    return;
+  }
+  std::string text = models_table(losses) + "\n";
+  if (!comparison.compared().tasks.empty())
+    text += tasks_table(comparison.compared().tasks, command.compare.effort.level) + "\n";
+  for (const LeftOut& task : left_out)
+    text += fmt::format("{} left out: {}\n", printable(task.task), task.why);
+  session.print(text + fmt::format("{} files in {}; the report is {}\n", comparison.files().size(),
+                                   format_seconds(watch.seconds()), comparison.page().string()));
 }
 
 }  // namespace
 
 void add_demo(Program& program) {
-  const auto options = std::make_shared<DemoOptions>();
+  const auto command = std::make_shared<DemoCommand>();
   CLI::App& app = program.add(
       {"demo",
-       "Show and check what the program does, in under a minute.",
-       {"filigree demo", "filigree demo --out /tmp/demo --layers 4 --width 256 --heads 4"}},
-      [options](Session& session) { run_demo(*options, session); });
-  app.add_option("--out", options->out, "folder to write to")
+       "Compare the bundled dense and sparse model: losses, maps, circuits, one report.",
+       {"filigree demo", "filigree demo --out /tmp/demo --text my-prose.txt",
+        "filigree demo --dense mine --sparse mine-sparse --task ioi,my-task.jsonl"}},
+      [command](Session& session) { run_demo(*command, session); });
+  CompareOptions& compare = command->compare;
+  app.add_option("--out", compare.out, "folder for the report, figures, tables and data")
       ->type_name("DIR")
       ->capture_default_str();
-  add_shape_options(app, options->shape);
+  app.add_option("--dense", compare.dense, "model folder or name")
+      ->type_name("MODEL")
+      ->capture_default_str();
+  app.add_option("--sparse", compare.sparse, "model folder or name, of the same shape")
+      ->type_name("MODEL")
+      ->capture_default_str();
+  app.add_option("--text", command->text,
+                 "UTF-8 text to measure the loss of prose on; - for stdin (default the one beside "
+                 "the dense model)")
+      ->type_name("FILE");
+  app.add_option("--tokens", command->tokens, "tokens of each held-out text")
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--task", command->tasks, "tasks or JSONL files of tasks, with commas")
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("TASK")
+      ->default_str("ioi,greater-than,copy,antonym");
+  app.add_option("--task-prompts", command->prompts, "prompts of each task")
+      ->check(whole_number(1, 10000))
+      ->type_name("N")
+      ->capture_default_str();
+  add_figure_formats(app, compare.formats);
+  add_figure_options(app, compare.style);
 }
 
 }  // namespace filigree::cli

@@ -10,6 +10,7 @@
 #include "apps/cli/input.h"
 #include "apps/cli/program.h"
 #include "apps/cli/shard_input.h"
+#include "apps/cli/text_evaluation.h"
 #include "base/error.h"
 #include "base/strings.h"
 
@@ -26,41 +27,12 @@ struct EvalOptions {
   bool by_layer = false, by_head = false;
 };
 
-// The bytes of text that the first `targets` targets stand for: all tokens but the first, which
-// nothing predicts, and but the special ones, which mark where documents end and are no text.
-std::int64_t predicted_bytes(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
-                             std::int64_t targets) {
-  std::int64_t bytes = 0;
-  for (std::size_t i = 1; i <= static_cast<std::size_t>(targets); ++i)
-    if (!tokenizer.is_special(ids[i]))
-      bytes += static_cast<std::int64_t>(tokenizer.token_bytes(ids[i]).size());
-  return bytes;
-}
-
-EvaluatedModel evaluate_on_text(const std::string& name, const std::string& label,
-                                const std::string& text, const EvalOptions& options,
-                                const Session& session) {
-  const Tokenizer tokenizer = open_tokenizer(model_folder(name).string());
-  const std::string source = source_name(options.text);
-  const std::vector<TokenId> ids = encode_text(
-      tokenizer, text, source, {.replace_invalid_utf8 = options.replace_invalid}, kReplaceInvalid);
-  require(ids.size() >= 2, "{} is a single token for '{}'; a loss needs at least two", source,
-          printable(name));
-  const std::unique_ptr<Model> model = load_model(name);
-  check_ids(ids, model->config().vocabulary, name);
-  EvaluationWindows windows = text_windows(ids, options.windows, model->config());
-  const std::int64_t bytes = predicted_bytes(tokenizer, ids, windows.targets);
-  EvaluatedModel result = evaluate_with_bar(*model, std::move(windows), label, session);
-  result.length = window_length(options.windows, model->config());
-  result.bytes = bytes;
-  return result;
-}
-
 EvaluatedModel evaluate_on_shards(const std::string& name, const std::string& label,
                                   const TokenShards& shards, const EvalOptions& options,
                                   const Session& session) {
-  check_shards_fit(shards.index(), options.data, model_folder(name), read_model_config(name));
-  const std::unique_ptr<Model> model = load_model(name);
+  check_shards_fit(shards.index(), options.data, model_folder(name),
+                   read_model_config(model_folder(name)));
+  const std::unique_ptr<Model> model = load_model(model_folder(name));
   EvaluatedModel result = evaluate_with_bar(
       *model, shard_windows(shards.split(options.split), options.windows, model->config()), label,
       session);
@@ -89,7 +61,9 @@ std::vector<EvaluatedModel> evaluate_all(const EvalOptions& options, const Sessi
   for (std::size_t i = 0; i < options.models.size(); ++i) {
     results.push_back(
         shards ? evaluate_on_shards(options.models[i], labels[i], *shards, options, session)
-               : evaluate_on_text(options.models[i], labels[i], text, options, session));
+               : evaluate_on_text(options.models[i], labels[i],
+                                  {text, source_name(options.text), options.replace_invalid},
+                                  options.windows, session));
     results.back().model = options.models[i];
   }
   return results;
@@ -151,7 +125,7 @@ void add_eval(Program& program) {
                                 "filigree eval gpt2 --text book.txt --length 512 --stride 256"},
                                true},
                               [options](Session& session) { run_eval(*options, session); });
-  app.add_option("MODEL", options->models, "model folders")->required();
+  app.add_option("MODEL", options->models, "model folders or names")->required();
   app.add_option("--text", options->text,
                  "UTF-8 text file, - for stdin; <|endoftext|> may separate documents")
       ->type_name("FILE");

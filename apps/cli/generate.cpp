@@ -68,7 +68,7 @@ void run_generate(GenerateOptions options, Session& session) {
   const std::string prompt = read_prompt(options.prompt);
   const Tokenizer tokenizer = open_tokenizer(model_folder(options.model).string());
   const std::vector<TokenId> ids = encode_text(tokenizer, prompt, "the prompt");
-  const std::unique_ptr<Model> model = load_model(options.model);
+  const std::unique_ptr<Model> model = load_model(model_folder(options.model));
   check_ids(ids, model->config().vocabulary, options.model);
 
   Generator generator(*model, tokenizer, ids, options.generation);
@@ -101,7 +101,7 @@ void add_generate(Program& program) {
                     "filigree generate gpt2 \"Once upon a time\" --count 3 --top-p 0.9 --seed 1",
                     "echo \"Dear Sir,\" | filigree generate gpt2 - --stop \"\\n\" --json"}},
                   [options](Session& session) { run_generate(*options, session); });
-  app.add_option("MODEL", options->model, "model folder")->required();
+  app.add_option("MODEL", options->model, "model folder or name")->required();
   app.add_option("PROMPT", options->prompt, "text to continue; - reads it from stdin")->required();
 
   GenerationOptions& generation = options->generation;

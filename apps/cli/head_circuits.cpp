@@ -79,7 +79,7 @@ std::vector<ComposedPair> strongest(const HeadCircuitsCommand& command, const Ci
 
 CircuitsFound find(const HeadCircuitsCommand& command, const Tokenizer* tokenizer,
                    const std::vector<HeadId>& chosen, const Session& session) {
-  const std::unique_ptr<Model> model = load_model(command.model);
+  const std::unique_ptr<Model> model = load_model(model_folder(command.model));
   model->place({});  // weights are read, not run: on the CPU, whatever --device says
   CircuitsFound found;
   found.config = model->config();
@@ -315,7 +315,7 @@ void add_head_circuits(Program& program) {
                     "filigree head-circuits gpt2 --head L9H6 --from \" Mary\" --from \" Paris\"",
                     "filigree head-circuits sparse --less-random --matrices --json"}},
                   [command](Session& session) { run_head_circuits(*command, session); });
-  app.add_option("MODEL", command->model, "model folder")->required();
+  app.add_option("MODEL", command->model, "model folder or name")->required();
   app.add_option("--head", command->heads, "heads whose token pairs are listed: L5H1,L6H*")
       ->type_name("HEADS");
   app.add_option("--from", command->from,

@@ -236,7 +236,7 @@ void add_info(Program& program) {
                    {"filigree info gpt2", "filigree info gpt2 --batch 8 --length 512",
                     "filigree info gpt2 --match \"blocks.3.attn.*\"", "filigree info --devices"}},
                   [options](Session& session) { run_info(*options, session); });
-  app.add_option("MODEL", options->model, "model folder");
+  app.add_option("MODEL", options->model, "model folder or name");
   app.add_option("--batch", options->batch, "texts at once, for the memory needed")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "apps/cli/model_places.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/strings.h"
@@ -44,8 +45,14 @@ std::filesystem::path model_folder(const std::string& name) {
   if (std::filesystem::exists(status))
     fail("model '{}' is a file; give the folder that holds config.json and *.safetensors",
          printable(name));
-  fail("model '{}': no such folder; a model is a folder with config.json and *.safetensors",
-       printable(name));
+  if (const auto named = find_named_model(name)) return *named;
+  if (name.find('/') != std::string::npos)
+    fail("model '{}': no such folder; a model is a folder with config.json and *.safetensors",
+         printable(name));
+  fail(
+      "model '{}': no such folder, and no model of that name in {}; give a folder with config.json "
+      "and *.safetensors, or put the places to look for names into FILIGREE_MODELS",
+      printable(name), model_places_text());
 }
 
 Tokenizer open_tokenizer(const std::string& name) {
@@ -58,8 +65,11 @@ Tokenizer open_tokenizer(const std::string& name) {
             printable(name));
     return Tokenizer::from_tokenizer_json(name);
   }
-  fail("'{}': no such folder; give one with tokenizer.json, or vocab.json and merges.txt",
-       printable(name));
+  if (const auto named = find_named_model(name)) return Tokenizer::from_folder(*named);
+  fail(
+      "'{}': no such folder; give one with tokenizer.json, or vocab.json and merges.txt, or the "
+      "name of a model in {}",
+      printable(name), model_places_text());
 }
 
 std::string read_text(const std::string& file) {

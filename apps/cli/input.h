@@ -11,10 +11,12 @@
 
 namespace filigree::cli {
 
-// The folder of a model. Throws Error when there is none of that name, or a file.
+// The folder of a model: `name` itself, or a model of that name in one of model_places(). Throws
+// Error when there is none, or a file, and lists the places and what they have. Every command takes
+// its models through this.
 std::filesystem::path model_folder(const std::string& name);
 
-// The tokenizer of a model's folder, or of a folder that holds only a tokenizer, or a
+// The tokenizer of a model's folder or name, or of a folder that holds only a tokenizer, or a
 // tokenizer.json itself.
 Tokenizer open_tokenizer(const std::string& name);
 

@@ -63,7 +63,7 @@ TaskPrompt prompt_of(const AttributionCommand& command, const Tokenizer& tokeniz
 AttributedModel attribute(const std::string& name, const std::string& label,
                           const AttributionCommand& command, const Session& session) {
   const Tokenizer tokenizer = open_tokenizer(model_folder(name).string());
-  const ModelConfig config = read_model_config(name);
+  const ModelConfig config = read_model_config(model_folder(name));
   AttributedModel result;
   result.model = name, result.label = label;
   std::vector<TaskPrompt> prompts;
@@ -73,7 +73,7 @@ AttributedModel attribute(const std::string& name, const std::string& label,
   } else {
     prompts = {prompt_of(command, tokenizer, config, name)};
   }
-  const std::unique_ptr<Model> model = load_model(name);
+  const std::unique_ptr<Model> model = load_model(model_folder(name));
   if (result.task)
     result.check = check_task(score(*model, prompts, Metric::kLogitDifference,
                                     [](std::size_t) { throw_if_interrupted(); }),
@@ -279,7 +279,7 @@ void add_logit_attribution(Program& program) {
                     "filigree logit-attribution dense sparse --task greater-than --json",
                     "filigree logit-attribution gpt2 --prompt \"Hot and\" --answer \" cold\""}},
                   [command](Session& session) { run_attribution(*command, session); });
-  app.add_option("MODEL", command->models, "model folders")->required();
+  app.add_option("MODEL", command->models, "model folders or names")->required();
   app.add_option("--task", command->selection.name, "name of a task (see task list) or JSONL file")
       ->type_name("TASK");
   app.add_option("--prompt", command->prompt, "one text instead of a task")->type_name("TEXT");

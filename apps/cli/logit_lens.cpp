@@ -45,7 +45,7 @@ struct LensOfModel {
 LensOfModel look(const std::string& name, const std::string& label, const LensCommand& command,
                  const Session& session) {
   LensOfModel found = {name, label, {}, {}, {}, {}, open_tokenizer(model_folder(name).string())};
-  const ModelConfig config = read_model_config(name);
+  const ModelConfig config = read_model_config(model_folder(name));
   found.ids = encode_text(found.tokenizer, command.prompt, "the prompt");
   require(!found.ids.empty(), "the prompt is empty; the lens needs at least one token");
   require(static_cast<std::int64_t>(found.ids.size()) <= config.context,
@@ -57,7 +57,7 @@ LensOfModel look(const std::string& name, const std::string& label, const LensCo
   options.top = std::max<std::int64_t>(command.top, 1), options.middle = command.middle;
   if (!command.token.empty())
     found.token = options.token = single_token(found.tokenizer, command.token, "--token", config);
-  const std::unique_ptr<Model> model = load_model(name);
+  const std::unique_ptr<Model> model = load_model(model_folder(name));
   std::unique_ptr<Progress> bar;
   options.progress = [&](std::size_t done, std::size_t total) {
     throw_if_interrupted();
@@ -222,7 +222,7 @@ void add_logit_lens(Program& program) {
                     "filigree logit-lens dense sparse --prompt \"one two one\" --figure lens.svg",
                     "filigree logit-lens gpt2 --prompt \"John thanked\" --mid --json"}},
                   [command](Session& session) { run_lens(*command, session); });
-  app.add_option("MODEL", command->models, "model folders")->required();
+  app.add_option("MODEL", command->models, "model folders or names")->required();
   app.add_option("--prompt", command->prompt, "text to read")->required()->type_name("TEXT");
   app.add_option("--token", command->token,
                  "token to rank everywhere, with the space before it (default each next token)")

@@ -121,7 +121,7 @@ void keep_one_length(std::vector<TaskPrompt>& prompts) {
 SweptModel sweep_model(const std::string& name, const std::string& label,
                        const PatchCommand& command, const Session& session) {
   const Tokenizer tokenizer = open_tokenizer(model_folder(name).string());
-  const ModelConfig config = read_model_config(name);
+  const ModelConfig config = read_model_config(model_folder(name));
   SweptModel swept;
   swept.model = name, swept.label = label;
   swept.task = load_task(command.selection, tokenizer, &config, session.options().seed);
@@ -132,7 +132,7 @@ SweptModel sweep_model(const std::string& name, const std::string& label,
     swept.fit_text += fmt::format("  {} of {} have the commonest length, {} tokens, and are kept\n",
                                   prompts.size(), all, prompts[0].length());
   }
-  const std::unique_ptr<Model> model = load_model(name);
+  const std::unique_ptr<Model> model = load_model(model_folder(name));
   swept.check = check_task(
       score(*model, prompts, swept.task.metric, [](std::size_t) { throw_if_interrupted(); }),
       prompts);
@@ -312,7 +312,8 @@ void add_patch(Program& program) {
                     "filigree patch gpt2 --task ioi --by layer-position --replacement mean --json"},
                    true},
                   [command](Session& session) { run_patch(*command, session); });
-  app.add_option("MODEL", command->models, "model folders, drawn side by side")->required();
+  app.add_option("MODEL", command->models, "model folders or names, drawn side by side")
+      ->required();
   app.add_option("--task", command->selection.name, "name of a task (see task list) or JSONL file")
       ->required()
       ->type_name("TASK");

@@ -196,7 +196,8 @@ void add_prepare(Program& program) {
                  "stdin");
   app.add_option("--out", options->out, "folder to write the shards and the tokenizer to")
       ->type_name("DIR");
-  app.add_option("--tokenizer", options->tokenizer, "folder of a tokenizer or of a model")
+  app.add_option("--tokenizer", options->tokenizer,
+                 "folder of a tokenizer or of a model, or a model's name")
       ->type_name("DIR");
   app.add_option("--vocab", options->vocabulary, "train a tokenizer of so many tokens on the texts")
       ->check(whole_number(257, 1 << 24))

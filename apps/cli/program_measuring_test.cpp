@@ -1,4 +1,4 @@
-// bench and demo on models small enough for a test.
+// bench on models small enough for a test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -69,29 +69,6 @@ TEST(Bench, RefusesWhatCannotBe) {
                                "--scratch", "/nonexistent"}));
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.err, HasSubstr("cannot make a temporary folder in '/nonexistent'"));
-}
-
-TEST(Demo, ChecksItselfAndLeavesAModel) {
-  const ScratchFolder scratch;
-  const std::string out = (scratch.path() / "demo").string();
-  const ProgramRun run = run_program(with_tiny({"demo", "--out", out, "--json", "--quiet"}));
-  ASSERT_EQ(run.code, 0) << run.err;
-  EXPECT_EQ(run.err, "");
-  const nlohmann::json json = nlohmann::json::parse(run.out);
-  EXPECT_EQ(json["steps"].size(), 8u);
-  const auto model = load_model(json["folder"].get<std::string>());
-  EXPECT_EQ(model->config().layers, 2);
-  EXPECT_EQ(run_program(with_tiny({"demo", "--out", out})).code, 0) << "a second time";
-}
-
-TEST(Demo, AnUnwritableFolderIsAFailure) {
-  const ScratchFolder scratch;
-  const std::string file = (scratch.path() / "file").string();
-  std::ofstream(file) << "in the way";
-  const ProgramRun run = run_program(with_tiny({"demo", "--out", file, "--quiet", "--json"}));
-  EXPECT_EQ(run.code, 1);
-  EXPECT_EQ(run.out, "");
-  EXPECT_THAT(run.err, HasSubstr(file));
 }
 
 }  // namespace

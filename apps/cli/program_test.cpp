@@ -21,26 +21,11 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::vector<std::string> kCommands = {"info",
-                                            "tokenize",
-                                            "generate",
-                                            "eval",
-                                            "prepare",
-                                            "corpus",
-                                            "pretrain",
-                                            "sparsify",
-                                            "bench",
-                                            "demo",
-                                            "completion",
-                                            "attention",
-                                            "compare",
-                                            "curves",
-                                            "task",
-                                            "circuit",
-                                            "patch",
-                                            "logit-lens",
-                                            "logit-attribution",
-                                            "head-circuits"};
+const std::vector<std::string> kCommands = {
+    "info",       "tokenize",          "generate",     "eval",  "prepare", "corpus",
+    "pretrain",   "convert",           "sparsify",     "bench", "demo",    "completion",
+    "attention",  "compare",           "curves",       "task",  "circuit", "patch",
+    "logit-lens", "logit-attribution", "head-circuits"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {

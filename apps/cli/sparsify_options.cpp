@@ -114,7 +114,7 @@ nlohmann::json SparsifyOptions::settings() const {
 }
 
 void add_sparsify_options(CLI::App& app, SparsifyOptions& options) {
-  app.add_option("MODEL", options.model, "folder of the dense model")->required();
+  app.add_option("MODEL", options.model, "folder or name of the dense model")->required();
   app.add_option("SHARDS", options.shards, "token shards, made with the model's tokenizer")
       ->required();
   add_gate_options(app, options);

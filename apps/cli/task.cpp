@@ -102,9 +102,9 @@ void show_task(const TaskCommand& command, const Session& session) {
 void check_model(const TaskCommand& command, Session& session) {
   if (command.model.empty()) throw UsageError("MODEL is required");
   const Tokenizer tokenizer = open_tokenizer(model_folder(command.model).string());
-  const ModelConfig config = read_model_config(command.model);
+  const ModelConfig config = read_model_config(model_folder(command.model));
   const LoadedTask task = load_task(command.selection, tokenizer, &config, session.options().seed);
-  const std::unique_ptr<Model> model = load_model(command.model);
+  const std::unique_ptr<Model> model = load_model(model_folder(command.model));
   Progress progress(
       std::cerr,
       session.progress("check", "prompts", static_cast<std::int64_t>(task.prompts.prompts.size())));
@@ -169,7 +169,8 @@ void add_task(Program& program) {
   options.add_option("TASK", command->selection.name,
                      "name of a task, or a JSONL file of lines {\"clean\", \"corrupt\", "
                      "\"answer\", \"wrong\"}");
-  options.add_option("MODEL", command->model, "model folder; for show, a tokenizer is enough");
+  options.add_option("MODEL", command->model,
+                     "model folder or name; for show, a tokenizer is enough");
   add_task_options(options, command->selection);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "apps/cli/circuit_report.h"
@@ -32,15 +31,17 @@ const CircuitsOfKind* TaskCircuits::find(Parts parts) const {
 }
 
 TaskCircuits find_task_circuits(const TaskSelection& selection,
-                                const std::vector<std::string>& models, double level,
+                                const std::vector<std::string>& models, const CircuitEffort& effort,
                                 const Session& session) {
-  std::array<SearchOptions, 3> kinds;
+  std::vector<SearchOptions> kinds(effort.attention_edges ? 3 : 2);
   kinds[0].parts = Parts::kHeads;
   kinds[1].parts = Parts::kEdges, kinds[1].method = Method::kIntegrated;
-  // Where a head looks matters little when what it finds there stays: other cells become zero.
-  kinds[2].parts = Parts::kAttentionEdges, kinds[2].method = Method::kIntegrated;
-  kinds[2].replacement = Replacement::kZero;
-  for (SearchOptions& kind : kinds) kind.level = level;
+  if (effort.attention_edges) {
+    // Where a head looks matters little when what it finds there stays: other cells become zero.
+    kinds[2].parts = Parts::kAttentionEdges, kinds[2].method = Method::kIntegrated;
+    kinds[2].replacement = Replacement::kZero;
+  }
+  for (SearchOptions& kind : kinds) kind.level = effort.level, kind.steps = effort.steps;
   const std::vector<std::string> labels = short_names(models);
   TaskCircuits found;
   found.kinds.resize(kinds.size());

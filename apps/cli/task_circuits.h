@@ -18,9 +18,16 @@ struct TaskCircuits {
   const CircuitsOfKind* find(Parts parts) const;
 };
 
+// What is searched for, and how hard.
+struct CircuitEffort {
+  double level = 0.9;
+  int steps = 5;                // of integrated gradients
+  bool attention_edges = true;  // beside heads and edges
+};
+
 // Heads by exact importance, edges and attention edges by integrated gradients. Shows bars.
 TaskCircuits find_task_circuits(const TaskSelection& selection,
-                                const std::vector<std::string>& models, double level,
+                                const std::vector<std::string>& models, const CircuitEffort& effort,
                                 const Session& session);
 
 // The figures of a task, as far as there is something to draw. Runs models.

@@ -201,7 +201,8 @@ void add_tokenize(Program& program) {
                     options->decode = (*decode)->count() > 0;
                     run_tokenize(*options, (*text)->count() > 0, session);
                   });
-  app.add_option("MODEL", options->tokenizer, "folder of a model or of a tokenizer");
+  app.add_option("MODEL", options->tokenizer,
+                 "folder of a model or of a tokenizer, or a model's name");
   *text = app.add_option("TEXT", options->text, "text to cut; without it stdin is read");
   app.add_option("--file", options->file, "read the text, or the ids for --decode, from a file")
       ->type_name("FILE");

@@ -100,6 +100,36 @@ TEST(Capture, BatchesGiveTheSameMaps) {
   }
 }
 
+// Attention may not look ahead; what a query pays to its keys is 1, or less where gates are closed.
+TEST(Capture, WeightsAreCausalAndSumToOne) {
+  for (const bool gated : {false, true}) {
+    const std::vector<Prompt> prompts = {random_prompt(17, 1)};
+    std::size_t heads_seen = 0;
+    capture_maps(*small_model(gated), prompts,
+                 CaptureOptions::of(all_heads(3, 4), MapKind::kWeights),
+                 [&](std::span<const HeadMap> heads) {
+                   for (const HeadMap& head : heads) {
+                     ++heads_seen;
+                     const auto T = static_cast<std::size_t>(head.length);
+                     for (std::size_t query = 0; query < T; ++query) {
+                       const auto row = head.weights.subspan(query * T, T);
+                       double sum = 0.0;
+                       for (std::size_t key = 0; key < T; ++key) {
+                         EXPECT_TRUE(key <= query ? row[key] >= 0.0f : row[key] == 0.0f)
+                             << head_name(head.head) << " " << query << " <- " << key;
+                         sum += static_cast<double>(row[key]);
+                       }
+                       EXPECT_LE(sum, 1.0 + 1e-5);
+                       if (!gated) {
+                         EXPECT_GE(sum, 1.0 - 1e-5);
+                       }
+                     }
+                   }
+                 });
+    EXPECT_EQ(heads_seen, 12u);
+  }
+}
+
 TEST(Capture, FillsMapsOfEveryKind) {
   const float inf = -std::numeric_limits<float>::infinity();
   const std::vector<float> weights = {1, 0, 0.25f, 0.5f}, scores = {2, inf, 1, -1}, norms = {3, 6};

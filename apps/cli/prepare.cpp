@@ -12,6 +12,7 @@
 #include "apps/cli/program.h"
 #include "apps/cli/stopwatch.h"
 #include "apps/cli/table.h"
+#include "apps/cli/tokenizer_training.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "text/shard_checksum.h"
@@ -26,6 +27,7 @@ struct PrepareOptions {
   std::string out;
   std::string tokenizer;
   std::int64_t vocabulary = 0;
+  std::int64_t max_digits = 0;
   double val_fraction = 0.01;
   std::int64_t shard_tokens = std::int64_t{1} << 24;
   bool replace_invalid = false;
@@ -93,6 +95,7 @@ Tokenizer tokenizer_of(const PrepareOptions& options, const PreparationOptions& 
   std::optional<Progress> merging;
   BpeTrainingOptions training;
   training.vocab_size = static_cast<std::size_t>(options.vocabulary);
+  training.max_digits = static_cast<std::size_t>(options.max_digits);
   training.progress = [&](const BpeTrainingProgress& state) {
     throw_if_interrupted();
     if (state.stage != BpeTrainingProgress::Stage::kMerging) return;
@@ -202,6 +205,7 @@ void add_prepare(Program& program) {
   app.add_option("--vocab", options->vocabulary, "train a tokenizer of so many tokens on the texts")
       ->check(whole_number(257, 1 << 24))
       ->type_name("N");
+  add_digits_option(app, options->max_digits);
   app.add_option("--val", options->validation_texts, "texts of the validation split")
       ->type_name("FILE");
   *fraction = app.add_option("--val-fraction", options->val_fraction,

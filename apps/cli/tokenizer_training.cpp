@@ -59,10 +59,22 @@ void add_training_options(CLI::App& app, TokenizerTraining& training) {
       ->type_name("N")
       ->capture_default_str()
       ->group(group);
+  add_digits_option(app, training.max_digits)->group(group);
   app.add_option("--out", training.out, "folder to write the tokenizer to")
       ->type_name("DIR")
       ->group(group);
   app.add_flag("--force", training.force, "replace a tokenizer that is there")->group(group);
+}
+
+CLI::Option* add_digits_option(CLI::App& app, std::int64_t& max_digits) {
+  return app
+      .add_option(
+          "--max-digits", max_digits,
+          "a new tokenizer's tokens have so many digits at most, so that 2 cuts years in the "
+          "middle; 0: any number")
+      ->check(whole_number(0, 1000))
+      ->type_name("N")
+      ->capture_default_str();
 }
 
 void train_tokenizer(const TokenizerTraining& training, const Session& session) {
@@ -80,6 +92,7 @@ void train_tokenizer(const TokenizerTraining& training, const Session& session) 
   BpeTrainingOptions options;
   options.vocab_size = static_cast<std::size_t>(training.vocabulary);
   options.min_frequency = static_cast<std::uint64_t>(training.min_frequency);
+  options.max_digits = static_cast<std::size_t>(training.max_digits);
   options.progress = [&](const BpeTrainingProgress& state) {
     throw_if_interrupted();
     if (state.stage == BpeTrainingProgress::Stage::kCountingWords)

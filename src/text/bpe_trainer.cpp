@@ -114,6 +114,7 @@ Tokenizer BpeTrainer::train() const {
   learning.vocab_size = options_.vocab_size;
   learning.first_byte_id = static_cast<TokenId>(options_.special_tokens.size());
   learning.min_frequency = options_.min_frequency;
+  learning.max_digits = options_.max_digits;
   // A joined token that is written like a special one would share its entry in the vocabulary.
   for (const std::string& content : options_.special_tokens)
     if (auto bytes = from_byte_level(content)) learning.forbidden.push_back(*std::move(bytes));

@@ -37,6 +37,8 @@ struct BpeTrainingOptions {
   std::vector<std::string> special_tokens = {"<|endoftext|>"};
   // Pairs that occur less often are not joined; the vocabulary may then stay smaller.
   std::uint64_t min_frequency = 2;
+  // Tokens with more decimal digits are not made; 0: any number.
+  std::size_t max_digits = 0;
   // Called from any thread, never from two at once.
   std::function<void(const BpeTrainingProgress&)> progress{};
 };

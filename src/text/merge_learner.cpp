@@ -152,7 +152,10 @@ void MergeLearner::enqueue_new_pairs() {
 TokenId MergeLearner::make_token(const PairRecord& pair) {
   std::string bytes = bytes_of(pair.left) + bytes_of(pair.right);
   const auto& forbidden = options_.forbidden;
+  const auto digits = static_cast<std::size_t>(std::count_if(
+      bytes.begin(), bytes.end(), [](char byte) { return byte >= '0' && byte <= '9'; }));
   if (bytes.size() > options_.max_token_bytes ||
+      (options_.max_digits > 0 && digits > options_.max_digits) ||
       std::find(forbidden.begin(), forbidden.end(), bytes) != forbidden.end())
     return -1;
   learned_.tokens.push_back(std::move(bytes));

@@ -27,6 +27,8 @@ struct MergeLearnerOptions {
   std::uint64_t min_frequency = 1;
   // Longer tokens are not made.
   std::size_t max_token_bytes = 1024;
+  // Tokens with more decimal digits are not made; 0: any number. With 2, a year is two tokens.
+  std::size_t max_digits = 0;
   // Byte strings that must not become a token.
   std::vector<std::string> forbidden{};
 };

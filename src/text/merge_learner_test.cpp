@@ -58,6 +58,8 @@ TEST(MergeLearner, OverlappingPairsAreJoinedFromTheLeft) {
 TEST(MergeLearner, SomeTokensAreNotMade) {
   EXPECT_EQ(learn({{"abcd", 9}}, {.vocab_size = 1000, .max_token_bytes = 2}),
             (Rules{"a+b", "c+d"}));
+  EXPECT_EQ(learn({{"1234", 9}, {"12", 5}, {"34", 3}}, {.vocab_size = 1000, .max_digits = 2}),
+            (Rules{"1+2", "3+4"}));
   EXPECT_EQ(learn({{"abc", 9}}, {.vocab_size = 1000, .forbidden = {"ab"}}), (Rules{"b+c", "a+bc"}));
 }
 

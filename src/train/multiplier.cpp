@@ -6,6 +6,11 @@
 #include "base/error.h"
 
 namespace filigree {
+namespace {
+
+constexpr double kProgress = 0.95;  // of the gap, that counts as progress
+
+}  // namespace
 
 Multiplier::Multiplier(const MultiplierOptions& options) : options_(options) {
   require(options.least > 0 && options.least <= options.initial && options.initial <= options.most,
@@ -29,8 +34,15 @@ void Multiplier::observe(double gap) {
                                                   (1 - options_.averaging) * gap;
   ++state_.observed;
   const double most = std::log(options_.most);
-  state_.steps_at_most =
-      state_.log_lambda >= most && state_.average_gap > 0 ? state_.steps_at_most + 1 : 0;
+  if (state_.log_lambda < most || state_.average_gap <= 0) {
+    state_.steps_at_most = 0;
+    state_.lowest_gap = 0.0;
+  } else if (state_.lowest_gap == 0.0 || state_.average_gap < kProgress * state_.lowest_gap) {
+    state_.steps_at_most = 1;
+    state_.lowest_gap = state_.average_gap;
+  } else {
+    ++state_.steps_at_most;
+  }
   if (state_.observed % options_.every != 0) return;
   const double change =
       std::clamp(options_.gain * state_.average_gap, -options_.limit, options_.limit);

@@ -30,8 +30,11 @@ struct MultiplierOptions {
 struct MultiplierState {
   double log_lambda = 0.0;
   double average_gap = 0.0;
-  std::int64_t observed = 0;       // steps
-  std::int64_t steps_at_most = 0;  // in a row, with a positive average gap
+  std::int64_t observed = 0;  // steps
+  // In a row at the upper bound, with a positive average gap that has not become smaller by a
+  // twentieth: as long as it falls, the bound is no obstacle.
+  std::int64_t steps_at_most = 0;
+  double lowest_gap = 0.0;  // there; 0: not there
 };
 
 class Multiplier {

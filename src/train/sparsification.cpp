@@ -118,13 +118,15 @@ nlohmann::json Sparsification::state() const {
   return {{"log_lambda", state.log_lambda},
           {"average_gap", state.average_gap},
           {"observed", state.observed},
-          {"steps_at_most", state.steps_at_most}};
+          {"steps_at_most", state.steps_at_most},
+          {"lowest_gap", state.lowest_gap}};
 }
 
 void Sparsification::restore(const nlohmann::json& state) {
   multiplier_.restore({state.at("log_lambda").get<double>(), state.at("average_gap").get<double>(),
                        state.at("observed").get<std::int64_t>(),
-                       state.at("steps_at_most").get<std::int64_t>()});
+                       state.at("steps_at_most").get<std::int64_t>(),
+                       state.value("lowest_gap", 0.0)});
 }
 
 }  // namespace filigree

@@ -37,6 +37,20 @@ TEST(Multiplier, RisesWhileTheGapIsPositiveAndFallsAfter) {
   EXPECT_NEAR(multiplier.lambda(), 0.01, 1e-9);
 }
 
+TEST(Multiplier, AGapThatStillFallsIsNotInVain) {
+  Multiplier multiplier({.initial = 1.0, .least = 0.01, .most = 50.0});
+  for (int i = 0; i < 2000; ++i) multiplier.observe(1.0);
+  for (int i = 0; i < 3000; ++i) {
+    multiplier.observe(std::exp(-0.001 * i));  // a twentieth less every 51 steps
+    if (i > 100) {
+      EXPECT_LT(multiplier.state().steps_at_most, 60) << i;
+    }
+  }
+  EXPECT_NEAR(multiplier.lambda(), 50.0, 1e-9);
+  for (int i = 0; i < 500; ++i) multiplier.observe(0.049);
+  EXPECT_GT(multiplier.state().steps_at_most, 400);
+}
+
 TEST(Multiplier, RestoredItGoesOnAsBefore) {
   Multiplier a({}), b({});
   for (int i = 0; i < 17; ++i) a.observe(0.03 * i);

@@ -65,7 +65,8 @@ void sort_years(int begin, int end, TaskExample& example) {
 
 TaskExample draw_greater_than(Random& random) {
   const std::string century = std::to_string(pick_number(random, kFirstCentury, kLastCentury));
-  // From 01 on, which corrupt prompts begin with: it must be as familiar as the others, and a token.
+  // From 01 on, which corrupt prompts begin with: it must be as familiar as the others, and a
+  // token.
   const int begin = pick_number(random, 1, 98);
   const int end = pick_number(random, begin + 1, 99);
   TaskExample example =

@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kWarps * 32, kHeld* kWide<T> <= 24 ? 4 : 2)
        row += warps) {
     const Row<T, kAligned, kHeld> x(args.x + row * args.width, args.width);
     const Row<T, kAligned, kHeld> dy(args.dy + row * args.width, args.width);
-    // Asked for now, though added last: the row's three reads go on together.
+    // Read with the others, though it is added last, so that the three reads go on together.
     const bool add = args.add_to_dx;
     const Row<T, kAligned, kHeld> before(add ? args.dx + row * args.width : x.data, args.width);
     const float mean = args.mean[row], inverse = args.inverse[row];

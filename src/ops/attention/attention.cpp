@@ -70,6 +70,7 @@ namespace {
 Variable attend(const AttentionOperands& in, const AttentionOptions& options) {
   const AttentionShape& s = in.shape();
   Tensor z = in.like().like(in.result_shape());
+  Tensor z_error = in.room_for_error(z);
   Tensor lse = z.like({s.B, s.H, s.Tq}, DType::kF32);
   Tensor pattern = options.pattern != nullptr ? lse.like({s.B, s.H, s.Tq, s.Tk}) : Tensor();
   const auto args = [&](auto type) {
@@ -77,6 +78,7 @@ Variable attend(const AttentionOperands& in, const AttentionOptions& options) {
     AttentionArgs<T> forward;
     in.fill<T>(forward);
     forward.z = z.mutable_data<T>();
+    if (z_error.defined()) forward.z_error = z_error.mutable_data<T>();
     forward.log_sum_exp = lse.mutable_data<float>();
     if (pattern.defined()) forward.pattern = pattern.mutable_data<float>();
     return forward;
@@ -90,10 +92,11 @@ Variable attend(const AttentionOperands& in, const AttentionOptions& options) {
   // Kernels of the GPU use z; on the CPU it need not be kept.
   const Tensor kept = z.on_gpu() ? z : Tensor();
   return make_result(
-      std::move(z), {&in.q(), &in.k(), &in.v()}, [in, lse, kept](const Tensor& grad) {
+      std::move(z), {&in.q(), &in.k(), &in.v()}, [in, lse, kept, z_error](const Tensor& grad) {
         in.add_gradients("attention", grad, [&]<typename T>(AttentionGradArgs<T>& back) {
           back.log_sum_exp = lse.data<float>();
           if (kept.defined()) back.z = kept.data<T>();
+          if (z_error.defined()) back.z_error = z_error.data<T>();
         });
       });
 }

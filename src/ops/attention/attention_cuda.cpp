@@ -53,11 +53,11 @@ void attention(const AttentionArgs<T>& args) {
     const FlashShape shape = flash_shape(s);
     const bool maps =
         args.pattern != nullptr || args.gate.mask != nullptr || args.gate.uniform != nullptr;
-    if (!maps && flash_attention_takes(shape) && aligned(args.q, args.k, args.v, args.z) &&
-        s.kv_batch % 8 == 0) {
-      check(flash_forward({shape, args.q, args.k, args.v, args.z, query_strides(s), key_strides(s),
-                           result_strides(s), args.log_sum_exp, flash_gate(args.gate),
-                           args.gate.expected_rows, args.gate.active_rows},
+    if (!maps && flash_attention_takes(shape) &&
+        aligned(args.q, args.k, args.v, args.z, args.z_error) && s.kv_batch % 8 == 0) {
+      check(flash_forward({shape, args.q, args.k, args.v, args.z, args.z_error, query_strides(s),
+                           key_strides(s), result_strides(s), args.log_sum_exp,
+                           flash_gate(args.gate), args.gate.expected_rows, args.gate.active_rows},
                           stream()),
             "start the attention kernel");
       return;
@@ -65,6 +65,13 @@ void attention(const AttentionArgs<T>& args) {
   }
   require(args.shape.q_token == args.shape.H * args.shape.D,
           "attention: these kernels do not read q, k and v side by side");
+  if (args.z_error != nullptr)
+    check(cudaMemsetAsync(
+              args.z_error, 0,
+              static_cast<std::size_t>(args.shape.B * args.shape.Tq * args.shape.H * args.shape.D) *
+                  sizeof(T),
+              stream()),
+          "clear attention's rounding errors");
   plain::attention(args);
 }
 
@@ -74,16 +81,33 @@ void attention_grad(const AttentionGradArgs<T>& args) {
     const AttentionShape& s = args.shape;
     const FlashShape shape = flash_shape(s);
     if (args.z != nullptr && args.gate.uniform == nullptr && flash_attention_takes(shape) &&
-        aligned(args.q, args.k, args.v, args.z, args.dz, args.dq, args.dk, args.dv) &&
+        aligned(args.q, args.k, args.v, args.z, args.z_error, args.dz, args.dq, args.dk, args.dv) &&
         s.kv_batch % 8 == 0) {
       const Workspace scratch(static_cast<std::size_t>(flash_backward_scratch(shape)) *
                               sizeof(float));
       // dk and dv are whole tensors, also where k and v are the filled part of a cache.
       const TokenStrides queries = query_strides(s), keys = key_strides(s),
                          results = result_strides(s), out = {s.kv_token, s.Tk * s.kv_token};
-      check(flash_backward({shape, args.q, args.k, args.v, args.z, args.dz, args.dq, args.dk,
-                            args.dv, queries, keys, results, queries, out, args.log_sum_exp,
-                            flash_gate(args.gate), args.dexpected, args.dbias, scratch.as<float>()},
+      check(flash_backward({shape,
+                            args.q,
+                            args.k,
+                            args.v,
+                            args.z,
+                            args.z_error,
+                            args.dz,
+                            args.dq,
+                            args.dk,
+                            args.dv,
+                            queries,
+                            keys,
+                            results,
+                            queries,
+                            out,
+                            args.log_sum_exp,
+                            flash_gate(args.gate),
+                            args.dexpected,
+                            args.dbias,
+                            scratch.as<float>()},
                            stream()),
             "start the kernels of attention's gradient");
       return;

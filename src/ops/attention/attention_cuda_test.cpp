@@ -45,6 +45,41 @@ TEST(CudaAttention, ValuesAndGradients) {
          .bf16_tolerance = 2e-2});
 }
 
+// Softmax takes a vector that is added to all keys away, so the gradients of all keys cancel. Here
+// all values are nearly the same, and rounding takes the same from every result.
+TEST(CudaAttention, TheGradientsOfAllKeysCancel) {
+  FILIGREE_NEEDS_GPU();
+  for (const std::int64_t D : {16, 32, 64, 128}) {
+    const std::int64_t B = 2, T = 200, H = 2;
+    const Tensor q = random_tensor({B, T, H, D}, 1, 0.5f, 1.5f);
+    const Tensor k = random_tensor({B, T, H, D}, 2, -1.0f, 1.0f);
+    Tensor v = random_tensor({B, T, H, D}, 3, 0.0f, 1.0f);
+    constexpr float kStep = 1.0f / 256.0f;  // of bf16 below 1
+    for (std::int64_t i = 0; i < v.elements(); ++i)
+      v.mutable_f32()[i] = 0.75f + (v.f32()[i] < 0.3f ? kStep : 0.0f);
+    std::vector<Variable> in;
+    for (const Tensor& x : {q, k, v})
+      in.emplace_back(x.to(DeviceKind::kCuda).to(DType::kBf16), true);
+    Tape tape;
+    const Variable z = attention(in[0], in[1], in[2]);
+    tape.backward(sum_all(z));
+    const std::vector<double> dk = to_doubles(in[1].grad().on_host());
+    double largest = 0.0, all = 0.0;
+    for (std::int64_t b = 0; b < B; ++b)
+      for (std::int64_t part = 0; part < H * D; ++part) {
+        double sum = 0.0;
+        for (std::int64_t t = 0; t < T; ++t) {
+          const double x = dk[static_cast<std::size_t>((b * T + t) * H * D + part)];
+          sum += x;
+          all += std::abs(x) / static_cast<double>(B * H * D);
+        }
+        largest = std::max(largest, std::abs(sum));
+      }
+    EXPECT_GT(all, 0.0);
+    EXPECT_LT(largest, 0.03 * all) << "D " << D;
+  }
+}
+
 TEST(CudaAttention, MapsAndLogSums) {
   FILIGREE_NEEDS_GPU();
   for (const Extents& e : extents()) {

@@ -35,6 +35,7 @@ struct AttentionArgs {
   const T* k = nullptr;
   const T* v = nullptr;
   T* z = nullptr;
+  T* z_error = nullptr;  // or null; as z: what rounding took from it. On the GPU only
   float* log_sum_exp = nullptr;
   float* pattern = nullptr;  // or null; with a gate, the gated pattern
   GateArgs gate = {};
@@ -54,7 +55,8 @@ struct AttentionGradArgs {
   GateArgs gate = {};
   const float* dexpected = nullptr;  // [B, H]: gradient of sum of sigmoid(gate logit); with a gate
   float* dbias = nullptr;            // [B, H], written with a gate
-  const T* z = nullptr;  // the forward result, for kernels that use it; with a gate A e v
+  const T* z = nullptr;        // the forward result, for kernels that use it; with a gate A e v
+  const T* z_error = nullptr;  // what rounding took from z, or null
 };
 
 // The gates of given scores, and their gradient.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/tape.h"
 #include "base/error.h"
 
 namespace filigree {
@@ -22,6 +23,11 @@ AttentionOperands::AttentionOperands(const char* op, const Variable& packed, std
       packed_(true),
       shape_(packed_shape(op, packed.shape(), heads, key_heads, scale)) {
   k_offset_ = heads * shape_.D, v_offset_ = (heads + key_heads) * shape_.D;
+}
+
+Tensor AttentionOperands::room_for_error(const Tensor& z) const {
+  const bool wanted = z.on_gpu() && z.dtype() == DType::kBf16 && needs_grad({&q_, &k_, &v_});
+  return wanted ? z.like(z.shape()) : Tensor();
 }
 
 AttentionShape packed_shape(const char* op, const Shape& packed, std::int64_t heads,

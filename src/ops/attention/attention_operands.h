@@ -33,6 +33,10 @@ class AttentionOperands {
     args.v = v_.value().data<T>() + v_offset_;
   }
 
+  // Room for what rounding takes from the result z, which the kernels of the GPU need in bf16 for
+  // an exact gradient; undefined elsewhere.
+  Tensor room_for_error(const Tensor& z) const;
+
   // Runs the kernels of the backward pass and adds the gradients to those of the variables;
   // `fill_rest` fills in what the operands do not know of the arguments.
   template <typename Fill>

@@ -40,6 +40,7 @@ struct FlashForwardArgs {
   const void* k = nullptr;
   const void* v = nullptr;
   void* z = nullptr;
+  void* z_error = nullptr;  // as z, or null: what rounding took from z, for the gradient
   TokenStrides q_strides, kv_strides, z_strides;
   float* log_sum_exp = nullptr;  // [B, H, Tq]
   FlashGateArgs gate;
@@ -53,11 +54,12 @@ struct FlashBackwardArgs {
   const void* k = nullptr;
   const void* v = nullptr;
   const void* z = nullptr;
+  const void* z_error = nullptr;  // or null
   const void* dz = nullptr;
   void* dq = nullptr;
   void* dk = nullptr;
   void* dv = nullptr;
-  TokenStrides q_strides, kv_strides, z_strides;  // z_strides: of z and dz
+  TokenStrides q_strides, kv_strides, z_strides;  // z_strides: of z, z_error and dz
   TokenStrides dq_strides, dkv_strides;
   const float* log_sum_exp = nullptr;
   FlashGateArgs gate;

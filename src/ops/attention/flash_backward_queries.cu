@@ -17,32 +17,37 @@ struct QueryParameters {
   NoiseKeys noise;
 };
 
-// total[b, h, i] = dz . z: 8 lanes a row, several rows a warp.
-__global__ void row_totals(const FlashBackwardArgs args, float* totals) {
-  const FlashShape& shape = args.shape;
-  const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 8;
-  const std::int64_t rows = static_cast<std::int64_t>(shape.B) * shape.Tq * shape.H;
-  const int part = static_cast<int>(threadIdx.x) % 8;
-  const std::int64_t safe = row < rows ? row : rows - 1;
-  const std::int64_t head = safe % shape.H, token = safe / shape.H % shape.Tq,
-                     batch = safe / shape.H / shape.Tq;
-  const std::int64_t at =
-      batch * args.z_strides.batch + token * args.z_strides.token + head * shape.D;
-  const bf16* z = static_cast<const bf16*>(args.z) + at;
-  const bf16* dz = static_cast<const bf16*>(args.dz) + at;
+// dz_i . z_i of the row at `at`, with the four lanes that share it. Softmax takes a constant that
+// is added to all scores of a row away, so the gradient of that constant, sum_j dL/ds_ij, must
+// vanish: it is what this total subtracts. With z as rounded it would not, and where z hardly
+// differs from token to token the remainder has one sign for thousands of steps, so that keys drift
+// without end.
+template <int D>
+__device__ __forceinline__ float row_total(const FlashBackwardArgs& args, std::int64_t at,
+                                           bool valid, int lane) {
   float sum = 0.0f;
-  for (int d = part * 2; d < shape.D; d += 16) {
-    const float2 x = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(z + d));
-    const float2 y = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(dz + d));
-    sum = fmaf(x.x, y.x, fmaf(x.y, y.y, sum));
+#pragma unroll
+  for (int step = 0; step < D / 16; ++step) {
+    if (!valid) continue;
+    const std::int64_t column = at + (lane & 3) * (D / 4) + 4 * step;
+    const auto four = [&](const void* row) {
+      return *reinterpret_cast<const uint2*>(static_cast<const bf16*>(row) + column);
+    };
+    const uint2 z = four(args.z), dz = four(args.dz);
+    const uint2 error = args.z_error != nullptr ? four(args.z_error) : uint2{0, 0};
+    const auto add = [&](std::uint32_t x, std::uint32_t lost, std::uint32_t y) {
+      const float2 a = as_pair(x), b = as_pair(lost), c = as_pair(y);
+      sum = fmaf(a.x + b.x, c.x, fmaf(a.y + b.y, c.y, sum));
+    };
+    add(z.x, error.x, dz.x);
+    add(z.y, error.y, dz.y);
   }
-  for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-  if (row < rows && part == 0) totals[(batch * shape.H + head) * shape.Tq + token] = sum;
+  return row_sum(sum);
 }
 
 template <int D, FlashGate kGate>
 __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
-    query_gradients(const __grid_constant__ QueryParameters parameters, const float* totals,
+    query_gradients(const __grid_constant__ QueryParameters parameters, float* totals,
                     float* bias_parts) {
   constexpr int kSteps = D / 16, kTileBytes = kKeys * D * 2;
   const FlashBackwardArgs& args = parameters.args;
@@ -85,7 +90,9 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
     const int row = row0 + 8 * r;
     const bool valid = row < shape.Tq;
     minus_lse[r] = valid ? -args.log_sum_exp[row_of_head * shape.Tq + row] * kLog2E : -INFINITY;
-    total[r] = valid ? totals[row_of_head * shape.Tq + row] : 0.0f;
+    total[r] = row_total<D>(
+        args, batch * args.z_strides.batch + row * args.z_strides.token + head * D, valid, lane);
+    if (valid && (lane & 3) == 0) totals[row_of_head * shape.Tq + row] = total[r];
   }
   HighLow head_part = {};
   QueryNoise query_parts[2] = {};
@@ -227,9 +234,6 @@ cudaError_t launch_queries(const FlashBackwardArgs& args, cudaStream_t stream) {
       code != cudaSuccess)
     return code;
   const BackwardScratch scratch = divide_scratch(args);
-  const std::int64_t rows = static_cast<std::int64_t>(shape.B) * shape.H * shape.Tq;
-  row_totals<<<static_cast<unsigned>((rows * 8 + 255) / 256), 256, 0, stream>>>(args,
-                                                                                scratch.totals);
   const dim3 grid(static_cast<unsigned>(query_blocks(shape)), static_cast<unsigned>(shape.H),
                   static_cast<unsigned>(shape.B));
   kernel<<<grid, kThreads, kBytes, stream>>>({args, noise_keys(args.gate.noise)}, scratch.totals,

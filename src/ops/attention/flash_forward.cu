@@ -64,6 +64,10 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
   std::uint32_t q_part[kSteps][4];
   float z[2 * kSteps][4] = {};
   float maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+  // Without a gate the weights are divided by the sum of what they are rounded to, so that they add
+  // up to 1 as the gradient takes for granted (row_total). The product with ones gives that sum.
+  float rounded_sum[4] = {};
+  constexpr std::uint32_t kOnes = 0x3f803f80u;
   float expected[2] = {}, active[2] = {};
 
   for (int tile = 0; tile < tiles; ++tile) {
@@ -119,6 +123,7 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
       maximum[r] = largest;
       minus_maximum[r] = -largest * scale;
       sum[r] *= shrink;
+      rounded_sum[2 * r] *= shrink;
 #pragma unroll
       for (int n = 0; n < 2 * kSteps; ++n) z[n][2 * r] *= shrink, z[n][2 * r + 1] *= shrink;
     }
@@ -171,6 +176,7 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
     for (int step = 0; step < 4; ++step) {
       std::uint32_t a[4];
       as_left(a, s[2 * step], s[2 * step + 1]);
+      if constexpr (kGate == FlashGate::kNone) multiply(rounded_sum, a, kOnes, kOnes);
 #pragma unroll
       for (int pair = 0; pair < kSteps; ++pair) {
         std::uint32_t b[4];
@@ -184,7 +190,7 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const float total = row_sum(sum[r]);
-    const float inverse = 1.0f / total;
+    const float inverse = 1.0f / (kGate == FlashGate::kNone ? rounded_sum[2 * r] : total);
     const int row = row0 + 8 * r;
     const std::int64_t place = (static_cast<std::int64_t>(batch) * shape.H + head) * shape.Tq + row;
     const float expected_total = row_sum(expected[r]), active_total = row_sum(active[r]);
@@ -196,13 +202,25 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
       }
     }
 #pragma unroll
-    for (int n = 0; n < 2 * kSteps; ++n)
-      put_pair<D>(q_tile, warp * 16 + (lane >> 2) + 8 * r, n, lane, z[n][2 * r] * inverse,
-                  z[n][2 * r + 1] * inverse);
+    for (int n = 0; n < 2 * kSteps; ++n) {
+      z[n][2 * r] *= inverse;
+      z[n][2 * r + 1] *= inverse;
+      put_pair<D>(q_tile, warp * 16 + (lane >> 2) + 8 * r, n, lane, z[n][2 * r], z[n][2 * r + 1]);
+    }
   }
-  store_rows<D>(memory, warp * 16,
-                static_cast<bf16*>(args.z) + batch * args.z_strides.batch + head * D,
-                args.z_strides.token, first_query + warp * 16, shape.Tq, lane);
+  const std::int64_t place = batch * args.z_strides.batch + head * D;
+  store_rows<D>(memory, warp * 16, static_cast<bf16*>(args.z) + place, args.z_strides.token,
+                first_query + warp * 16, shape.Tq, lane);
+  if (args.z_error == nullptr) return;
+  __syncwarp();
+#pragma unroll
+  for (int r = 0; r < 2; ++r)
+#pragma unroll
+    for (int n = 0; n < 2 * kSteps; ++n)
+      put_pair<D>(q_tile, warp * 16 + (lane >> 2) + 8 * r, n, lane, lost(z[n][2 * r]),
+                  lost(z[n][2 * r + 1]));
+  store_rows<D>(memory, warp * 16, static_cast<bf16*>(args.z_error) + place, args.z_strides.token,
+                first_query + warp * 16, shape.Tq, lane);
 }
 
 template <int D, FlashGate kGate>

@@ -103,6 +103,14 @@ __device__ __forceinline__ std::uint32_t pack(float low, float high) {
   return *reinterpret_cast<const std::uint32_t*>(&both);
 }
 
+__device__ __forceinline__ float2 as_pair(std::uint32_t packed) {
+  return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&packed));
+}
+// What rounding to bf16 takes from x.
+__device__ __forceinline__ float lost(float x) {
+  return x - __bfloat162float(__float2bfloat16_rn(x));
+}
+
 // Accumulators as left operand of the next product: two neighbouring [16, 8] tiles.
 __device__ __forceinline__ void as_left(std::uint32_t (&a)[4], const float (&first)[4],
                                         const float (&second)[4]) {

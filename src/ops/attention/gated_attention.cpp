@@ -77,6 +77,7 @@ GatedAttention attend(const AttentionOperands& in, const GatedAttentionOptions& 
   const GateOptions gate = on_device(options.gate, in.like().device());
   require_same_device("gated_attention", in.like(), bias);
   Tensor z = in.like().like(in.result_shape());
+  Tensor z_error = in.room_for_error(z);
   Tensor lse = z.like({s.B, s.H, s.Tq}, DType::kF32);
   Tensor expected_rows = lse.like(lse.shape()), active_rows = lse.like(lse.shape());
   Tensor pattern = options.pattern != nullptr ? lse.like(edges) : Tensor();
@@ -86,6 +87,7 @@ GatedAttention attend(const AttentionOperands& in, const GatedAttentionOptions& 
     AttentionArgs<T> forward;
     in.fill<T>(forward);
     forward.z = z.mutable_data<T>();
+    if (z_error.defined()) forward.z_error = z_error.mutable_data<T>();
     forward.log_sum_exp = lse.mutable_data<float>();
     forward.pattern = pattern.defined() ? pattern.mutable_data<float>() : nullptr;
     forward.gate = gate_args(gate, bias);
@@ -108,13 +110,14 @@ GatedAttention attend(const AttentionOperands& in, const GatedAttentionOptions& 
 
   // Both results share one backward pass. The tape runs the closure of `expected` first, because it
   // is recorded last; it leaves its gradient here for the closure of z.
-  const auto dexpected =
-      std::make_shared<Tensor>(Tensor::zeros({s.B, s.H}, DType::kF32, z.device()));
+  const auto dexpected = std::make_shared<Tensor>();
   // Kernels of the GPU use z; on the CPU it need not be kept.
   const Tensor kept = z.on_gpu() ? z : Tensor();
   result.z = make_result(std::move(z), {&in.q(), &in.k(), &in.v(), &gate.bias},
-                         [in, s, lse, bias, gate, dexpected, kept](const Tensor& grad) {
+                         [in, s, lse, bias, gate, dexpected, kept, z_error](const Tensor& grad) {
                            Tensor dbias = grad.like({s.B, s.H}, DType::kF32);
+                           if (!dexpected->defined())
+                             *dexpected = Tensor::zeros(dbias.shape(), DType::kF32, grad.device());
                            in.add_gradients("gated_attention", grad,
                                             [&]<typename T>(AttentionGradArgs<T>& back) {
                                               back.log_sum_exp = lse.data<float>();
@@ -122,6 +125,8 @@ GatedAttention attend(const AttentionOperands& in, const GatedAttentionOptions& 
                                               back.dexpected = dexpected->data<float>();
                                               back.dbias = dbias.mutable_data<float>();
                                               if (kept.defined()) back.z = kept.data<T>();
+                                              if (z_error.defined())
+                                                back.z_error = z_error.data<T>();
                                             });
                            if (gate.bias.requires_grad()) add_bias_grad(gate.bias, dbias);
                          });

@@ -67,8 +67,10 @@ SearchOptions search_options(const CircuitCommand& command) {
   // The best of what takes about a minute at GPT-2 small.
   if (!command.method.empty())
     options.method = static_cast<Method>(find_name(kMethods, command.method)->value);
-  else if (options.parts == Parts::kEdges || options.parts == Parts::kAttentionEdges)
+  else if (options.parts == Parts::kEdges)
     options.method = Method::kIntegrated;
+  else if (options.parts == Parts::kAttentionEdges)
+    options.method = Method::kAttribution;
   options.selection = static_cast<Selection>(find_name(kSelections, command.select)->value);
   options.replacement = replacement_by_name(command.replacement);
   options.steps = static_cast<int>(command.steps);
@@ -162,7 +164,8 @@ void add_circuit(Program& program) {
       ->capture_default_str();
   app.add_option("--method", command->method,
                  "how parts are scored: exact (a run a part), attribution (one gradient; eap for "
-                 "edges) or ig (integrated gradients; eap-ig); exact for heads, ig for edges")
+                 "edges) or ig (integrated gradients; eap-ig); exact for heads, ig for edges, "
+                 "attribution for attention edges")
       ->check(one_of_names(kMethods))
       ->type_name("NAME");
   app.add_option("--steps", command->steps, "steps of integrated gradients")

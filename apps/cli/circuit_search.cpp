@@ -64,7 +64,10 @@ class Search {
           options_.selection == Selection::kGreedy ? Greedy::kRemoval : Greedy::kAddition,
           options_.candidates, choosing());
     }
-    found_.curve = keep_first(model_, prompts_, order, {}, keeping());
+    found_.curve = options_.every_size
+                       ? keep_first(model_, prompts_, order, {}, keeping())
+                       : keep_first(model_, prompts_, order, spread_sizes(order.size()), keeping(),
+                                    options_.level);
     found_.part_count = static_cast<double>(order.size());
     std::vector<double> scores;
     for (const PatchTarget& target : order) {

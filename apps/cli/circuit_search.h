@@ -36,6 +36,8 @@ struct SearchOptions {
   int steps = 5;               // of kIntegrated
   std::size_t candidates = 8;  // of greedy selections of heads; 0: all
   double level = 0.9;
+  // Of heads: the curve has circuits of every size, or only of as many as show its form.
+  bool every_size = true;
 };
 
 // Throws UsageError for options that do not go together.

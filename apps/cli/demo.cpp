@@ -27,8 +27,6 @@ struct DemoCommand {
     compare.dense = "dense-12x12";
     compare.sparse = "sparse-12x12";
     compare.out = "demo";
-    // A minute does not hold single attention edges too; `compare --task` has them.
-    compare.effort.attention_edges = false;
   }
 
   CompareOptions compare;
@@ -169,17 +167,21 @@ std::string tasks_table(const std::vector<TaskCircuits>& tasks, double level) {
   Table table({{"task"},
                {"model"},
                {"accuracy", Align::kRight},
-               {fmt::format("heads for {:g} %", 100 * level), Align::kRight},
+               {fmt::format("for {:g} %: heads", 100 * level), Align::kRight},
                {"ratio", Align::kRight},
-               {fmt::format("edges for {:g} %", 100 * level), Align::kRight},
+               {"edges", Align::kRight},
+               {"ratio", Align::kRight},
+               {"attention edges", Align::kRight},
                {"ratio", Align::kRight}});
   for (const TaskCircuits& task : tasks) {
-    const CircuitsOfKind &heads = *task.find(Parts::kHeads), &edges = *task.find(Parts::kEdges);
+    const CircuitsOfKind &heads = *task.find(Parts::kHeads), &edges = *task.find(Parts::kEdges),
+                         &cells = *task.find(Parts::kAttentionEdges);
     for (std::size_t m = 0; m < heads.size(); ++m)
       table.add({m == 0 ? printable(task_title(task.task())) : "", printable(heads[m].label),
                  fmt::format("{:.0f} %", 100 * heads[m].check.clean_accuracy), size_text(heads[m]),
                  ratio_text(heads[0], heads[m]), size_text(edges[m]),
-                 ratio_text(edges[0], edges[m])});
+                 ratio_text(edges[0], edges[m]), size_text(cells[m]),
+                 ratio_text(cells[0], cells[m])});
   }
   return table.text();
 }

@@ -80,16 +80,20 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
 
   // The circuits are those that circuit finds.
   ASSERT_EQ(json["tasks"].size(), 2u);
-  ASSERT_EQ(json["tasks"][0]["kinds"].size(), 2u);
-  for (const std::size_t kind : {0u, 1u}) {
-    const std::string parts = kind == 0 ? "heads" : "edges";
+  ASSERT_EQ(json["tasks"][0]["kinds"].size(), 3u);
+  for (std::size_t kind = 0; kind < 3; ++kind) {
+    const std::string parts = Arguments{"heads", "edges", "attention-edges"}[kind];
     const auto& found = json["tasks"][0]["kinds"][kind];
     EXPECT_EQ(found["kind"], parts);
-    const nlohmann::json circuit = json_of({"circuit", model_.name(), "--task", path("own.jsonl"),
-                                            "--prompts", "16", "--parts", parts, "--quiet"});
+    const nlohmann::json circuit =
+        json_of({"circuit", model_.name(), "--task", path("own.jsonl"), "--prompts", "16",
+                 "--parts", parts, "--replacement", kind == 2 ? "zero" : "corrupt", "--quiet"});
     EXPECT_TRUE(found["models"][0]["size"].is_number());
     EXPECT_EQ(found["models"][0]["size"], circuit["models"][0]["size"]);
-    EXPECT_EQ(found["models"][0]["circuit"], circuit["models"][0]["circuit"]);
+    // Attention edges are each prompt's own and not listed.
+    if (kind < 2) {
+      EXPECT_EQ(found["models"][0]["circuit"], circuit["models"][0]["circuit"]);
+    }
   }
   EXPECT_TRUE(json["tasks"][1]["kinds"][0]["models"][0]["size"].is_null());  // it knows no pronouns
 
@@ -112,7 +116,7 @@ TEST_F(DemoTest, PrintsASummaryAndWhereTheReportIs) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("loss, tasks"), Not(HasSubstr("loss, prose")),
                              HasSubstr("active edges"), HasSubstr("keys per query"),
-                             HasSubstr("heads for 90 %"), HasSubstr("edges for 90 %"),
+                             HasSubstr("for 90 %: heads"), HasSubstr("attention edges"),
                              HasSubstr("own.jsonl "), HasSubstr("\nsparse "),
                              HasSubstr("the report is " + path("out/report.html") + "\n")));
 }

@@ -33,14 +33,12 @@ const CircuitsOfKind* TaskCircuits::find(Parts parts) const {
 TaskCircuits find_task_circuits(const TaskSelection& selection,
                                 const std::vector<std::string>& models, const CircuitEffort& effort,
                                 const Session& session) {
-  std::vector<SearchOptions> kinds(effort.attention_edges ? 3 : 2);
-  kinds[0].parts = Parts::kHeads;
+  std::vector<SearchOptions> kinds(3);
+  kinds[0].parts = Parts::kHeads, kinds[0].every_size = false;
   kinds[1].parts = Parts::kEdges, kinds[1].method = Method::kIntegrated;
-  if (effort.attention_edges) {
-    // Where a head looks matters little when what it finds there stays: other cells become zero.
-    kinds[2].parts = Parts::kAttentionEdges, kinds[2].method = Method::kIntegrated;
-    kinds[2].replacement = Replacement::kZero;
-  }
+  // Where a head looks matters little when what it finds there stays: other cells become zero.
+  kinds[2].parts = Parts::kAttentionEdges, kinds[2].method = Method::kAttribution;
+  kinds[2].replacement = Replacement::kZero;
   for (SearchOptions& kind : kinds) kind.level = effort.level, kind.steps = effort.steps;
   const std::vector<std::string> labels = short_names(models);
   TaskCircuits found;

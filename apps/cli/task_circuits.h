@@ -21,11 +21,11 @@ struct TaskCircuits {
 // What is searched for, and how hard.
 struct CircuitEffort {
   double level = 0.9;
-  int steps = 5;                // of integrated gradients
-  bool attention_edges = true;  // beside heads and edges
+  int steps = 5;  // of integrated gradients
 };
 
-// Heads by exact importance, edges and attention edges by integrated gradients. Shows bars.
+// Heads by exact importance, edges by integrated gradients, attention edges by the gradient of the
+// clean run. Shows bars.
 TaskCircuits find_task_circuits(const TaskSelection& selection,
                                 const std::vector<std::string>& models, const CircuitEffort& effort,
                                 const Session& session);

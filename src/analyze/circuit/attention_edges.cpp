@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 #include <set>
-#include <tuple>
 
 #include "analyze/circuit/gradient_run.h"
 #include "analyze/circuit/replacements.h"
@@ -104,32 +103,46 @@ CellScores by_batches(const Model& model, const std::vector<TaskPrompt>& prompts
 // Everything but the kept cells, in targets as large as they can be.
 PatchSet all_but(const ModelConfig& config, std::int64_t length,
                  const std::vector<AttentionCell>& kept) {
-  const auto before = [](const AttentionCell& a, const AttentionCell& b) {
-    return std::tie(a.layer, a.head, a.query, a.key) < std::tie(b.layer, b.head, b.query, b.key);
+  const auto row_of = [&](std::int64_t l, std::int64_t h, std::int64_t i) {
+    return static_cast<std::size_t>((l * config.heads + h) * length + i);
   };
-  std::set<AttentionCell, decltype(before)> live(kept.begin(), kept.end(), before);
-  const auto any = [&](const AttentionCell& first, const AttentionCell& end) {
-    const auto found = live.lower_bound(first);
-    return found != live.end() && before(*found, end);
+  // Whether cells are kept, and how many of each row, head and layer.
+  const auto rows = row_of(config.layers, 0, 0);
+  std::vector<bool> live(rows * static_cast<std::size_t>(length));
+  std::vector<std::int64_t> in_row(rows), in_head(rows / static_cast<std::size_t>(length)),
+      in_layer(static_cast<std::size_t>(config.layers));
+  const auto cell_of = [&](std::size_t row, std::int64_t j) {
+    return row * static_cast<std::size_t>(length) + static_cast<std::size_t>(j);
   };
+  const auto head_of = [&](std::int64_t l, std::int64_t h) {
+    return static_cast<std::size_t>(l * config.heads + h);
+  };
+  for (const AttentionCell& cell : kept) {
+    const std::size_t row = row_of(cell.layer, cell.head, cell.query);
+    live[cell_of(row, cell.key)] = true;
+    ++in_row[row];
+    ++in_head[head_of(cell.layer, cell.head)];
+    ++in_layer[static_cast<std::size_t>(cell.layer)];
+  }
   PatchSet set;
   for (std::int64_t l = 0; l < config.layers; ++l) {
-    if (!any({l, 0, 0, 0}, {l + 1, 0, 0, 0})) {
+    if (in_layer[static_cast<std::size_t>(l)] == 0) {
       set.push_back({Site::kPattern, l});
       continue;
     }
     for (std::int64_t h = 0; h < config.heads; ++h) {
-      if (!any({l, h, 0, 0}, {l, h + 1, 0, 0})) {
+      if (in_head[head_of(l, h)] == 0) {
         set.push_back({Site::kPattern, l, h});
         continue;
       }
       for (std::int64_t i = 0; i < length; ++i) {
-        if (!any({l, h, i, 0}, {l, h, i + 1, 0})) {
+        const std::size_t row = row_of(l, h, i);
+        if (in_row[row] == 0) {
           set.push_back({Site::kPattern, l, h, i});
           continue;
         }
         for (std::int64_t j = 0; j <= i; ++j)
-          if (live.count({l, h, i, j}) == 0) set.push_back({Site::kPattern, l, h, i, j});
+          if (!live[cell_of(row, j)]) set.push_back({Site::kPattern, l, h, i, j});
       }
     }
   }

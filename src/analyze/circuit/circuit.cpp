@@ -97,14 +97,14 @@ Curve measured_curve(std::size_t all, std::vector<std::size_t> sizes, std::optio
 
 CircuitCurve keep_first(const Model& model, const std::vector<TaskPrompt>& prompts,
                         const std::vector<PatchTarget>& order, std::vector<std::size_t> sizes,
-                        const PatchOptions& options) {
+                        const PatchOptions& options, std::optional<double> level) {
   if (sizes.empty()) {
     sizes.resize(order.size() + 1);
     std::iota(sizes.begin(), sizes.end(), std::size_t{0});
   }
   CircuitCurve curve;
   static_cast<Curve&>(curve) = measured_curve(
-      order.size(), std::move(sizes), std::nullopt, [&](const std::vector<std::size_t>& kept) {
+      order.size(), std::move(sizes), level, [&](const std::vector<std::size_t>& kept) {
         std::vector<PatchSet> sets;
         for (const std::size_t count : kept)
           sets.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(count), order.end());

@@ -44,10 +44,11 @@ struct CircuitCurve : Curve {
 };
 
 // Keeps the first k of the order for every k in `sizes` (empty: every k from 0 to N; 0 and N are
-// always among them). Throws Error when clean and corrupt have the same mean metric.
+// always among them); with a level, the size there is searched for (measured_curve). Throws Error
+// when clean and corrupt have the same mean metric.
 CircuitCurve keep_first(const Model& model, const std::vector<TaskPrompt>& prompts,
                         const std::vector<PatchTarget>& order, std::vector<std::size_t> sizes,
-                        const PatchOptions& options = {});
+                        const PatchOptions& options = {}, std::optional<double> level = {});
 // In the order of the importance.
 CircuitCurve keep_most_important(const Model& model, const std::vector<TaskPrompt>& prompts,
                                  const Importance& importance, std::vector<std::size_t> sizes,

@@ -71,6 +71,20 @@ void add_regions(const PatchTarget& target, const Shape& extents, std::int64_t r
       });
 }
 
+// Calls body(tap, begin, end) for neighbours in a set that have one tap: a set may hold thousands
+// of cells, and naming a tap takes longer than patching one.
+template <typename Body>
+void for_taps(const PatchSet& set, Body&& body) {
+  const PatchTarget *begin = set.data(), *end = begin + set.size();
+  while (begin != end) {
+    const PatchTarget* next = std::find_if(begin, end, [&](const PatchTarget& target) {
+      return target.site != begin->site || target.layer != begin->layer;
+    });
+    body(tap_name(*begin), begin, next);
+    begin = next;
+  }
+}
+
 // One batch of prompts: its clean and corrupt runs, and the patched ones.
 class BatchRuns final : public SweepBatch {
  public:
@@ -84,7 +98,9 @@ class BatchRuns final : public SweepBatch {
              {starts.begin(), starts.end()}) {
     std::set<std::string> targets;
     for (const PatchSet& set : sets)
-      for (const PatchTarget& target : set) targets.insert(tap_name(target));
+      for_taps(set, [&](const std::string& tap, const PatchTarget*, const PatchTarget*) {
+        targets.insert(tap);
+      });
     const bool from_corrupt = options.replacement == Replacement::kCorrupt;
     replacements_ = observed(model, prompts, true, from_corrupt ? targets : std::set<std::string>(),
                              &corrupt_logits_);
@@ -104,8 +120,12 @@ class BatchRuns final : public SweepBatch {
     Taps taps;
     std::map<std::string, std::vector<std::pair<std::int64_t, PatchTarget>>> by_tap;
     for (std::int64_t i = 0; i < times; ++i)
-      for (const PatchTarget& target : sets_[chosen[static_cast<std::size_t>(i)]])
-        by_tap[tap_name(target)].emplace_back(i, target);
+      for_taps(sets_[chosen[static_cast<std::size_t>(i)]],
+               [&](const std::string& tap, const PatchTarget* begin, const PatchTarget* end) {
+                 auto& targets = by_tap[tap];
+                 for (const PatchTarget* target = begin; target != end; ++target)
+                   targets.emplace_back(i, *target);
+               });
     for (const auto& [name, targets] : by_tap)
       taps.intervene(name, [this, &name, &targets](const Variable& value) {
         return replaced(name, targets, value);

@@ -13,8 +13,6 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 
 PROGRAM := build/release/apps/cli/filigree
-# Without the bundled models the demo trains a small one of its own.
-BUNDLED := $(wildcard models/dense-12x12/config.json)
 NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 # The CUDA side is compiled wherever nvcc is, and its tests run wherever a GPU is too.
 GPU := $(wildcard /dev/nvidia0)
@@ -32,15 +30,9 @@ packages:
 build: packages  ## build the program (installs missing Debian packages first)
 	@tools/build release
 
-demo: packages  ## build, then compare a dense and a sparse model: losses, maps, circuits
-ifneq ($(BUNDLED),)
+demo: packages  ## build, then compare the bundled dense and sparse model: losses, maps, circuits
 	@tools/build release filigree
 	@$(PROGRAM) demo --out demo
-else
-	@tools/build release filigree addition
-	@rm -rf demo
-	@build/release/examples/addition demo
-endif
 
 # The browser is large and only runs: it is installed while the compilers work.
 test: packages  ## build, check and run every test

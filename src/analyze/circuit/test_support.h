@@ -36,7 +36,8 @@ inline std::vector<TaskPrompt> small_prompts(const std::vector<std::size_t>& len
     for (std::size_t i = 0; i < length; ++i) prompt.clean.push_back(token());
     prompt.corrupt = prompt.clean;
     for (const std::size_t place : {length / 3, length / 2})
-      prompt.corrupt[place] = (prompt.clean[place] + 1 + token() % 7) % kTestVocabulary;
+      prompt.corrupt[place] =
+          static_cast<std::int32_t>((prompt.clean[place] + 1 + token() % 7) % kTestVocabulary);
     prompt.answers = {token()};
     do {
       prompt.wrong = {token()};

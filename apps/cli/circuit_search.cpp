@@ -64,10 +64,9 @@ class Search {
           options_.selection == Selection::kGreedy ? Greedy::kRemoval : Greedy::kAddition,
           options_.candidates, choosing());
     }
-    found_.curve = options_.every_size
-                       ? keep_first(model_, prompts_, order, {}, keeping())
-                       : keep_first(model_, prompts_, order, spread_sizes(order.size()), keeping(),
-                                    options_.level);
+    std::vector<std::size_t> sizes;
+    if (!options_.every_size) sizes = spread_sizes(order.size());
+    found_.curve = keep_first(model_, prompts_, order, std::move(sizes), keeping(), options_.level);
     found_.part_count = static_cast<double>(order.size());
     std::vector<double> scores;
     for (const PatchTarget& target : order) {

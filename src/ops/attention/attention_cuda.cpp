@@ -63,15 +63,12 @@ void attention(const AttentionArgs<T>& args) {
       return;
     }
   }
-  require(args.shape.q_token == args.shape.H * args.shape.D,
-          "attention: these kernels do not read q, k and v side by side");
-  if (args.z_error != nullptr)
-    check(cudaMemsetAsync(
-              args.z_error, 0,
-              static_cast<std::size_t>(args.shape.B * args.shape.Tq * args.shape.H * args.shape.D) *
-                  sizeof(T),
-              stream()),
-          "clear attention's rounding errors");
+  const AttentionShape& s = args.shape;
+  require(s.q_token == s.H * s.D, "attention: these kernels do not read q, k and v side by side");
+  if (args.z_error != nullptr) {  // these kernels' gradient does not use it, but that of others may
+    const auto bytes = static_cast<std::size_t>(s.B * s.Tq * s.H * s.D) * sizeof(T);
+    check(cudaMemsetAsync(args.z_error, 0, bytes, stream()), "clear attention's rounding errors");
+  }
   plain::attention(args);
 }
 
@@ -88,28 +85,27 @@ void attention_grad(const AttentionGradArgs<T>& args) {
       // dk and dv are whole tensors, also where k and v are the filled part of a cache.
       const TokenStrides queries = query_strides(s), keys = key_strides(s),
                          results = result_strides(s), out = {s.kv_token, s.Tk * s.kv_token};
-      check(flash_backward({shape,
-                            args.q,
-                            args.k,
-                            args.v,
-                            args.z,
-                            args.z_error,
-                            args.dz,
-                            args.dq,
-                            args.dk,
-                            args.dv,
-                            queries,
-                            keys,
-                            results,
-                            queries,
-                            out,
-                            args.log_sum_exp,
-                            flash_gate(args.gate),
-                            args.dexpected,
-                            args.dbias,
-                            scratch.as<float>()},
-                           stream()),
-            "start the kernels of attention's gradient");
+      const FlashBackwardArgs backward = {.shape = shape,
+                                          .q = args.q,
+                                          .k = args.k,
+                                          .v = args.v,
+                                          .z = args.z,
+                                          .z_error = args.z_error,
+                                          .dz = args.dz,
+                                          .dq = args.dq,
+                                          .dk = args.dk,
+                                          .dv = args.dv,
+                                          .q_strides = queries,
+                                          .kv_strides = keys,
+                                          .z_strides = results,
+                                          .dq_strides = queries,
+                                          .dkv_strides = out,
+                                          .log_sum_exp = args.log_sum_exp,
+                                          .gate = flash_gate(args.gate),
+                                          .dexpected = args.dexpected,
+                                          .dbias = args.dbias,
+                                          .scratch = scratch.as<float>()};
+      check(flash_backward(backward, stream()), "start the kernels of attention's gradient");
       return;
     }
   }

@@ -39,6 +39,10 @@ void add_gate_options(CLI::App& app, SparsifyOptions& options) {
   app.add_flag("--per-head-bias", options.per_head_bias,
                "every head learns its bias (otherwise it is fixed)")
       ->group(kGroup);
+  add_number(app, kGroup, "--most-open", sparsification.most_open,
+             "lower the bias of a head of whose edges more than this share is open; 1: never; "
+             "needs --per-head-bias",
+             number(0.01, 1.0));
   add_number(app, kGroup, "--margin", sparsification.margin,
              "nats that the loss may rise above the dense model's", number(-kLarge, kLarge));
   app.add_option_function<double>(
@@ -96,6 +100,7 @@ nlohmann::json SparsifyOptions::settings() const {
       {"objective", name_of(sparsification.objective)},
       {"gate-bias", gate_bias},
       {"per-head-bias", per_head_bias},
+      {"most-open", sparsification.most_open},
       {"margin", sparsification.margin},
       {"target", sparsification.target ? nlohmann::json(*sparsification.target) : nlohmann::json()},
       {"distill", sparsification.distillation},

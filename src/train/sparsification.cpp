@@ -1,5 +1,6 @@
 #include "train/sparsification.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/tape.h"
@@ -10,6 +11,13 @@
 #include "ops/reduce/reduce.h"
 
 namespace filigree {
+namespace {
+
+// By how much the bias of a head that is too open falls after a step: a saturated head comes from a
+// logit of 15 within 600 steps, and the weights have time to follow.
+constexpr float kBiasStep = 0.02f;
+
+}  // namespace
 
 Sparsification::Sparsification(Model& student, const Model* teacher,
                                const SparsificationOptions& options)
@@ -19,6 +27,14 @@ Sparsification::Sparsification(Model& student, const Model* teacher,
           "sparsify: the distillation weight {} is not between 0 and 1", options.distillation);
   require(teacher != nullptr || (options.target && options.distillation == 0.0),
           "sparsify: without a teacher there must be a fixed target and no distillation");
+  require(options.most_open > 0.0 && options.most_open <= 1.0,
+          "sparsify: the share {} of open edges that a head may have is not between 0 and 1",
+          options.most_open);
+  const auto biases = static_cast<std::int64_t>(student.config().gate.bias.size());
+  require(options.most_open == 1.0 || biases == student.config().layers * student.config().heads,
+          "sparsify: to keep heads from being more open than {} every head needs its own gate bias "
+          "(--per-head-bias)",
+          options.most_open);
 }
 
 Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
@@ -87,10 +103,45 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
              {"teacher_loss", taught},   {"divergence", all_kl / all_targets},
              {"expected_edges", global}, {"active_edges", all_active / all_rows},
              {"lambda", lambda}};
+  if (options_.most_open < 1.0) {
+    measure_heads(by_layer, all_rows, ranks);
+    metrics.emplace_back("widest_head",
+                         *std::max_element(head_shares_.begin(), head_shares_.end()));
+  }
   return loss;
 }
 
+// The expected share of every head over the global batch, layer by layer.
+void Sparsification::measure_heads(const std::vector<Variable>& by_layer, double all_rows,
+                                   Communicator& ranks) {
+  head_shares_.clear();
+  for (const Variable& layer : by_layer) {
+    const Tensor shares = layer.value().on_host();  // [1, B * H]
+    const auto heads = static_cast<std::size_t>(student_.config().heads);
+    std::vector<double> sums(heads, 0.0);
+    for (std::size_t i = 0; i < shares.values().size(); ++i)
+      sums[i % heads] += static_cast<double>(shares.values()[i]);
+    for (const double sum : sums) head_shares_.push_back(sum / all_rows);
+  }
+  ranks.sum(head_shares_);
+}
+
+void Sparsification::lower_open_heads() {
+  const auto heads = static_cast<std::size_t>(student_.config().heads);
+  for (std::size_t l = 0; l < student_.gate_biases().size(); ++l) {
+    const auto shares = std::span(head_shares_).subspan(l * heads, heads);
+    if (*std::max_element(shares.begin(), shares.end()) <= options_.most_open) continue;
+    const Variable& bias = student_.gate_biases()[l];
+    const Tensor here = bias.value().on_host();
+    std::vector<float> lowered(here.values().begin(), here.values().end());
+    for (std::size_t h = 0; h < heads; ++h)
+      if (shares[h] > options_.most_open) lowered[h] -= kBiasStep;
+    bias.mutable_value() = Tensor::from(bias.shape(), lowered).to(bias.value().device());
+  }
+}
+
 void Sparsification::after_step(const Metrics& metrics) {
+  if (options_.most_open < 1.0) lower_open_heads();
   multiplier_.observe(metric(metrics, "gap"));
   expected_edges_ = metric(metrics, "expected_edges");
 }

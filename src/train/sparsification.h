@@ -8,6 +8,12 @@
 // the gap (multiplier.h); the teacher is the dense model on the same batch, its gates ignored. All
 // of this is about the global batch where several ranks share it: E is averaged before its
 // logarithm.
+//
+// A head whose gate logits are all large feels no pressure, because the slope of its expected edges
+// vanishes, yet it weighs in E as much as it can; bias and weights alone would need many thousand
+// steps to come back from there. `most_open` brings such heads back: as long as more than that
+// share of a head's edges is expected open, its bias is lowered a little after every step, which
+// changes hardly an output while the gates are saturated.
 #pragma once
 
 #include <memory>
@@ -26,6 +32,7 @@ struct SparsificationOptions {
   std::optional<double> target;  // a fixed cross entropy instead of the teacher's
   double distillation = 0.5;     // kd
   MultiplierOptions multiplier;
+  double most_open = 1.0;  // of a head's edges; less than 1 needs a bias for every head
   std::uint64_t seed = 0;  // of the gate noise
   // Give up when lambda has rested on its upper bound this many steps and the gap is still above
   // the tolerance: the constraint cannot be met.
@@ -52,11 +59,15 @@ class Sparsification : public Objective {
   double lambda() const { return multiplier_.lambda(); }
 
  private:
+  void measure_heads(const std::vector<Variable>& by_layer, double all_rows, Communicator& ranks);
+  void lower_open_heads();
+
   Model& student_;
   const Model* teacher_;
   SparsificationOptions options_;
   Multiplier multiplier_;
-  double expected_edges_ = 1.0;  // of the last step
+  double expected_edges_ = 1.0;      // of the last step
+  std::vector<double> head_shares_;  // expected, of the last batch; with most_open < 1
 };
 
 }  // namespace filigree

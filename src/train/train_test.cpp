@@ -133,6 +133,47 @@ TEST(Sparsification, TheLossIsTheWeightedSumOfItsParts) {
   }
 }
 
+TEST(Sparsification, LowersTheBiasOfHeadsThatAreTooOpen) {
+  nlohmann::json json = gated_json();
+  const auto shared = make_model(parse_model_config(json, "test"), 1);
+  const auto heads = static_cast<std::size_t>(shared->config().layers * shared->config().heads);
+  std::vector<float> biases(heads, 0.0f);
+  biases[1] = 12.0f;
+  biases[heads - 1] = 15.0f;
+  shared->set_gate({biases});
+  Model& student = *shared;
+  SparsificationOptions options;
+  options.most_open = 0.98;
+  const auto teacher = make_model(parse_model_config(json, "test"), 1);
+  Sparsification sparsification(student, teacher.get(), options);
+  const auto stored = [&] {
+    student.store_gate();
+    return student.config().gate.bias;
+  };
+  for (int step = 0; step < 3; ++step) {
+    Metrics metrics;
+    sparsification.loss(some_batch(), step, *make_single_process(), metrics);
+    EXPECT_GT(metric(metrics, "widest_head"), 0.9999);
+    sparsification.after_step(metrics);
+  }
+  biases[1] -= 0.06f;
+  biases[heads - 1] -= 0.06f;
+  const std::vector<float> lowered = stored();
+  for (std::size_t h = 0; h < heads; ++h) EXPECT_NEAR(lowered[h], biases[h], 1e-5) << h;
+
+  biases[1] = biases[heads - 1] = 2.0f;  // open, but not too far
+  student.set_gate({biases});
+  Metrics metrics;
+  sparsification.loss(some_batch(), 3, *make_single_process(), metrics);
+  EXPECT_LT(metric(metrics, "widest_head"), 0.95);
+  EXPECT_GT(metric(metrics, "widest_head"), 0.8);
+  sparsification.after_step(metrics);
+  EXPECT_EQ(stored(), biases);
+
+  student.set_gate({{2.0f}});
+  EXPECT_THROW(Sparsification(student, teacher.get(), options), Error);
+}
+
 TEST(Sparsification, GivesUpWithAnExplanationWhenTheConstraintCannotBeMet) {
   const auto student = make_model(parse_model_config(gated_json(), "test"), 1);
   SparsificationOptions options;

@@ -20,27 +20,51 @@
 namespace filigree::cli {
 namespace {
 
-// The dense model and the data, as both runs see them.
+// The models and the data, as both runs see them.
 struct Start {
   std::filesystem::path folder;
-  ModelConfig config;
+  ModelConfig config;  // of what is there
+  std::filesystem::path teacher;
+  std::filesystem::path dense;  // what the result is compared with, and the control starts from
   TrainingData data;
   std::int64_t length = 0;
 };
 
+// What is taught is compared with `shards` too, since teacher and student read the same tokens.
+void check_teacher(const SparsifyOptions& options, const Start& start) {
+  const ModelConfig teacher = read_model_config(start.teacher);
+  require(
+      !teacher.gate.on(),
+      "model '{}' is sparse already: the teacher of sparse post-training is a dense model, which "
+      "--teacher names",
+      printable(options.teacher.empty() ? options.model : options.teacher));
+  check_shards_fit(start.data.index, options.shards, start.teacher, teacher);
+  require(teacher.vocabulary == start.config.vocabulary,
+          "--teacher '{}' has a vocabulary of {} tokens and the model one of {}",
+          printable(options.teacher), teacher.vocabulary, start.config.vocabulary);
+  require(start.length <= teacher.context,
+          "windows of {} tokens do not fit the teacher's context of "
+          "{}; give a smaller --context",
+          start.length, teacher.context);
+}
+
 Start open_start(const SparsifyOptions& options) {
-  Start start{model_folder(options.model),
-              {},
-              open_training_data(options.shards, options.training.held_out)};
-  start.config = read_model_config(start.folder);
-  require(!start.config.gate.on(),
-          "model '{}' is sparse already: the teacher of sparse post-training is a dense model",
-          printable(options.model));
+  const std::filesystem::path folder = model_folder(options.model);
+  Start start{.folder = folder,
+              .config = read_model_config(folder),
+              .teacher = options.teacher.empty() ? folder : model_folder(options.teacher),
+              .dense = {},
+              .data = open_training_data(options.shards, options.training.held_out)};
+  start.dense = start.config.gate.on() ? start.teacher : start.folder;
+  require(!start.config.gate.on() || !options.gate_bias,
+          "--gate-bias {} is where a dense model starts; '{}' is sparse and has its biases",
+          options.gate_bias.value_or(0.0), printable(options.model));
   check_shards_fit(start.data.index, options.shards, start.folder, start.config);
   start.length = options.context > 0 ? options.context : start.config.context;
   require(start.length <= start.config.context,
           "--context {} is more than the model's context of {}", start.length,
           start.config.context);
+  check_teacher(options, start);
   return start;
 }
 
@@ -75,19 +99,28 @@ std::vector<NamedParameter> trained_parameters(const Model& student, bool with_g
   return parameters;
 }
 
+GateConfig first_gate(const SparsifyOptions& options, const ModelConfig& config) {
+  GateConfig gate = config.gate;
+  if (!gate.on())
+    gate.bias = {static_cast<float>(options.gate_bias.value_or(SparsifyOptions::kGateBias))};
+  if (options.per_head_bias && gate.bias.size() == 1)
+    gate.bias.resize(static_cast<std::size_t>(config.layers * config.heads), gate.bias[0]);
+  return gate;
+}
+
 TrainingOutcome train_sparse(const SparsifyOptions& options, const Start& start, Model& student,
                              const Session& session) {
   TrainingRun run = run_of(start, "sparsify", options.training.out, student);
   run.settings.update(options.settings());
-  GateConfig gate{{static_cast<float>(options.gate_bias)}};
-  if (options.per_head_bias)
-    gate.bias.resize(static_cast<std::size_t>(start.config.layers * start.config.heads),
-                     gate.bias[0]);
-  student.set_gate(gate);
+  if (start.config.gate.on()) run.settings["gate-bias"] = nullptr;  // the model has its own
+  student.set_gate(first_gate(options, start.config));
   adapt(student, options, session);
   run.parameters = trained_parameters(student, options.per_head_bias);
   std::unique_ptr<Model> teacher;
-  if (options.needs_teacher()) teacher = load_model(start.folder);
+  if (options.needs_teacher()) {
+    teacher = load_model(start.teacher);
+    run.settings["teacher"] = checksum_text(weights_checksum(*teacher));
+  }
   SparsificationOptions sparsification = options.sparsification;
   sparsification.seed = session.options().seed;
   Sparsification objective(student, teacher.get(), sparsification);
@@ -121,7 +154,7 @@ void run_sparsify(const SparsifyOptions& options, Session& session) {
   const bool finished = outcome.result.end == TrainerResult::End::kFinished;
   std::unique_ptr<Model> control;
   if (options.control && finished) {
-    control = load_model(start.folder);
+    control = load_model(start.dense);
     const TrainingOutcome dense = train_control(options, start, *control, session);
     if (dense.interrupted()) outcome.result.end = dense.result.end;
   } else if (options.control && !outcome.interrupted()) {
@@ -133,7 +166,7 @@ void run_sparsify(const SparsifyOptions& options, Session& session) {
       models.push_back(
           evaluate_held_out(model, label, folder, start.length, training, start.data, session));
     };
-    add(*load_model(start.folder), "dense", start.folder);
+    add(*load_model(start.dense), "dense", start.dense);
     add(*student, "sparse", training.out);
     if (control) add(*control, "control", options.control_folder());
   }
@@ -151,6 +184,7 @@ void add_sparsify(Program& program) {
                     "filigree sparsify dense shards --out sparse --steps 3000 --control --resume",
                     "filigree sparsify dense shards --out sparse --objective linear --gate-bias 5",
                     "filigree sparsify dense shards --out sparse --lora-rank 16",
+                    "filigree sparsify sparse shards --teacher dense --out sparser --margin 0.02",
                     "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"},
                    true},
                   [options](Session& session) { run_sparsify(*options, session); });

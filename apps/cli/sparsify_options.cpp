@@ -34,8 +34,13 @@ void add_gate_options(CLI::App& app, SparsifyOptions& options) {
       ->type_name("NAME")
       ->default_str("log")
       ->group(kGroup);
-  add_number(app, kGroup, "--gate-bias", options.gate_bias,
-             "gate bias to start from; larger: more open", number(-1000.0, 1000.0));
+  app.add_option_function<double>(
+         "--gate-bias", [&](double value) { options.gate_bias = value; },
+         "gate bias that a dense model starts from; larger: more open")
+      ->check(number(-1000.0, 1000.0))
+      ->type_name("X")
+      ->default_str(fmt::format("{}", SparsifyOptions::kGateBias))
+      ->group(kGroup);
   app.add_flag("--per-head-bias", options.per_head_bias,
                "every head learns its bias (otherwise it is fixed)")
       ->group(kGroup);
@@ -98,7 +103,7 @@ nlohmann::json SparsifyOptions::settings() const {
   const MultiplierOptions& multiplier = sparsification.multiplier;
   return {
       {"objective", name_of(sparsification.objective)},
-      {"gate-bias", gate_bias},
+      {"gate-bias", gate_bias.value_or(kGateBias)},
       {"per-head-bias", per_head_bias},
       {"most-open", sparsification.most_open},
       {"margin", sparsification.margin},
@@ -119,9 +124,16 @@ nlohmann::json SparsifyOptions::settings() const {
 }
 
 void add_sparsify_options(CLI::App& app, SparsifyOptions& options) {
-  app.add_option("MODEL", options.model, "folder or name of the dense model")->required();
+  app.add_option(
+         "MODEL", options.model,
+         "folder or name of the dense model, or with --teacher of a sparse one to go on with")
+      ->required();
   app.add_option("SHARDS", options.shards, "token shards, made with the model's tokenizer")
       ->required();
+  app.add_option("--teacher", options.teacher,
+                 "dense model whose loss is kept and whose predictions are learned (default MODEL)")
+      ->type_name("MODEL")
+      ->group("Gate and objective");
   add_gate_options(app, options);
   add_multiplier_options(app, options.sparsification);
   add_lora_options(app, options);

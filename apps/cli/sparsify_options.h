@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "apps/cli/training_options.h"
@@ -13,10 +14,13 @@
 namespace filigree::cli {
 
 struct SparsifyOptions {
+  static constexpr double kGateBias = 2.0;
+
   std::string model;
   std::string shards;
-  std::int64_t context = 0;  // 0: the model's
-  double gate_bias = 2.0;
+  std::string teacher;              // empty: the model itself, which must be dense then
+  std::int64_t context = 0;         // 0: the model's
+  std::optional<double> gate_bias;  // of a dense model, to start from
   bool per_head_bias = false;
   bool control = false;
   std::int64_t lora_rank = 0;  // 0: every weight is trained

@@ -199,6 +199,37 @@ TEST_F(TrainingCommandTest, AdaptersAreMergedAtTheEnd) {
   EXPECT_THAT(other.err, HasSubstr("lora-"));
 }
 
+TEST_F(TrainingCommandTest, GoesOnFromASparseModelWithItsGates) {
+  json_of(sparsify("sparse", "8") + Arguments{"--gate-bias", "0.02", "--per-head-bias"});
+  const std::vector<float> biases = load_model(path("sparse"))->config().gate.bias;
+  Arguments further =
+      sparsify("further", "1") + Arguments{"--teacher", path("dense"), "--lr", "1e-9", "--control"};
+  further[1] = path("sparse");
+  const nlohmann::json json = json_of(further);
+  // The model and its gates are where it started, so the held-out edges are the same; the dense
+  // model beside it is the teacher, and so is the control's start.
+  const nlohmann::json eval = json_of({"eval", path("dense"), path("sparse"), "--data", shards_});
+  ASSERT_EQ(json["held_out"].size(), 3u);
+  EXPECT_EQ(json["held_out"][0]["loss"], eval["models"][0]["loss"]);
+  EXPECT_NEAR(json["held_out"][1]["loss"].get<double>(), eval["models"][1]["loss"], 1e-5);
+  EXPECT_EQ(json["held_out"][1]["active_edges"], eval["models"][1]["active_edges"]);
+  EXPECT_NEAR(json["held_out"][2]["loss"].get<double>(), eval["models"][0]["loss"], 1e-5);
+  EXPECT_EQ(load_model(path("further"))->config().gate.bias, biases);
+  // The teacher counts: its loss is the dense model's, not that of the sparse one's open gates.
+  EXPECT_NE(json["last_step"]["teacher_loss"], json["last_step"]["loss"]);
+  std::ifstream log(path("further/log.jsonl"));
+  std::string line;
+  std::getline(log, line);
+  const nlohmann::json settings = nlohmann::json::parse(line)["settings"];
+  EXPECT_TRUE(settings["gate-bias"].is_null());
+  EXPECT_NE(settings["teacher"], settings["model"]);
+
+  expect_failure(further + Arguments{"--gate-bias", "1", "--out", path("other")}, "has its biases");
+  further[1] = path("dense");
+  expect_failure(further + Arguments{"--teacher", path("sparse"), "--out", path("other")},
+                 "is sparse already");
+}
+
 TEST_F(TrainingCommandTest, AFixedTargetNeedsNoTeacher) {
   const nlohmann::json json =
       json_of(sparsify("sparse", "5") + Arguments{"--target", "9", "--distill", "0"});

@@ -205,6 +205,10 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfSparseRuns) {
   }
   const nlohmann::json json = json_of({"curves", path("run"), "--out", path("curves.svg")});
   EXPECT_EQ(json["runs"][0]["points"], 5);
+  EXPECT_EQ(json["runs"][0]["name"], "run");
+  fs::copy(path("run/log.jsonl"), path("second.jsonl"));
+  EXPECT_EQ(json_of({"curves", path("second.jsonl"), "--out", path("x.svg")})["runs"][0]["name"],
+            "second");
   EXPECT_THAT(contents_of(path("curves.svg")), HasSubstr("<svg"));
 
   std::ofstream(path("dense.jsonl")) << R"({"step": 1, "loss": 2.0})" << '\n';

@@ -55,16 +55,24 @@ CurveInput read_curve(const std::string& run, const std::string& name) {
   return curve;
 }
 
+// What the legend calls the runs: their folders or logs, without ".jsonl".
+std::vector<std::string> names_of(std::vector<std::string> runs) {
+  for (std::string& run : runs)
+    if (run.ends_with(".jsonl")) run = fs::path(run).replace_extension().string();
+  return short_names(runs);
+}
+
 void run_curves(const CurvesOptions& options, const Session& session) {
   check_figures(options.style);
   require(is_figure_file(options.out), "--out '{}': the ending must be .svg, .pdf or .png",
           printable(options.out));
-  const std::vector<std::string> names = short_names(options.runs);
+  const std::vector<std::string> names = names_of(options.runs);
   std::vector<CurveInput> runs;
   Json json = {{"out", options.out}, {"runs", Json::array()}};
   for (std::size_t r = 0; r < options.runs.size(); ++r) {
     runs.push_back(read_curve(options.runs[r], names[r]));
     json["runs"].push_back({{"run", options.runs[r]},
+                            {"name", names[r]},
                             {"steps", runs[r].steps.back()},
                             {"points", runs[r].steps.size()}});
   }

@@ -31,8 +31,8 @@ TEST_F(BundledModels, TheSparseOneKeepsTheLossWithFewEdges) {
   EXPECT_NEAR(dense["loss"].get<double>(), 3.6055, 0.002);
   EXPECT_EQ(dense["active_edges"], 1.0);
   // Of 1,424 tokens: the card's figures are of a hundred times as many.
-  EXPECT_LT(sparse["loss"].get<double>() - dense["loss"].get<double>(), 0.03);
-  EXPECT_LT(sparse["active_edges"].get<double>(), 0.025);
+  EXPECT_LT(sparse["loss"].get<double>() - dense["loss"].get<double>(), 0.02);
+  EXPECT_LT(sparse["active_edges"].get<double>(), 0.01);
 }
 
 TEST_F(BundledModels, BothCanDoTheTasksOfTheDemo) {

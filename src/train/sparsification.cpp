@@ -65,7 +65,8 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
     active_by_layer.emplace_back(report.active.reshape(row));
   }
   const auto active = static_cast<double>(mean_all(concat(active_by_layer, 0)).value().item());
-  const Variable expected = mean_all(concat(by_layer, 0));  // E
+  const Variable shares = concat(by_layer, 0);  // [L, B * H]
+  const Variable expected = mean_all(shares);   // E
   const auto number = [](const Tensor& value) {
     return value.defined() ? static_cast<double>(value.item()) : 0.0;
   };
@@ -104,25 +105,23 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
              {"expected_edges", global}, {"active_edges", all_active / all_rows},
              {"lambda", lambda}};
   if (options_.most_open < 1.0) {
-    measure_heads(by_layer, all_rows, ranks);
+    measure_heads(shares.value(), all_rows, ranks);
     metrics.emplace_back("widest_head",
                          *std::max_element(head_shares_.begin(), head_shares_.end()));
   }
   return loss;
 }
 
-// The expected share of every head over the global batch, layer by layer.
-void Sparsification::measure_heads(const std::vector<Variable>& by_layer, double all_rows,
-                                   Communicator& ranks) {
-  head_shares_.clear();
-  for (const Variable& layer : by_layer) {
-    const Tensor shares = layer.value().on_host();  // [1, B * H]
-    const auto heads = static_cast<std::size_t>(student_.config().heads);
-    std::vector<double> sums(heads, 0.0);
-    for (std::size_t i = 0; i < shares.values().size(); ++i)
-      sums[i % heads] += static_cast<double>(shares.values()[i]);
-    for (const double sum : sums) head_shares_.push_back(sum / all_rows);
-  }
+// Keeps the expected share of every head over the global batch, layer by layer; `shares` are those
+// of this rank's sequences, [L, B * H].
+void Sparsification::measure_heads(const Tensor& shares, double all_rows, Communicator& ranks) {
+  const Tensor here = shares.on_host();
+  const auto layers = static_cast<std::size_t>(here.size(0));
+  const auto heads = static_cast<std::size_t>(student_.config().heads);
+  const std::size_t width = here.values().size() / layers;
+  head_shares_.assign(layers * heads, 0.0);
+  for (std::size_t i = 0; i < here.values().size(); ++i)
+    head_shares_[i / width * heads + i % heads] += static_cast<double>(here.values()[i]) / all_rows;
   ranks.sum(head_shares_);
 }
 

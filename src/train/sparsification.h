@@ -59,7 +59,7 @@ class Sparsification : public Objective {
   double lambda() const { return multiplier_.lambda(); }
 
  private:
-  void measure_heads(const std::vector<Variable>& by_layer, double all_rows, Communicator& ranks);
+  void measure_heads(const Tensor& shares, double all_rows, Communicator& ranks);
   void lower_open_heads();
 
   Model& student_;

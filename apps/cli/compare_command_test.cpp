@@ -206,9 +206,17 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfSparseRuns) {
   const nlohmann::json json = json_of({"curves", path("run"), "--out", path("curves.svg")});
   EXPECT_EQ(json["runs"][0]["points"], 5);
   EXPECT_EQ(json["runs"][0]["name"], "run");
-  fs::copy(path("run/log.jsonl"), path("second.jsonl"));
-  EXPECT_EQ(json_of({"curves", path("second.jsonl"), "--out", path("x.svg")})["runs"][0]["name"],
-            "second");
+  const std::string log = path("run/log.jsonl"), second = path("second.jsonl");
+  const std::string like_the_folder = path("run.jsonl");
+  fs::copy(log, second);
+  fs::copy(log, like_the_folder);
+  const auto names = [&](const std::string& a, const std::string& b) {
+    const nlohmann::json runs = json_of({"curves", a, b, "--out", path("x.svg")})["runs"];
+    return std::vector<std::string>{runs[0]["name"], runs[1]["name"]};
+  };
+  EXPECT_EQ(names(log, second), (std::vector<std::string>{"run", "second"}));
+  EXPECT_EQ(names(path("run"), like_the_folder),
+            (std::vector<std::string>{path("run"), like_the_folder}));
   EXPECT_THAT(contents_of(path("curves.svg")), HasSubstr("<svg"));
 
   std::ofstream(path("dense.jsonl")) << R"({"step": 1, "loss": 2.0})" << '\n';

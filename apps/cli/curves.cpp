@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <memory>
+#include <set>
 
 #include "apps/cli/attention_figures.h"
 #include "apps/cli/commands.h"
@@ -55,11 +56,19 @@ CurveInput read_curve(const std::string& run, const std::string& name) {
   return curve;
 }
 
-// What the legend calls the runs: their folders or logs, without ".jsonl".
-std::vector<std::string> names_of(std::vector<std::string> runs) {
-  for (std::string& run : runs)
-    if (run.ends_with(".jsonl")) run = fs::path(run).replace_extension().string();
-  return short_names(runs);
+// What the legend calls the runs: by their folders, or their logs without ".jsonl".
+std::vector<std::string> names_of(const std::vector<std::string>& runs) {
+  std::vector<std::string> shown;
+  for (const std::string& run : runs) {
+    const fs::path path(run);
+    const bool in_folder = path.filename() == "log.jsonl" && path.has_parent_path();
+    shown.push_back(in_folder                      ? path.parent_path().string()
+                    : path.extension() == ".jsonl" ? fs::path(path).replace_extension().string()
+                                                   : run);
+  }
+  std::vector<std::string> names = short_names(shown);
+  const std::set<std::string> different(names.begin(), names.end());
+  return different.size() == names.size() ? names : runs;
 }
 
 void run_curves(const CurvesOptions& options, const Session& session) {

@@ -94,18 +94,6 @@ std::vector<TextLosses> evaluate_texts(const DemoCommand& command,
   return losses;
 }
 
-// Open edges over all texts.
-Connectivity connectivity(const std::vector<TextLosses>& losses, std::size_t model) {
-  Evaluation all = losses[0].models[model].evaluation;
-  for (std::size_t t = 1; t < losses.size(); ++t) {
-    const Evaluation& more = losses[t].models[model].evaluation;
-    for (std::size_t i = 0; i < all.open_edges.size(); ++i) all.open_edges[i] += more.open_edges[i];
-    all.edges += more.edges;
-    all.queries += more.queries;
-  }
-  return all.connectivity();
-}
-
 // A task that cannot be asked of these models, and why.
 struct LeftOut {
   std::string task, why;
@@ -148,16 +136,20 @@ std::string loss_text(const EvaluatedModel& model) {
 
 std::string models_table(const std::vector<TextLosses>& losses) {
   std::vector<Table::Column> columns = {{"model"}};
-  for (const TextLosses& text : losses) columns.push_back({"loss, " + text.text, Align::kRight});
-  columns.push_back({"active edges", Align::kRight});
-  columns.push_back({"keys per query", Align::kRight});
+  for (const TextLosses& text : losses) {
+    columns.push_back({text.text + ": loss", Align::kRight});
+    columns.push_back({"active edges", Align::kRight});
+    columns.push_back({"keys per query", Align::kRight});
+  }
   Table table(columns);
   for (std::size_t m = 0; m < 2; ++m) {
     std::vector<std::string> row = {printable(losses[0].models[m].label)};
-    for (const TextLosses& text : losses) row.push_back(loss_text(text.models[m]));
-    const Connectivity open = connectivity(losses, m);
-    row.push_back(percent(open.active_edges));
-    row.push_back(fmt::format("{:.3g}", open.keys_per_query));
+    for (const TextLosses& text : losses) {
+      const Connectivity open = text.models[m].evaluation.connectivity();
+      row.push_back(loss_text(text.models[m]));
+      row.push_back(percent(open.active_edges));
+      row.push_back(fmt::format("{:.3g}", open.keys_per_query));
+    }
     table.add(row);
   }
   return table.text();
@@ -193,15 +185,14 @@ Comparison::More more_of(const std::vector<TextLosses>& losses,
   Json texts = Json::array();
   for (const TextLosses& text : losses) {
     texts.push_back({{"text", text.text}, {"models", evaluation_json(text.models)}});
-    for (std::size_t m = 0; m < 2; ++m)
+    // The page has edges and keys of the prompts too, which are shorter.
+    for (std::size_t m = 0; m < 2; ++m) {
+      const Connectivity open = text.models[m].evaluation.connectivity();
       more.facts[m].emplace_back("loss, " + text.text, loss_text(text.models[m]));
-  }
-  // The page has these of the prompts too, which are shorter.
-  for (std::size_t m = 0; m < 2; ++m) {
-    const Connectivity open = connectivity(losses, m);
-    more.facts[m].emplace_back("active edges, held out", percent(open.active_edges));
-    more.facts[m].emplace_back("keys per query, held out",
-                               fmt::format("{:.3g}", open.keys_per_query));
+      more.facts[m].emplace_back("active edges, " + text.text, percent(open.active_edges));
+      more.facts[m].emplace_back("keys per query, " + text.text,
+                                 fmt::format("{:.3g}", open.keys_per_query));
+    }
   }
   more.summary["held_out"] = texts;
   more.summary["tasks_left_out"] = Json::array();

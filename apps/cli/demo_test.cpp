@@ -105,7 +105,7 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
   EXPECT_EQ(json["report"], path("out/report.html"));
   EXPECT_THAT(
       contents(path("out/report.html")),
-      AllOf(HasSubstr("loss, prose"), HasSubstr("loss, tasks"), HasSubstr("active edges, held out"),
+      AllOf(HasSubstr("loss, prose"), HasSubstr("loss, tasks"), HasSubstr("active edges, prose"),
             HasSubstr("not better than chance: no circuit")));
   EXPECT_EQ(nlohmann::json::parse(contents(path("out/data/summary.json")))["held_out"],
             json["held_out"]);
@@ -114,7 +114,7 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
 TEST_F(DemoTest, PrintsASummaryAndWhereTheReportIs) {
   const ProgramRun run = run_program(demo({"--task", path("own.jsonl"), "--task-prompts", "8"}));
   ASSERT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out, AllOf(HasSubstr("loss, tasks"), Not(HasSubstr("loss, prose")),
+  EXPECT_THAT(run.out, AllOf(HasSubstr("tasks: loss"), Not(HasSubstr("prose: loss")),
                              HasSubstr("active edges"), HasSubstr("keys per query"),
                              HasSubstr("for 90 %: heads"), HasSubstr("attention edges"),
                              HasSubstr("own.jsonl "), HasSubstr("\nsparse "),

@@ -76,7 +76,8 @@ void run_pretrain(const PretrainOptions& options, Session& session) {
   check_held_out(training, data, session);
   const ModelConfig config = model_config(options, data.index);
   if (training.dry_run) {
-    report_dry_run(config, parameter_count(config), config.context, false, training, data, session);
+    report_dry_run({config, parameter_count(config)}, std::nullopt, config.context, training, data,
+                   session);
     return;
   }
   const std::unique_ptr<Model> model = make_model(config, session.options().seed);

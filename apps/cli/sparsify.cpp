@@ -30,22 +30,27 @@ struct Start {
   std::int64_t length = 0;
 };
 
-// What is taught is compared with `shards` too, since teacher and student read the same tokens.
 void check_teacher(const SparsifyOptions& options, const Start& start) {
-  const ModelConfig teacher = read_model_config(start.teacher);
-  require(
-      !teacher.gate.on(),
-      "model '{}' is sparse already: the teacher of sparse post-training is a dense model, which "
-      "--teacher names",
-      printable(options.teacher.empty() ? options.model : options.teacher));
-  check_shards_fit(start.data.index, options.shards, start.teacher, teacher);
-  require(teacher.vocabulary == start.config.vocabulary,
-          "--teacher '{}' has a vocabulary of {} tokens and the model one of {}",
-          printable(options.teacher), teacher.vocabulary, start.config.vocabulary);
-  require(start.length <= teacher.context,
-          "windows of {} tokens do not fit the teacher's context of "
-          "{}; give a smaller --context",
-          start.length, teacher.context);
+  const std::string teacher = printable(options.teacher);
+  require(!options.teacher.empty() || !start.config.gate.on(),
+          "model '{}' is sparse already; name the dense model whose loss it shall keep with "
+          "--teacher",
+          printable(options.model));
+  require(options.teacher.empty() || options.needs_teacher() || start.config.gate.on(),
+          "--teacher '{}' has nothing to teach with --target and --distill 0; leave it out",
+          teacher);
+  if (options.teacher.empty()) return;
+  const ModelConfig config = read_model_config(start.teacher);
+  require(!config.gate.on(), "--teacher '{}' is sparse; a dense model is needed", teacher);
+  require(config.vocabulary == start.config.vocabulary,
+          "--teacher '{}' has a vocabulary of {} tokens and the model one of {}", teacher,
+          config.vocabulary, start.config.vocabulary);
+  require(!has_tokenizer(start.teacher) || tokenizer_fingerprint(Tokenizer::from_folder(
+                                               start.teacher)) == start.data.index.tokenizer,
+          "--teacher '{}' has another tokenizer than the model and the shards", teacher);
+  require(start.length <= config.context,
+          "windows of {} tokens do not fit the teacher's context of {}; give a smaller --context",
+          start.length, config.context);
 }
 
 Start open_start(const SparsifyOptions& options) {
@@ -140,13 +145,21 @@ TrainingOutcome train_control(const SparsifyOptions& options, const Start& start
 void run_sparsify(const SparsifyOptions& options, Session& session) {
   const TrainingOptions& training = options.training;
   check_training_options(training);
+  require(options.sparsification.most_open == 1.0 || options.per_head_bias,
+          "--most-open {} needs --per-head-bias", options.sparsification.most_open);
   check_run_folder(training.out, training.resume);
   if (options.control) check_run_folder(options.control_folder(), training.resume);
   const Start start = open_start(options);
   check_held_out(training, start.data, session);
+  if (start.config.gate.bias.size() > 1 && !options.per_head_bias)
+    session.note("the model's gate biases stay as they are; --per-head-bias trains them on");
   if (training.dry_run) {
-    report_dry_run(start.config, load_model(start.folder)->parameter_count(), start.length,
-                   options.needs_teacher(), training, start.data, session);
+    const auto size_of = [](const std::filesystem::path& folder) {
+      return ModelSize{read_model_config(folder), load_model(folder)->parameter_count()};
+    };
+    std::optional<ModelSize> teacher;
+    if (options.needs_teacher()) teacher = size_of(start.teacher);
+    report_dry_run(size_of(start.folder), teacher, start.length, training, start.data, session);
     return;
   }
   const std::unique_ptr<Model> student = load_model(start.folder);
@@ -167,6 +180,7 @@ void run_sparsify(const SparsifyOptions& options, Session& session) {
           evaluate_held_out(model, label, folder, start.length, training, start.data, session));
     };
     add(*load_model(start.dense), "dense", start.dense);
+    if (start.teacher != start.dense) add(*load_model(start.teacher), "teacher", start.teacher);
     add(*student, "sparse", training.out);
     if (control) add(*control, "control", options.control_folder());
   }
@@ -184,7 +198,7 @@ void add_sparsify(Program& program) {
                     "filigree sparsify dense shards --out sparse --steps 3000 --control --resume",
                     "filigree sparsify dense shards --out sparse --objective linear --gate-bias 5",
                     "filigree sparsify dense shards --out sparse --lora-rank 16",
-                    "filigree sparsify sparse shards --teacher dense --out sparser --margin 0.02",
+                    "filigree sparsify sparse shards --teacher dense --out next --per-head-bias",
                     "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"},
                    true},
                   [options](Session& session) { run_sparsify(*options, session); });

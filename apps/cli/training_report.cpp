@@ -29,14 +29,18 @@ const char* name_of(TrainerResult::End end) {
 
 }  // namespace
 
-void report_dry_run(const ModelConfig& config, std::int64_t parameters, std::int64_t length,
-                    bool teacher, const TrainingOptions& options, const TrainingData& data,
+void report_dry_run(const ModelSize& model, const std::optional<ModelSize>& teacher,
+                    std::int64_t length, const TrainingOptions& options, const TrainingData& data,
                     const Session& session) {
   // Of each process, which has its part of a batch.
-  const MemoryEstimate memory =
-      estimate_memory(config, parameters,
-                      std::max<std::int64_t>(1, options.batch / session.ranks().size()), length);
-  const std::uint64_t teacher_bytes = teacher ? memory.weights + memory.forward : 0;
+  const std::int64_t rows = std::max<std::int64_t>(1, options.batch / session.ranks().size());
+  const auto& [config, parameters] = model;
+  const MemoryEstimate memory = estimate_memory(config, parameters, rows, length);
+  std::uint64_t teacher_bytes = 0;
+  if (teacher) {
+    const MemoryEstimate more = estimate_memory(teacher->config, teacher->parameters, rows, length);
+    teacher_bytes = more.weights + more.forward;
+  }
   const std::uint64_t bytes = memory.training_state + memory.training_activations + teacher_bytes;
   const std::int64_t step_tokens = options.batch * options.accumulate * length;
   const std::int64_t tokens = options.steps * step_tokens;

@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "apps/cli/training_run.h"
 
 namespace filigree::cli {
 
-// Size and need of a run, for --dry-run. `teacher`: a second, frozen model runs along.
-void report_dry_run(const ModelConfig& config, std::int64_t parameters, std::int64_t length,
-                    bool teacher, const TrainingOptions& options, const TrainingData& data,
+struct ModelSize {
+  ModelConfig config;
+  std::int64_t parameters = 0;
+};
+
+// Size and need of a run, for --dry-run. `teacher`: a second, frozen model that runs along.
+void report_dry_run(const ModelSize& model, const std::optional<ModelSize>& teacher,
+                    std::int64_t length, const TrainingOptions& options, const TrainingData& data,
                     const Session& session);
 
 // The result on stdout and in `run`/result.json: how the run ended and the held-out numbers, if

@@ -104,39 +104,43 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
              {"teacher_loss", taught},   {"divergence", all_kl / all_targets},
              {"expected_edges", global}, {"active_edges", all_active / all_rows},
              {"lambda", lambda}};
-  if (options_.most_open < 1.0) {
-    measure_heads(shares.value(), all_rows, ranks);
-    metrics.emplace_back("widest_head",
-                         *std::max_element(head_shares_.begin(), head_shares_.end()));
-  }
+  if (options_.most_open < 1.0)
+    metrics.emplace_back("widest_head", measure_heads(shares.value(), all_rows, ranks));
   return loss;
 }
 
-// Keeps the expected share of every head over the global batch, layer by layer; `shares` are those
-// of this rank's sequences, [L, B * H].
-void Sparsification::measure_heads(const Tensor& shares, double all_rows, Communicator& ranks) {
+// Adds a batch's expected share of every head, layer by layer, and returns the largest. `shares`
+// are those of this rank's sequences, [L, B * H].
+double Sparsification::measure_heads(const Tensor& shares, double all_rows, Communicator& ranks) {
   const Tensor here = shares.on_host();
   const auto layers = static_cast<std::size_t>(here.size(0));
   const auto heads = static_cast<std::size_t>(student_.config().heads);
   const std::size_t width = here.values().size() / layers;
-  head_shares_.assign(layers * heads, 0.0);
+  std::vector<double> means(layers * heads, 0.0);
   for (std::size_t i = 0; i < here.values().size(); ++i)
-    head_shares_[i / width * heads + i % heads] += static_cast<double>(here.values()[i]) / all_rows;
-  ranks.sum(head_shares_);
+    means[i / width * heads + i % heads] += static_cast<double>(here.values()[i]) / all_rows;
+  ranks.sum(means);
+  head_shares_.resize(means.size(), 0.0);
+  for (std::size_t h = 0; h < means.size(); ++h) head_shares_[h] += means[h];
+  ++batches_;
+  return *std::max_element(means.begin(), means.end());
 }
 
 void Sparsification::lower_open_heads() {
   const auto heads = static_cast<std::size_t>(student_.config().heads);
+  const double most = options_.most_open * static_cast<double>(batches_);
   for (std::size_t l = 0; l < student_.gate_biases().size(); ++l) {
     const auto shares = std::span(head_shares_).subspan(l * heads, heads);
-    if (*std::max_element(shares.begin(), shares.end()) <= options_.most_open) continue;
+    if (*std::max_element(shares.begin(), shares.end()) <= most) continue;
     const Variable& bias = student_.gate_biases()[l];
     const Tensor here = bias.value().on_host();
     std::vector<float> lowered(here.values().begin(), here.values().end());
     for (std::size_t h = 0; h < heads; ++h)
-      if (shares[h] > options_.most_open) lowered[h] -= kBiasStep;
+      if (shares[h] > most) lowered[h] -= kBiasStep;
     bias.mutable_value() = Tensor::from(bias.shape(), lowered).to(bias.value().device());
   }
+  head_shares_.clear();
+  batches_ = 0;
 }
 
 void Sparsification::after_step(const Metrics& metrics) {

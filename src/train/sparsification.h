@@ -59,15 +59,17 @@ class Sparsification : public Objective {
   double lambda() const { return multiplier_.lambda(); }
 
  private:
-  void measure_heads(const Tensor& shares, double all_rows, Communicator& ranks);
+  double measure_heads(const Tensor& shares, double all_rows, Communicator& ranks);
   void lower_open_heads();
 
   Model& student_;
   const Model* teacher_;
   SparsificationOptions options_;
   Multiplier multiplier_;
-  double expected_edges_ = 1.0;      // of the last step
-  std::vector<double> head_shares_;  // expected, of the last batch; with most_open < 1
+  double expected_edges_ = 1.0;  // of the last step
+  // Expected shares of the heads, added up over the batches of this step; with most_open < 1.
+  std::vector<double> head_shares_;
+  std::int64_t batches_ = 0;
 };
 
 }  // namespace filigree

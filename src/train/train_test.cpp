@@ -170,6 +170,17 @@ TEST(Sparsification, LowersTheBiasOfHeadsThatAreTooOpen) {
   sparsification.after_step(metrics);
   EXPECT_EQ(stored(), biases);
 
+  // Of a step of two batches the mean counts: 1 and about 0.88.
+  biases[1] = 12.0f;
+  student.set_gate({biases});
+  Metrics of_two;
+  sparsification.loss(some_batch(), 4, *make_single_process(), of_two);
+  biases[1] = 2.0f;
+  student.set_gate({biases});
+  sparsification.loss(some_batch(), 5, *make_single_process(), of_two);
+  sparsification.after_step(of_two);
+  EXPECT_EQ(stored(), biases);
+
   student.set_gate({{2.0f}});
   EXPECT_THROW(Sparsification(student, teacher.get(), options), Error);
 }

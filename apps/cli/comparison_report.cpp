@@ -48,7 +48,7 @@ ReportModel model_of(const ReportSource& source, std::size_t m) {
   const HeadGroup& whole = statistics.groups().front();
   model.facts = {
       {"parameters", with_thousands(static_cast<std::uint64_t>(source.parameters[m]))},
-      {"active edges",
+      {"active edges of the prompts",
        fmt::format("{:.3g} %", 100.0 * statistics.mean(whole, Statistic::kActiveEdges))},
       {"keys per query", fmt::format("{:.3g}", statistics.mean(whole, Statistic::kKeysPerQuery))}};
   if (!source.facts.empty())

@@ -188,10 +188,10 @@ Comparison::More more_of(const std::vector<TextLosses>& losses,
     // The page has edges and keys of the prompts too, which are shorter.
     for (std::size_t m = 0; m < 2; ++m) {
       const Connectivity open = text.models[m].evaluation.connectivity();
-      more.facts[m].emplace_back("loss, " + text.text, loss_text(text.models[m]));
-      more.facts[m].emplace_back("active edges, " + text.text, percent(open.active_edges));
-      more.facts[m].emplace_back("keys per query, " + text.text,
-                                 fmt::format("{:.3g}", open.keys_per_query));
+      more.facts[m].emplace_back(
+          "held-out " + text.text,
+          fmt::format("loss {}, {} of the edges active, {:.3g} keys per query",
+                      loss_text(text.models[m]), percent(open.active_edges), open.keys_per_query));
     }
   }
   more.summary["held_out"] = texts;

@@ -60,11 +60,12 @@ CurveInput read_curve(const std::string& run, const std::string& name) {
 std::vector<std::string> names_of(const std::vector<std::string>& runs) {
   std::vector<std::string> shown;
   for (const std::string& run : runs) {
-    const fs::path path(run);
-    const bool in_folder = path.filename() == "log.jsonl" && path.has_parent_path();
-    shown.push_back(in_folder                      ? path.parent_path().string()
-                    : path.extension() == ".jsonl" ? fs::path(path).replace_extension().string()
-                                                   : run);
+    fs::path path(run);
+    if (path.filename() == "log.jsonl" && path.has_parent_path())
+      path = path.parent_path();
+    else if (path.extension() == ".jsonl")
+      path.replace_extension();
+    shown.push_back(path.string());
   }
   std::vector<std::string> names = short_names(shown);
   const std::set<std::string> different(names.begin(), names.end());

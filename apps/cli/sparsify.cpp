@@ -23,7 +23,7 @@ namespace {
 // The models and the data, as both runs see them.
 struct Start {
   std::filesystem::path folder;
-  ModelConfig config;  // of what is there
+  ModelConfig config;  // of the model in `folder`
   std::filesystem::path teacher;
   std::filesystem::path dense;  // what the result is compared with, and the control starts from
   TrainingData data;

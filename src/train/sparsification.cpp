@@ -32,8 +32,7 @@ Sparsification::Sparsification(Model& student, const Model* teacher,
           options.most_open);
   const auto biases = static_cast<std::int64_t>(student.config().gate.bias.size());
   require(options.most_open == 1.0 || biases == student.config().layers * student.config().heads,
-          "sparsify: to keep heads from being more open than {} every head needs its own gate bias "
-          "(--per-head-bias)",
+          "sparsify: to keep heads from being more open than {} every head needs its own gate bias",
           options.most_open);
 }
 

@@ -26,7 +26,6 @@ class PendingSum {
   virtual ~PendingSum() = default;
   // Lets sums go on where that takes the processor's help. Cheap; call it now and then.
   virtual void advance() {}
-  // Values on the GPU are then summed in the order of the compute stream, without waiting here.
   virtual void wait() = 0;
 };
 

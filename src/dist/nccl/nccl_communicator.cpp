@@ -2,9 +2,11 @@
 
 #include <nccl.h>
 
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "runtime/buffer.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/launch_cuda.h"
 
@@ -38,6 +40,15 @@ class Event {
   void hold_back(cudaStream_t stream) const {
     cuda::check(cudaStreamWaitEvent(stream, event_, 0), "wait for an event");
   }
+  bool reached() const {
+    const cudaError_t code = cudaEventQuery(event_);
+    if (code == cudaErrorNotReady) {
+      cudaGetLastError();  // which would otherwise be taken for a failure later
+      return false;
+    }
+    cuda::check(code, "ask for an event");
+    return true;
+  }
 
  private:
   cudaEvent_t event_ = nullptr;
@@ -51,6 +62,8 @@ class Ring {
     if (host.first()) check(ncclGetUniqueId(&id), "start");
     host.broadcast(std::as_writable_bytes(std::span(&id, 1)));
     cuda::stream();  // makes this rank's GPU the current one
+    // NCCL allocates past the pool, and this is in the middle of the first backward pass.
+    trim_pool(DeviceKind::kCuda);
     check(ncclCommInitRank(&comm_, host.size(), id, host.rank()), "connect the ranks");
     cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
   }
@@ -59,13 +72,14 @@ class Ring {
       cudaStreamSynchronize(stream_);
       cudaStreamDestroy(stream_);
     }
-    ncclCommDestroy(comm_);
+    if (comm_ != nullptr) ncclCommDestroy(comm_);
   }
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
   // Sums in place after the work that is on the compute stream now.
   void sum(const std::vector<std::span<float>>& arrays, Event& done) {
+    require(comm_ != nullptr, "nccl: the ranks were disconnected by an earlier failure");
     Event ready;
     ready.record(cuda::stream());
     ready.hold_back(stream_);
@@ -78,8 +92,18 @@ class Ring {
     done.record(stream_);
   }
 
+  // Ends the sums under way, which may wait for a rank that will never come, so that their memory
+  // is free. No other sum can follow.
+  void abandon() {
+    if (comm_ == nullptr) return;
+    ncclCommAbort(comm_);
+    comm_ = nullptr;
+    cudaStreamSynchronize(stream_);
+  }
+
   // Throws Error when a sum has failed, for example because another rank has gone.
   void check_health() {
+    require(comm_ != nullptr, "nccl: the ranks were disconnected by an earlier failure");
     ncclResult_t state = ncclSuccess;
     check(ncclCommGetAsyncError(comm_, &state), "ask for errors", comm_);
     if (state != ncclInProgress) check(state, "sum over the ranks", comm_);
@@ -95,14 +119,24 @@ class NcclSum : public PendingSum {
   NcclSum(Ring& ring, const std::vector<std::span<float>>& arrays) : ring_(ring) {
     ring_.sum(arrays, done_);
   }
+  // Left by an exception: the other ranks may have failed too and never sum.
+  ~NcclSum() override {
+    if (!summed_) ring_.abandon();
+  }
+  // A stream that waits for a lost rank waits for ever and reports nothing: NCCL has to be asked.
   void wait() override {
-    ring_.check_health();
+    while (!done_.reached()) {
+      ring_.check_health();
+      std::this_thread::yield();
+    }
     done_.hold_back(cuda::stream());
+    summed_ = true;
   }
 
  private:
   Ring& ring_;
   Event done_;
+  bool summed_ = false;
 };
 
 class NcclCommunicator : public Communicator {

@@ -34,15 +34,23 @@ std::vector<Tensor> qkv(const Extents& e) {
           random_tensor({e.B, e.Tk, e.G, e.D}, 3)};
 }
 
+void check_attention(const Extents& e) {
+  check_cuda({.name = e.name(),
+              .inputs = qkv(e),
+              .op = [](const std::vector<Variable>& in) { return attention(in[0], in[1], in[2]); },
+              .tolerance = 2e-5,
+              .bf16_tolerance = 2e-2});
+}
+
 TEST(CudaAttention, ValuesAndGradients) {
   FILIGREE_NEEDS_GPU();
-  for (const Extents& e : extents())
-    check_cuda(
-        {.name = e.name(),
-         .inputs = qkv(e),
-         .op = [](const std::vector<Variable>& in) { return attention(in[0], in[1], in[2]); },
-         .tolerance = 2e-5,
-         .bf16_tolerance = 2e-2});
+  for (const Extents& e : extents()) check_attention(e);
+}
+
+// Wide heads have two blocks an example, and a grid 65,535 along that axis.
+TEST(CudaAttention, MoreExamplesThanAGridHolds) {
+  FILIGREE_NEEDS_GPU();
+  check_attention({40'000, 2, 2, 1, 1, 128});
 }
 
 // Softmax takes a vector that is added to all keys away, so the gradients of all keys cancel. Here

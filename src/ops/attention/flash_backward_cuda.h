@@ -26,4 +26,9 @@ cudaError_t backward_queries(const FlashBackwardArgs& args, cudaStream_t stream)
 // dk and dv.
 cudaError_t backward_keys(const FlashBackwardArgs& args, cudaStream_t stream);
 
+// What the second half needs, which is more than all others: its shared memory, and its blocks for
+// an example.
+int backward_keys_bytes(int D);
+int backward_keys_blocks(int D);
+
 }  // namespace filigree::cuda::flash

@@ -26,8 +26,9 @@ __device__ __forceinline__ int key_of(int warp, int m, int r) {
 }
 
 // Accumulators of 128-wide heads would not fit: such heads are done in two halves.
+constexpr int kMostColumns = 64;
 template <int D>
-constexpr int kColumns = D < 64 ? D : 64;
+constexpr int kColumns = D < kMostColumns ? D : kMostColumns;
 
 template <int D, FlashGate kGate>
 __global__ void __launch_bounds__(kThreads, 2)
@@ -216,18 +217,17 @@ __global__ void __launch_bounds__(kThreads, 2)
 template <int D, FlashGate kGate>
 cudaError_t launch_keys(const FlashBackwardArgs& args, cudaStream_t stream) {
   const FlashShape& shape = args.shape;
-  constexpr int kBytes =
-      2 * kKeys * D * 2 + 4 * kQueries * D * 2 + 4 * kQueries * static_cast<int>(sizeof(float));
+  const int bytes = backward_keys_bytes(D);
   const auto kernel = key_gradients<D, kGate>;
   if (const cudaError_t code =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
       code != cudaSuccess)
     return code;
   const dim3 grid(static_cast<unsigned>((shape.Tk + kKeys - 1) / kKeys),
                   static_cast<unsigned>(shape.G),
-                  static_cast<unsigned>(shape.B * (D / kColumns<D>)));
-  kernel<<<grid, kThreads, kBytes, stream>>>({args, noise_keys(args.gate.noise)},
-                                             divide_scratch(args).totals);
+                  static_cast<unsigned>(shape.B * backward_keys_blocks(D)));
+  kernel<<<grid, kThreads, bytes, stream>>>({args, noise_keys(args.gate.noise)},
+                                            divide_scratch(args).totals);
   return cudaGetLastError();
 }
 
@@ -240,6 +240,12 @@ cudaError_t launch_keys(const FlashBackwardArgs& args, cudaStream_t stream) {
   }
   return cudaErrorInvalidValue;
 }
+
+int backward_keys_bytes(int D) {
+  return 2 * kKeys * D * 2 + 4 * kQueries * D * 2 + 4 * kQueries * static_cast<int>(sizeof(float));
+}
+
+int backward_keys_blocks(int D) { return D > kMostColumns ? D / kMostColumns : 1; }
 
 cudaError_t backward_keys(const FlashBackwardArgs& args, cudaStream_t stream) {
   switch (args.shape.D) {

@@ -2,8 +2,10 @@
 // running maximum and sum of the softmax. The sum is over all causal keys, the mixture over the
 // open ones: z_i = sum_j e_ij exp(s_ij - m) v_j / sum_j exp(s_ij - m).
 #include "ops/attention/flash_attention_cuda.h"
+#include "ops/attention/flash_backward_cuda.h"
 #include "ops/attention/flash_gate_cuda.h"
 #include "ops/attention/flash_tiles_cuda.h"
+#include "runtime/cuda/devices_cuda.h"
 
 namespace filigree::cuda {
 namespace flash {
@@ -250,10 +252,27 @@ cudaError_t launch_forward(const FlashForwardArgs& args, cudaStream_t stream) {
 
 }  // namespace flash
 
+namespace {
+
+// Of the GPU in use; 0 where it cannot be asked.
+int shared_memory_of_block() {
+  static const int bytes = [] {
+    int most = 0;
+    const cudaError_t code =
+        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_in_use());
+    return code == cudaSuccess ? most : 0;
+  }();
+  return bytes;
+}
+
+}  // namespace
+
 bool flash_attention_takes(const FlashShape& shape) {
+  constexpr int kMostBlocks = 65536;  // of the second and third axis of a grid
   return (shape.D == 16 || shape.D == 32 || shape.D == 64 || shape.D == 128) && shape.G > 0 &&
          shape.H % shape.G == 0 && shape.Tq > 0 && shape.Tk >= shape.Tq && shape.scale > 0.0f &&
-         shape.H < 65536 && shape.B < 65536;
+         shape.H < kMostBlocks && shape.B < kMostBlocks / flash::backward_keys_blocks(shape.D) &&
+         flash::backward_keys_bytes(shape.D) <= shared_memory_of_block();
 }
 
 cudaError_t flash_forward(const FlashForwardArgs& args, cudaStream_t stream) {

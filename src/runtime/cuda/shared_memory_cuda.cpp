@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/devices_cuda.h"
 #include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
@@ -11,7 +12,7 @@ void allow_shared_memory(const void* kernel, std::size_t bytes, const char* op) 
   if (bytes <= kWithoutAsking) return;
   stream();
   int most = 0;
-  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_in_use()),
         "ask for the shared memory of the GPU");
   require(bytes + 2048 <= static_cast<std::size_t>(most),
           "{}: a row of this length needs {} of shared memory and the GPU has {} a block; use a "

@@ -63,6 +63,32 @@ TEST_F(ConvertTest, RoundsTheWeightsAndTakesTokenizerAndGatesAlong) {
             2 * json["bytes"].get<std::size_t>() - 9999);
 }
 
+TEST_F(ConvertTest, RaisesTheBiasesOfAllGates) {
+  EXPECT_THAT(run_program({"convert", model_.name(), "--out", path("x"), "--raise-gates", "1"}).err,
+              HasSubstr("has no gates"));
+  EXPECT_FALSE(fs::exists(path("x")));
+  const auto gated = load_model(model_.path());
+  std::vector<float> biases(
+      static_cast<std::size_t>(gated->config().layers * gated->config().heads));
+  for (std::size_t i = 0; i < biases.size(); ++i) biases[i] = 0.125f * static_cast<float>(i) - 1.0f;
+  gated->set_gate({biases});
+  save_model(*gated, path("gated"));
+  for (const float by : {0.5f, -0.25f}) {
+    const std::string to = path("by" + std::to_string(by));
+    const ProgramRun run = run_program(
+        {"convert", path("gated"), "--out", to, "--raise-gates", std::to_string(by), "--json"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_EQ(nlohmann::json::parse(run.out)["raised_gates"], by);
+    const std::vector<float> raised = load_model(to)->config().gate.bias;
+    ASSERT_EQ(raised.size(), biases.size());
+    for (std::size_t i = 0; i < biases.size(); ++i) EXPECT_EQ(raised[i], biases[i] + by) << i;
+    EXPECT_EQ(weights(to), weights(path("gated")));
+  }
+  EXPECT_THAT(
+      run_program({"convert", path("gated"), "--out", path("x"), "--raise-gates", "nan"}).err,
+      HasSubstr("finite"));
+}
+
 TEST_F(ConvertTest, MergesAdapters) {
   const auto adapted = load_model(model_.path());
   adapted->add_lora({.rank = 2}, 1);

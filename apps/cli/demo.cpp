@@ -233,7 +233,7 @@ void add_demo(Program& program) {
   CLI::App& app = program.add(
       {"demo",
        "Compare the bundled dense and sparse model: losses, maps, circuits, one report.",
-       {"filigree demo", "filigree demo --out /tmp/demo --text my-prose.txt",
+       {"filigree demo", "filigree demo --out comparison --text my-prose.txt",
         "filigree demo --dense mine --sparse mine-sparse --task ioi,my-task.jsonl"}},
       [command](Session& session) { run_demo(*command, session); });
   CompareOptions& compare = command->compare;

@@ -30,9 +30,11 @@ TEST_F(BundledModels, TheSparseOneKeepsTheLossWithFewEdges) {
   const auto &dense = json["models"][0], &sparse = json["models"][1];
   EXPECT_NEAR(dense["loss"].get<double>(), 3.6055, 0.002);
   EXPECT_EQ(dense["active_edges"], 1.0);
-  // Of 1,424 tokens: the card's figures are of a hundred times as many.
+  // Of 1,424 tokens, the last window a short one, in which the same keys are a larger share; the
+  // card's figures are of a hundred times as many.
   EXPECT_LT(sparse["loss"].get<double>() - dense["loss"].get<double>(), 0.02);
-  EXPECT_LT(sparse["active_edges"].get<double>(), 0.01);
+  EXPECT_LT(sparse["active_edges"].get<double>(), 0.011);
+  EXPECT_LT(sparse["keys_per_query"].get<double>(), 1.4);
 }
 
 TEST_F(BundledModels, BothCanDoTheTasksOfTheDemo) {

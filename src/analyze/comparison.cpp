@@ -1,9 +1,23 @@
 #include "analyze/comparison.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "runtime/threads.h"
 
 namespace filigree {
+namespace {
+
+// Maps are f32: rows that sum to one do so up to their last digits. A sign test would take those
+// digits for a change, so that what is smaller than this counts as none.
+constexpr double kRounding = 1e-6;
+
+double change(double from, double to) {
+  return std::abs(to - from) <= kRounding * std::max(1.0, std::abs(from)) ? 0.0 : to - from;
+}
+
+}  // namespace
 
 std::vector<ComparedStatistic> compare_statistics(const AttentionStatistics& first,
                                                   const AttentionStatistics& second,
@@ -22,7 +36,7 @@ std::vector<ComparedStatistic> compare_statistics(const AttentionStatistics& fir
           row.statistic = static_cast<Statistic>(r % kStatistics);
           const std::vector<double> a = first.series(row.group, row.statistic);
           std::vector<double> difference = second.series(row.group, row.statistic);
-          for (std::size_t p = 0; p < a.size(); ++p) difference[p] -= a[p];
+          for (std::size_t p = 0; p < a.size(); ++p) difference[p] = change(a[p], difference[p]);
           row.first = first.mean(row.group, row.statistic);
           row.second = second.mean(row.group, row.statistic);
           row.change = row.second - row.first;

@@ -19,6 +19,7 @@
 #include "apps/cli/table.h"
 #include "apps/cli/token_input.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/strings.h"
 
 namespace filigree::cli {
@@ -79,8 +80,11 @@ std::vector<ComposedPair> strongest(const HeadCircuitsCommand& command, const Ci
 
 CircuitsFound find(const HeadCircuitsCommand& command, const Tokenizer* tokenizer,
                    const std::vector<HeadId>& chosen, const Session& session) {
-  const std::unique_ptr<Model> model = load_model(model_folder(command.model));
-  model->place({});  // weights are read, not run: on the CPU, whatever --device says
+  // Weights are read, not run.
+  if (default_placement().device != DeviceKind::kCpu)
+    warn("head-circuits computes on the CPU, whatever --device says");
+  const std::unique_ptr<Model> model =
+      load_model(model_folder(command.model), {.placement = Placement{}});
   CircuitsFound found;
   found.config = model->config();
   PairOptions options;

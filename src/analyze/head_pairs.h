@@ -59,7 +59,7 @@ struct HeadPairs {
 
 class HeadPairAccumulator {
  public:
-  HeadPairAccumulator(std::vector<HeadId> heads, const HeadPairOptions& options = {});
+  explicit HeadPairAccumulator(std::vector<HeadId> heads, const HeadPairOptions& options = {});
 
   // A HeadMapConsumer. The prompts must come one by one (CaptureOptions::batch_tokens 0).
   void add(std::span<const HeadMap> maps);

@@ -11,7 +11,7 @@
 #include "figure/heatmap.h"
 #include "figure/text.h"
 
-struct _cairo;
+struct _cairo;  // NOLINT(bugprone-reserved-identifier): the name that the library gave it
 
 namespace filigree::figure {
 

@@ -49,8 +49,8 @@ ifneq ($(GPU),)
 	@echo "cuda: testing on the GPU"
 	@ctest --preset cuda -L cuda --no-tests=ignore
 else
-	@echo "cuda: no GPU here, so the CUDA side is compiled and not run"
-	@tools/build cuda libraries
+	@echo "cuda: no GPU here, so the CUDA side is compiled, linked and not run"
+	@tools/build cuda cuda_side
 endif
 endif
 

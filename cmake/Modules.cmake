@@ -32,7 +32,6 @@ function(filigree_module name)
   if(sources)
     add_library(filigree_${name} STATIC ${sources})
     target_link_libraries(filigree_${name} PUBLIC filigree_options ${ARG_DEPENDS} ${ARG_LINK})
-    add_dependencies(libraries filigree_${name})
     if(ARG_PRECOMPILE)
       filigree_precompile(filigree_${name} ${ARG_PRECOMPILE})
     endif()
@@ -49,8 +48,9 @@ function(filigree_module name)
   endif()
 endfunction()
 
-# All modules without programs and tests: shows that they compile.
-add_custom_target(libraries)
+# The program and the tests that need a GPU: shows that the CUDA side compiles and links where there
+# is none.
+add_custom_target(cuda_side)
 
 # filigree_precompile(TARGET header...)
 #
@@ -89,6 +89,9 @@ function(filigree_test_program name)
   list(LENGTH ARG_SOURCES files)
   if(files GREATER 2)
     filigree_precompile(${name} <gmock/gmock.h> <gtest/gtest.h>)
+  endif()
+  if(ARG_LABEL STREQUAL cuda)
+    add_dependencies(cuda_side ${name})
   endif()
   include(GoogleTest)
   # Parameterised tests keep the names that the test gives its parameters.

@@ -51,15 +51,18 @@ void attention(const AttentionArgs<T>& args) {
   if constexpr (std::is_same_v<T, Bf16>) {
     const AttentionShape& s = args.shape;
     const FlashShape shape = flash_shape(s);
-    const bool maps =
-        args.pattern != nullptr || args.gate.mask != nullptr || args.gate.uniform != nullptr;
-    if (!maps && flash_attention_takes(shape) &&
+    if (args.gate.uniform == nullptr && flash_attention_takes(shape) &&
         aligned(args.q, args.k, args.v, args.z, args.z_error) && s.kv_batch % 8 == 0) {
       check(flash_forward({shape, args.q, args.k, args.v, args.z, args.z_error, query_strides(s),
                            key_strides(s), result_strides(s), args.log_sum_exp,
                            flash_gate(args.gate), args.gate.expected_rows, args.gate.active_rows},
                           stream()),
             "start the attention kernel");
+      if (args.pattern != nullptr || args.gate.mask != nullptr)
+        check(flash_maps({shape, args.q, args.k, query_strides(s), key_strides(s), args.log_sum_exp,
+                          flash_gate(args.gate), args.pattern, args.gate.mask},
+                         stream()),
+              "start the kernel of attention maps");
       return;
     }
   }

@@ -21,10 +21,10 @@ struct Extents {
 };
 
 const std::vector<Extents>& extents() {
-  static const std::vector<Extents> all = {{1, 1, 1, 1, 1, 1},     {2, 5, 5, 3, 3, 7},
-                                           {1, 3, 9, 4, 2, 8},     {2, 33, 33, 2, 1, 16},
-                                           {1, 70, 130, 2, 2, 64}, {1, 600, 600, 1, 1, 20},
-                                           {2, 64, 64, 4, 4, 64},  {1, 128, 128, 2, 2, 128}};
+  static const std::vector<Extents> all = {
+      {1, 1, 1, 1, 1, 1},    {2, 5, 5, 3, 3, 7},       {1, 3, 9, 4, 2, 8},
+      {2, 33, 33, 2, 1, 16}, {1, 70, 130, 2, 2, 64},   {1, 600, 600, 1, 1, 20},
+      {2, 64, 64, 4, 4, 64}, {1, 128, 128, 2, 2, 128}, {1, 100, 170, 4, 2, 32}};
   return all;
 }
 
@@ -90,17 +90,22 @@ TEST(CudaAttention, TheGradientsOfAllKeysCancel) {
 
 TEST(CudaAttention, MapsAndLogSums) {
   FILIGREE_NEEDS_GPU();
-  for (const Extents& e : extents()) {
-    const std::vector<Tensor> in = qkv(e);
-    Tensor pattern, lse, gpu_pattern, gpu_lse;
-    attention(in[0], in[1], in[2], {.scale = 0.3f, .pattern = &pattern, .log_sum_exp = &lse});
-    const auto there = [&](int i) { return in[static_cast<std::size_t>(i)].to(DeviceKind::kCuda); };
-    attention(there(0), there(1), there(2),
-              {.scale = 0.3f, .pattern = &gpu_pattern, .log_sum_exp = &gpu_lse});
-    EXPECT_LT(relative_error(gpu_pattern.on_host().values(), to_doubles(pattern)), 1e-5)
-        << e.name();
-    EXPECT_LT(relative_error(gpu_lse.on_host().values(), to_doubles(lse)), 1e-5) << e.name();
-  }
+  for (const Extents& e : extents())
+    for (const DType dtype : {DType::kF32, DType::kBf16}) {
+      SCOPED_TRACE(e.name() + (dtype == DType::kBf16 ? " in bf16" : ""));
+      std::vector<Tensor> in, there;
+      for (const Tensor& x : qkv(e)) {
+        in.push_back(x.to(dtype).to(DType::kF32));
+        there.push_back(x.to(DeviceKind::kCuda).to(dtype));
+      }
+      Tensor pattern, lse, gpu_pattern, gpu_lse;
+      attention(in[0], in[1], in[2], {.scale = 0.3f, .pattern = &pattern, .log_sum_exp = &lse});
+      attention(there[0], there[1], there[2],
+                {.scale = 0.3f, .pattern = &gpu_pattern, .log_sum_exp = &gpu_lse});
+      // Products of bf16 are exact in f32, so that both have about the same error.
+      EXPECT_LT(relative_error(gpu_pattern.on_host().values(), to_doubles(pattern)), 1e-5);
+      EXPECT_LT(relative_error(gpu_lse.on_host().values(), to_doubles(lse)), 1e-5);
+    }
 }
 
 TEST(CudaAttention, APartlyFilledCache) {
@@ -130,12 +135,12 @@ TEST(CudaAttention, ByParts) {
 
 // Of a gated pass on one device: masks, and everything that is differentiable in one number.
 struct Gated {
-  Tensor z, mask, active, expected;
+  Tensor z, pattern, mask, active, expected;
   std::vector<Tensor> gradients;
 };
 
 Gated run_gated(const std::vector<Tensor>& inputs, const Tensor& bias, const GateOptions& options,
-                DeviceKind device, DType dtype, bool with_mask = true) {
+                DeviceKind device, DType dtype, bool with_maps = true) {
   std::vector<Variable> in;
   for (const Tensor& input : inputs) in.emplace_back(input.to(device).to(dtype), true);
   const Variable b(bias.to(device), true);
@@ -143,7 +148,7 @@ Gated run_gated(const std::vector<Tensor>& inputs, const Tensor& bias, const Gat
   gated.gate = options;
   gated.gate.bias = b;
   Gated out;
-  if (with_mask) gated.mask = &out.mask;
+  if (with_maps) gated.mask = &out.mask, gated.pattern = &out.pattern;
   Tape tape;
   const GatedAttention result = gated_attention(in[0], in[1], in[2], gated);
   const Tensor seed = random_tensor(result.z.shape(), 9).to(DType::kBf16).to(DType::kF32);
@@ -152,7 +157,7 @@ Gated run_gated(const std::vector<Tensor>& inputs, const Tensor& bias, const Gat
   out.z = result.z.value().on_host();
   out.expected = result.expected.value().on_host();
   out.active = result.active.on_host();
-  if (with_mask) out.mask = out.mask.on_host();
+  if (with_maps) out.mask = out.mask.on_host(), out.pattern = out.pattern.on_host();
   tape.backward(add(placed(weighted, device), edges));
   for (const Variable& variable : in) out.gradients.push_back(variable.grad().on_host());
   out.gradients.push_back(b.grad().on_host());
@@ -193,6 +198,7 @@ TEST_P(CudaGatedAttention, MatchesTheCpu) {
             << f32.different << " of " << f32.edges << " gates differ";
         if (f32.different == 0) {
           EXPECT_LT(relative_error(there.z.values(), to_doubles(here.z)), 2e-5) << "z";
+          EXPECT_LT(relative_error(there.pattern.values(), to_doubles(here.pattern)), 1e-5);
           EXPECT_LT(relative_error(there.expected.values(), to_doubles(here.expected)), 1e-5);
           EXPECT_LT(relative_error(there.active.values(), to_doubles(here.active)), 1e-6);
           for (std::size_t i = 0; i < here.gradients.size(); ++i)
@@ -210,12 +216,13 @@ TEST_P(CudaGatedAttention, MatchesTheCpu) {
             << low.different << " of " << low.edges << " gates differ in bf16";
         if (low.different == 0) {
           EXPECT_LT(l2_error(bf16.z.values(), reference.z.values()), 2e-2) << "z in bf16";
+          EXPECT_LT(relative_error(bf16.pattern.values(), to_doubles(reference.pattern)), 1e-5);
           for (std::size_t i = 0; i < 3; ++i)
             EXPECT_LT(l2_error(bf16.gradients[i].values(), reference.gradients[i].values()), 3e-2)
                 << "gradient " << i << " in bf16";
         }
-        // Without maps, on tensor cores where the shape fits them. Open gates are counted, so that
-        // a disagreement shows there and the rest is compared only when there is none.
+        // Without maps. Open gates are counted, so that a disagreement shows there and the rest is
+        // compared only when there is none.
         const Gated fast = run_gated(rounded, bias, gate, DeviceKind::kCuda, DType::kBf16, false);
         const double pairs = static_cast<double>(e.Tq * (e.Tk - e.Tq) + e.Tq * (e.Tq + 1) / 2);
         double different = 0;

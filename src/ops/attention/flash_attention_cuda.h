@@ -1,5 +1,6 @@
 // Attention on tensor cores: bf16 in and out, f32 inside, gated or not. Launchers of the kernels in
-// flash_forward.cu and flash_backward.cu; the formulas are in attention.h and gated_attention.h.
+// flash_forward.cu, flash_maps.cu and flash_backward_*.cu; the formulas are in attention.h and
+// gated_attention.h.
 //
 // Blocks of scores live in registers only. Forward keeps the row log-sum-exp; backward computes
 // scores and noise again, once for dq (a block of queries goes over its keys) and once for dk and
@@ -48,6 +49,18 @@ struct FlashForwardArgs {
   float* active_rows = nullptr;    // [B, H, Tq], with a gate: open gates
 };
 
+// [B, H, Tq, Tk] of a forward pass that has been; zero where a key is after its query.
+struct FlashMapsArgs {
+  FlashShape shape;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  TokenStrides q_strides, kv_strides;
+  const float* log_sum_exp = nullptr;
+  FlashGateArgs gate;
+  float* pattern = nullptr;  // or null: weights, of open edges only
+  float* mask = nullptr;     // or null: 1 for open edges
+};
+
 struct FlashBackwardArgs {
   FlashShape shape;
   const void* q = nullptr;
@@ -73,6 +86,7 @@ bool flash_attention_takes(const FlashShape& shape);
 std::int64_t flash_backward_scratch(const FlashShape& shape);
 
 cudaError_t flash_forward(const FlashForwardArgs& args, cudaStream_t stream);
+cudaError_t flash_maps(const FlashMapsArgs& args, cudaStream_t stream);
 cudaError_t flash_backward(const FlashBackwardArgs& args, cudaStream_t stream);
 
 }  // namespace filigree::cuda

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/launch_cuda.h"
+#include "runtime/threads.h"
 
 namespace filigree::cuda {
 namespace {
@@ -36,6 +37,15 @@ std::string shortage() {
       human_bytes(total), human_bytes(free_bytes));
 }
 
+// One core copies more slowly than the bus to the GPU does. No body of a parallel_for may copy from
+// or to the GPU, since this one would wait for it.
+void copy_by_all_threads(std::byte* to, const std::byte* from, std::size_t bytes) {
+  constexpr std::int64_t kPiece = std::int64_t{256} << 10;
+  parallel_for(static_cast<std::int64_t>(bytes), kPiece, [&](std::int64_t begin, std::int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+  });
+}
+
 // Pinned memory that copies pass through, in slots that take turns.
 class Staging {
  public:
@@ -61,7 +71,7 @@ class Staging {
     for (std::size_t begin = 0; begin < bytes; begin += kSlotBytes) {
       const std::size_t count = std::min(kSlotBytes, bytes - begin);
       std::byte* slot = wait_for_slot();
-      std::memcpy(slot, from + begin, count);
+      copy_by_all_threads(slot, from + begin, count);
       check(cudaMemcpyAsync(to + begin, slot, count, cudaMemcpyHostToDevice, stream()),
             "copy to the GPU");
       check(cudaEventRecord(done_[current_], stream()), "record an event");
@@ -76,7 +86,7 @@ class Staging {
     const auto finish = [&] {
       if (waiting_count == 0) return;
       check(cudaEventSynchronize(done_[waiting_slot]), "copy from the GPU");
-      std::memcpy(to + waiting_begin, memory_ + waiting_slot * kSlotBytes, waiting_count);
+      copy_by_all_threads(to + waiting_begin, memory_ + waiting_slot * kSlotBytes, waiting_count);
       waiting_count = 0;
     };
     while (begin < bytes) {

@@ -1,9 +1,10 @@
-// Chooses among the attention kernels of the GPU: those on tensor cores for bf16 where they apply,
-// else those that go row by row.
+// Chooses among the attention kernels of the GPU: those on tensor cores for bf16 and those by tiles
+// for f32 where they apply, else those that go row by row.
 #include <type_traits>
 
 #include "ops/attention/attention_kernels.h"
 #include "ops/attention/attention_plain_cuda.h"
+#include "ops/attention/attention_tiled_cuda.h"
 #include "ops/attention/flash_attention_cuda.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/launch_cuda.h"
@@ -72,6 +73,10 @@ void attention(const AttentionArgs<T>& args) {
     const auto bytes = static_cast<std::size_t>(s.B * s.Tq * s.H * s.D) * sizeof(T);
     check(cudaMemsetAsync(args.z_error, 0, bytes, stream()), "clear attention's rounding errors");
   }
+  if constexpr (std::is_same_v<T, float>) {
+    if (tiled::takes(s) && aligned(args.q, args.k, args.v) && s.kv_batch % 4 == 0)
+      return tiled::attention(args);
+  }
   plain::attention(args);
 }
 
@@ -111,6 +116,11 @@ void attention_grad(const AttentionGradArgs<T>& args) {
       check(flash_backward(backward, stream()), "start the kernels of attention's gradient");
       return;
     }
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (args.z != nullptr && tiled::takes(args.shape) &&
+        aligned(args.q, args.k, args.v, args.z, args.dz) && args.shape.kv_batch % 4 == 0)
+      return tiled::attention_grad(args);
   }
   plain::attention_grad(args);
 }

@@ -53,6 +53,12 @@ TEST(CudaAttention, MoreExamplesThanAGridHolds) {
   check_attention({40'000, 2, 2, 1, 1, 128});
 }
 
+// More keys than shared memory holds scores of.
+TEST(CudaAttention, ALongRow) {
+  FILIGREE_NEEDS_GPU();
+  check_attention({1, 3, 70'000, 1, 1, 16});
+}
+
 // Softmax takes a vector that is added to all keys away, so the gradients of all keys cancel. Here
 // all values are nearly the same, and rounding takes the same from every result.
 TEST(CudaAttention, TheGradientsOfAllKeysCancel) {

@@ -215,7 +215,7 @@ TEST_F(CommandTest, GenerateIsDeterministicAndTheCacheChangesNothing) {
   const nlohmann::json first = json_of(command)["continuations"];
   const nlohmann::json again = json_of(command)["continuations"];
   std::vector<std::string> no_cache = command;
-  no_cache.push_back("--no-cache");
+  no_cache.emplace_back("--no-cache");
   const nlohmann::json computed = json_of(no_cache)["continuations"];
   ASSERT_EQ(first.size(), 2u);
   EXPECT_NE(first[0]["ids"], first[1]["ids"]);
@@ -233,7 +233,7 @@ TEST_F(CommandTest, GenerateStreamsThePromptAndItsContinuation) {
   const std::string text = json_of(command)["continuations"][0]["text"];
   EXPECT_EQ(run_program(command).out, "Once upon" + text + "\n");
   std::vector<std::string> only_new = command;
-  only_new.push_back("--no-prompt");
+  only_new.emplace_back("--no-prompt");
   EXPECT_EQ(run_program(only_new).out, text + "\n");
   std::vector<std::string> from_stdin = command;
   from_stdin[2] = "-";

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -31,7 +32,7 @@ inline KeysOf offset_keys(std::int64_t k) {
   };
 }
 inline KeysOf column_keys(std::vector<std::int64_t> columns) {
-  return [columns](std::int64_t i) {
+  return [columns = std::move(columns)](std::int64_t i) {
     std::vector<std::int64_t> keys;
     for (const std::int64_t j : columns)
       if (j <= i) keys.push_back(j);
@@ -47,7 +48,7 @@ inline KeysOf every_key() {
 }
 // Of each offset each cell with this probability.
 inline KeysOf dotted_keys(std::vector<std::int64_t> offsets, double fill, std::uint64_t seed) {
-  return [=](std::int64_t i) {
+  return [offsets = std::move(offsets), fill, seed](std::int64_t i) {
     std::vector<std::int64_t> keys;
     for (const std::int64_t k : offsets)
       if (i >= k && Random(seed, static_cast<std::uint64_t>(i * 1000 + k)).uniform_double() < fill)

@@ -12,7 +12,16 @@
 namespace filigree {
 namespace {
 
-using namespace analyze_test;
+using analyze_test::column_keys;
+using analyze_test::ConstructedMap;
+using analyze_test::dense_map;
+using analyze_test::dotted_keys;
+using analyze_test::error_of;
+using analyze_test::every_key;
+using analyze_test::KeysOf;
+using analyze_test::mixture;
+using analyze_test::offset_keys;
+using analyze_test::sparse_map;
 using ::testing::HasSubstr;
 
 RoleScores scores_of(const ConstructedMap& map) {

@@ -43,6 +43,6 @@ using StatisticValues = std::array<double, kStatistics>;
 
 // `weights` and `gate` are [T, T] row by row; `gate` may be empty (no gates). T is at least 1.
 StatisticValues map_statistics(std::span<const float> weights, std::span<const float> gate,
-                               std::int64_t length);
+                               std::int64_t T);
 
 }  // namespace filigree

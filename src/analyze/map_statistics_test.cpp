@@ -11,7 +11,12 @@
 namespace filigree {
 namespace {
 
-using namespace analyze_test;
+using analyze_test::column_keys;
+using analyze_test::ConstructedMap;
+using analyze_test::dense_map;
+using analyze_test::error_of;
+using analyze_test::offset_keys;
+using analyze_test::sparse_map;
 
 double value(const ConstructedMap& map, Statistic statistic, std::span<const float> gate = {}) {
   return map_statistics(map.weights, gate, map.length)[static_cast<std::size_t>(statistic)];

@@ -50,7 +50,8 @@ void Variable::accumulate_grad(Tensor contribution) const {
           "gradient: it lies on the {} and its value on the {}", name_of(contribution.device()),
           name_of(value().device()));
   if (!node_->grad.defined()) {
-    node_->grad = contribution.to(value().dtype());
+    const DType dtype = value().dtype();
+    node_->grad = contribution.dtype() == dtype ? std::move(contribution) : contribution.to(dtype);
     return;
   }
   // Another holder must not see its tensor change.

@@ -22,6 +22,7 @@ struct Case {
   std::string theme;
 };
 
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name.
 void PrintTo(const Case& test, std::ostream* out) { *out << test.sample.name << " " << test.theme; }
 
 std::vector<Case> stored_cases() {

@@ -75,13 +75,12 @@ LevelMap resample_with(const LevelMap& map, std::size_t rows, std::size_t column
 std::uint8_t level_of(double value, const ColorScale& scale) {
   if (scale.kind == ScaleKind::kMagnitude) {
     if (!(value > 0)) return 0;
-    return static_cast<std::uint8_t>(
-        1 + static_cast<int>(std::min(value / scale.end, 1.0) * 254 + 0.5));
+    return static_cast<std::uint8_t>(1 + std::lround(std::min(value / scale.end, 1.0) * 254));
   }
   if (std::isnan(value)) return kMiddle;
   if (value == 0) return 0;
   const double part = std::min(std::abs(value) / scale.end, 1.0);
-  const int step = std::max(1, static_cast<int>(part * 127 + 0.5));
+  const long step = std::max(1L, std::lround(part * 127));
   return static_cast<std::uint8_t>(value < 0 ? kMiddle - step : kMiddle + step);
 }
 

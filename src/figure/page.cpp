@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "figure/axis.h"
 
@@ -63,14 +64,14 @@ Figure make_page(const PageParts& parts, Size body_size, const Theme& theme,
     height += text_size(caption, caption_style(theme, width, parts.caption_lines)).height + 2;
   }
   height += kPageMargin;
-  const auto draw = [=](Canvas& canvas) {
+  auto draw = [=, draw_body = std::move(draw_body)](Canvas& canvas) {
     canvas.text({kPageMargin, kPageMargin}, parts.title, title_style(theme, width));
     draw_body(canvas, body);
     for (std::size_t i = 0; i < parts.captions.size(); ++i)
       canvas.text({kPageMargin, caption_tops[i]}, parts.captions[i],
                   caption_style(theme, width, parts.caption_lines));
   };
-  return {parts.title, {width + 2 * kPageMargin, height}, theme.page, draw};
+  return {parts.title, {width + 2 * kPageMargin, height}, theme.page, std::move(draw)};
 }
 
 double legend_height(const std::vector<LegendEntry>& entries, double width, const Theme& theme) {

@@ -14,7 +14,6 @@ namespace filigree {
 namespace {
 
 using io_test::message_of;
-using io_test::read_text;
 using ::testing::HasSubstr;
 
 std::vector<float> counting(std::size_t count) {

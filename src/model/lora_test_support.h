@@ -67,10 +67,10 @@ inline std::string error_of(const std::function<void()>& action) {
   return "no error";
 }
 
-#define EXPECT_ERROR_WITH(action, part)                                                     \
-  do {                                                                                      \
-    const std::string message = error_of([&] { action; });                                  \
-    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message; \
+#define EXPECT_ERROR_WITH(action, part)                                                         \
+  do {                                                                                          \
+    const std::string message = error_of([&] { action; });                                      \
+    EXPECT_NE(message.find((part)), std::string::npos) << "'" << (part) << "' in: " << message; \
   } while (false)
 
 }  // namespace filigree

@@ -107,7 +107,7 @@ void check(const Report& report) {
 }
 
 // Inside a script element only "</" and "<!--" end or change it; no '<' at all is simplest.
-std::string inside_script(std::string text) {
+std::string inside_script(const std::string& text) {
   std::string safe;
   safe.reserve(text.size());
   for (const char c : text) {

@@ -162,7 +162,7 @@ TEST(TextSource, NamesOtherCompressions) {
 
 TEST(TextSource, RefusesWhatIsNoFile) {
   EXPECT_ERROR(TextSource("/nonexistent/text"), "'/nonexistent/text': No such file");
-  EXPECT_ERROR(TextSource(testing::TempDir()), "it is a folder");
+  EXPECT_ERROR(TextSource{testing::TempDir()}, "it is a folder");
 }
 
 TEST(TextSource, NamesOrReplacesInvalidUtf8) {

@@ -1,5 +1,7 @@
 #include "text/token_shards.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <numeric>
 
@@ -9,7 +11,6 @@
 namespace filigree {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
 std::vector<TokenId> counting(TokenId count, TokenId modulus) {
@@ -217,7 +218,7 @@ TEST(TokenShards, RefuseIdsBeyondTheVocabulary) {
     patch(shard, 24, xxh64(after));
     replace_in_index(folder, checksum_text(xxh64(before)), checksum_text(xxh64(after)));
     EXPECT_ERROR(TokenShards::open(folder),
-                 "token 1 is " + vocabulary + ", beyond the vocabulary of " + vocabulary);
+                 fmt::format("token 1 is {0}, beyond the vocabulary of {0}", vocabulary));
   }
 }
 

@@ -7,9 +7,10 @@
 
 namespace filigree {
 
-AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options) : options_(options) {
-  for (ParameterGroup& group : groups)
-    for (NamedParameter& parameter : group.parameters) {
+AdamW::AdamW(const std::vector<ParameterGroup>& groups, const AdamWOptions& options)
+    : options_(options) {
+  for (const ParameterGroup& group : groups)
+    for (const NamedParameter& parameter : group.parameters) {
       Tensor& value = parameter.variable.mutable_value();
       if (!value.writable()) value = value.clone();
       const auto zeros = [&] { return Tensor::zeros(value.shape(), DType::kF32, value.device()); };

@@ -26,7 +26,7 @@ class AdamW {
  public:
   // Parameters whose memory is read-only (mapped from a file) are copied first. The moments lie on
   // the parameters' device.
-  AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options);
+  AdamW(const std::vector<ParameterGroup>& groups, const AdamWOptions& options);
 
   // One step with the gradients that backward() left, scaled so that their global norm is at most
   // `clip` (0: not clipped) after multiplying them by `gradient_scale`. Parameters without a

@@ -118,7 +118,7 @@ std::optional<double> change_error(const Evaluation& a, const Evaluation& b) {
   return error_of(residuals, a.total.tokens);
 }
 
-Evaluation evaluate(const Model& model, EvaluationWindows windows,
+Evaluation evaluate(const Model& model, const EvaluationWindows& windows,
                     const std::function<void(const Evaluation&)>& progress, Communicator* ranks) {
   const ModelConfig& config = model.config();
   Evaluation result;

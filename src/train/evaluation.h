@@ -58,7 +58,7 @@ std::optional<double> change_error(const Evaluation& a, const Evaluation& b);
 // the model does not have, windows longer than its context, and when there is no window at all.
 // Several ranks take turns at the batches and all get the whole result, to the bit that of one;
 // `progress` then sees this rank's part.
-Evaluation evaluate(const Model& model, EvaluationWindows windows,
+Evaluation evaluate(const Model& model, const EvaluationWindows& windows,
                     const std::function<void(const Evaluation&)>& progress = {},
                     Communicator* ranks = nullptr);
 

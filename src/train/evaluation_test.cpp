@@ -184,7 +184,7 @@ TEST_F(EvaluationTest, ErrorsAreThoseOfTheWindows) {
   const Evaluation a = measure(ids, {});
   const auto other = make_model(config(), 5);
   const Evaluation b = evaluate(*other, text_windows(ids, {}, other->config()));
-  const auto deviation = [](std::vector<double> values) {
+  const auto deviation = [](const std::vector<double>& values) {
     double mean = 0.0, squares = 0.0;
     for (const double value : values) mean += value / 4.0;
     for (const double value : values) squares += (value - mean) * (value - mean);

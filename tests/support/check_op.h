@@ -130,7 +130,8 @@ inline void time_op(const OpCase& c, const Tensor& seed) {
 }  // namespace check_op_detail
 
 inline void check_op(const OpCase& c) {
-  using namespace check_op_detail;
+  using check_op_detail::Run, check_op_detail::run, check_op_detail::same_bits,
+      check_op_detail::time_op;
   SCOPED_TRACE(c.name);
   std::vector<Doubles> exact_inputs;
   for (const Tensor& input : c.inputs) exact_inputs.push_back(to_doubles(input));

@@ -129,7 +129,7 @@ inline LabelledMaps head_map() {
     MapPanel panel = {.title = sparse ? "Sparse GPT-2" : "GPT-2",
                       .rows = numbered_axis("layer", "", 12),
                       .columns = numbered_axis("head", "", 12)};
-    panel.columns.labels.push_back("MLP");
+    panel.columns.labels.emplace_back("MLP");
     panel.columns.groups = {{"heads", 12}, {"MLP", 1}};
     panel.columns.gaps = true;
     for (int layer = 0; layer < 12; ++layer)

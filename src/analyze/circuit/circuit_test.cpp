@@ -15,8 +15,6 @@
 namespace filigree {
 namespace {
 
-using ::testing::HasSubstr;
-
 TEST(InductionModel, IsRightAboutTheNextToken) {
   const auto model = induction_model();
   const std::vector<TaskPrompt> prompts = induction_prompts(12);

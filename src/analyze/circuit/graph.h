@@ -62,12 +62,12 @@ class ComponentGraph {
   std::int64_t logits() const { return static_cast<std::int64_t>(inputs_.size()) - 1; }
   // The nodes that an input feeds: one head, the heads that share a key head, or an MLP; none for
   // the logits.
-  std::vector<std::int64_t> fed_by(std::int64_t input) const;
+  std::vector<std::int64_t> fed_by(std::int64_t index) const;
   // The inputs of a node: none for the input.
-  std::vector<std::int64_t> inputs_of(std::int64_t node) const;
+  std::vector<std::int64_t> inputs_of(std::int64_t index) const;
 
-  std::string node_text(std::int64_t node) const;    // "input", "L3H7", "L3 MLP"
-  std::string input_text(std::int64_t input) const;  // "L3H7 q", "L3 MLP", "logits"
+  std::string node_text(std::int64_t index) const;   // "input", "L3H7", "L3 MLP"
+  std::string input_text(std::int64_t index) const;  // "L3H7 q", "L3 MLP", "logits"
   std::string edge_text(std::int64_t number) const;  // "L0H1 -> L1H0 k"
 
   // The edges among `kept` (numbers) on a path from the input to the logits, in the same order:

@@ -126,9 +126,9 @@ class BatchRuns final : public SweepBatch {
                  for (const PatchTarget* target = begin; target != end; ++target)
                    targets.emplace_back(i, *target);
                });
-    for (const auto& [name, targets] : by_tap)
-      taps.intervene(name, [this, &name, &targets](const Variable& value) {
-        return replaced(name, targets, value);
+    for (const auto& entry : by_tap)
+      taps.intervene(entry.first, [this, &entry](const Variable& value) {
+        return replaced(entry.first, entry.second, value);
       });
     return metric_of(run_.continued(place, times, taps));
   }

@@ -21,10 +21,10 @@ Tensor repeated(const Tensor& values, std::int64_t times, std::int64_t begin, st
 // computes.
 ForwardOptions analysed_run(Taps& taps);
 
-// Runs the prompts, which are equally long, and keeps the taps and logits, both on the model's
-// device.
+// Runs the prompts, which are equally long, and keeps the taps of these names and the logits, all
+// on the model's device.
 TapValues observed(const Model& model, const PromptRefs& prompts, bool corrupt,
-                   const std::set<std::string>& taps, Tensor* last_logits = nullptr,
+                   const std::set<std::string>& names, Tensor* last_logits = nullptr,
                    KeyValueCache* cache = nullptr);
 
 // Means over the corrupt prompts, in the shape of one prompt's taps, by length.

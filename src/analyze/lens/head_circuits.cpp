@@ -1,6 +1,7 @@
 #include "analyze/lens/head_circuits.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -70,8 +71,8 @@ double norm_of(const Tensor& values) {
 // A head reduced so that norms of products need D x D cores only. With K = U L^T and orthonormal
 // columns of U, ||X K^T|| = ||X L||; likewise for the others.
 struct Reduced {
-  Tensor writes;                // [D, d]: L_V^T O, whose norm is that of V O
-  Tensor reads[kCompositions];  // [d, D]: Q L_K, K L_Q, V L_O
+  Tensor writes;                            // [D, d]: L_V^T O, whose norm is that of V O
+  std::array<Tensor, kCompositions> reads;  // [d, D]: Q L_K, K L_Q, V L_O
 };
 
 Reduced reduced(const HeadMatrices& head) {

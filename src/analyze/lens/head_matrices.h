@@ -24,8 +24,7 @@ struct HeadMatrices {
 };
 
 // Heads that share a key-value head have equal k and v. Adapters are added in.
-HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& attention,
-                           std::int64_t head);
+HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, std::int64_t head);
 
 // Every head, layer by layer.
 std::vector<HeadMatrices> all_head_matrices(const Model& model);

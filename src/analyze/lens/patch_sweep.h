@@ -52,7 +52,7 @@ bool has_heads(Site site);
 // Throws Error when the site has no heads and the sweep is by head, for the embedding, when clean
 // and corrupt have the same mean metric, and for denoising with a replacement other than kCorrupt
 // (of which it is the mirror image) or the metric kKl (which is about the clean prediction).
-PatchSweep sweep_patches(const Model& model, const std::vector<TaskPrompt>& prompts,
+PatchSweep sweep_patches(const Model& model, const std::vector<TaskPrompt>& given,
                          const SweepOptions& options);
 
 // What stands at each of the sweep's positions in all clean prompts: a token, or -1 where they

@@ -54,6 +54,6 @@ GatedAttention gated_attention(const PackedHeads& heads, const GatedAttentionOpt
 
 // The gates of given scores [B, H, Tq, Tk] (minus infinity is closed) as 0 and 1, with the
 // straight-through gradient: the part that analyses put between scores and pattern.
-Variable gate_mask(const Variable& scores, const GateOptions& gate);
+Variable gate_mask(const Variable& scores, const GateOptions& options);
 
 }  // namespace filigree

@@ -37,6 +37,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
 
+// NOLINTBEGIN(readability-duplicate-include): once for every target, that is the purpose.
 namespace filigree::baseline {
 constexpr int kLanes = 4;
 constexpr int kAccumulatorRows = 4;
@@ -73,4 +74,5 @@ FILIGREE_TARGET_END
 #define FILIGREE_SIMD_CALL(function, ...) ::filigree::baseline::function(__VA_ARGS__)
 #endif
 
+// NOLINTEND(readability-duplicate-include)
 #pragma GCC diagnostic pop

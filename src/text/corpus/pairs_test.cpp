@@ -137,8 +137,9 @@ TEST(AdditionPairs, TheWrongAnswerIsTheSumOfTheCorruptPrompt) {
 }
 
 TEST(AntonymAndCapitalPairs, TheWrongAnswerIsThatOfTheCorruptPrompt) {
-  for (const auto& [draw, task] : {std::pair<Draw, const char*>{pair_antonym, "antonym"},
+  for (const auto& [draw, name] : {std::pair<Draw, const char*>{pair_antonym, "antonym"},
                                    std::pair<Draw, const char*>{pair_capital, "capital"}}) {
+    const char* const task = name;
     // The corrupt prompt with its answer is an example of the task like any other: collected from
     // clean prompts, they agree.
     std::map<std::string, std::string> answers;

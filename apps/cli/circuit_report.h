@@ -16,7 +16,7 @@ std::string circuit_text(const std::vector<ModelCircuit>& circuits, std::size_t 
 // kEvery, the score of every part too.
 enum class Scores { kEvery, kLeftOut };
 Json circuits_json(const std::vector<ModelCircuit>& circuits, Scores scores);
-Json circuit_json(const ModelCircuit& circuit, Scores scores = Scores::kEvery);
+Json circuit_json(const ModelCircuit& circuit, Scores wanted = Scores::kEvery);
 
 // "12", "none claimed", "level not reached".
 std::string size_text(const ModelCircuit& circuit);

@@ -66,6 +66,7 @@ class Search {
     }
     std::vector<std::size_t> sizes;
     if (!options_.every_size) sizes = spread_sizes(order.size());
+    // The order is here already. NOLINTNEXTLINE(cppcoreguidelines-slicing)
     found_.curve = keep_first(model_, prompts_, order, std::move(sizes), keeping(), options_.level);
     found_.part_count = static_cast<double>(order.size());
     std::vector<double> scores;

@@ -81,7 +81,7 @@ TEST(CircuitCommand, FindsEveryKindOfPart) {
     const ProgramRun text = run_program(arguments);
     EXPECT_EQ(text.code, 0) << text.err;
     EXPECT_THAT(text.out, HasSubstr("for 90 %"));
-    arguments.push_back("--json");
+    arguments.emplace_back("--json");
     const ProgramRun run = run_program(arguments);
     ASSERT_EQ(run.code, 0) << run.err;
     const auto json = nlohmann::json::parse(run.out);

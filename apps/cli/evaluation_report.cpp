@@ -51,7 +51,7 @@ std::string percent(double share) {
                          : fmt::format("{:.3g} %", 100.0 * share);
 }
 
-EvaluatedModel evaluate_with_bar(const Model& model, EvaluationWindows windows,
+EvaluatedModel evaluate_with_bar(const Model& model, const EvaluationWindows& windows,
                                  const std::string& label, const Session& session) {
   const Stopwatch watch;
   Communicator& ranks = session.ranks();
@@ -65,7 +65,7 @@ EvaluatedModel evaluate_with_bar(const Model& model, EvaluationWindows windows,
                     fmt::format("loss {:.4f}", so_far.loss()));
     throw_if_interrupted();
   };
-  result.evaluation = evaluate(model, std::move(windows), show, &ranks);
+  result.evaluation = evaluate(model, windows, show, &ranks);
   progress.finish();
   result.seconds = watch.seconds();
   return result;

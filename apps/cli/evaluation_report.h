@@ -22,7 +22,7 @@ struct EvaluatedModel {
 };
 
 // evaluate() with a bar on stderr; fills in all but the names. Throws Interrupted between passes.
-EvaluatedModel evaluate_with_bar(const Model& model, EvaluationWindows windows,
+EvaluatedModel evaluate_with_bar(const Model& model, const EvaluationWindows& windows,
                                  const std::string& label, const Session& session);
 
 // One row a model; from the second on with the change against the first. "±" is one standard error.

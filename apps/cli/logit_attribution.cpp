@@ -214,7 +214,7 @@ void draw(const AttributionCommand& command, const std::vector<AttributedModel>&
     panel.rows.name = "layer", panel.columns.name = "head";
     for (std::int64_t l = 0; l < layers; ++l) panel.rows.labels.push_back(std::to_string(l));
     for (std::int64_t h = 0; h < heads; ++h) panel.columns.labels.push_back(std::to_string(h));
-    panel.columns.labels.push_back("MLP");
+    panel.columns.labels.emplace_back("MLP");
     panel.columns.groups = {{"heads", static_cast<std::size_t>(heads)}, {"MLP", 1}};
     panel.columns.gaps = true;
     panel.values.resize(static_cast<std::size_t>(layers * (heads + 1)));

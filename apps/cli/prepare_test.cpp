@@ -171,7 +171,7 @@ TEST_F(DataCommandTest, PrepareDoesNotReplaceUnasked) {
   EXPECT_EQ(run_program(arguments).code, 0);
   expect_failure(arguments, 1, "is there already; choose another --out");
   std::vector<std::string> forced = arguments;
-  forced.push_back("--force");
+  forced.emplace_back("--force");
   EXPECT_EQ(run_program(forced).code, 0);
 }
 

@@ -173,7 +173,7 @@ TEST(Program, WarningsGoToStderrUnlessQuiet) {
   EXPECT_THAT(loud.err, HasSubstr("filigree: warning: "));
   EXPECT_THAT(loud.err, HasSubstr("is nan; the model's weights are damaged"));
   std::vector<std::string> quiet = command;
-  quiet.push_back("--quiet");
+  quiet.emplace_back("--quiet");
   EXPECT_THAT(run_program(quiet).err, ::testing::Not(HasSubstr("warning")));
 }
 

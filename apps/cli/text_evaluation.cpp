@@ -36,9 +36,9 @@ EvaluatedModel evaluate_on_text(const std::string& name, const std::string& labe
           printable(name));
   const std::unique_ptr<Model> model = load_model(folder);
   check_ids(ids, model->config().vocabulary, name);
-  EvaluationWindows windows = text_windows(ids, options, model->config());
+  const EvaluationWindows windows = text_windows(ids, options, model->config());
   const std::int64_t bytes = predicted_bytes(tokenizer, ids, windows.targets);
-  EvaluatedModel result = evaluate_with_bar(*model, std::move(windows), label, session);
+  EvaluatedModel result = evaluate_with_bar(*model, windows, label, session);
   result.model = name;
   result.length = window_length(options, model->config());
   result.bytes = bytes;

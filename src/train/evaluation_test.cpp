@@ -212,7 +212,7 @@ TEST_F(EvaluationTest, ShardsAreEvaluatedLikeTheirTokens) {
   const auto on_shards = [&](const WindowOptions& options) {
     EvaluationWindows windows = shard_windows(shards.split("val"), options, model_->config());
     const std::int64_t promised = windows.targets;
-    const Evaluation result = evaluate(*model_, std::move(windows));
+    const Evaluation result = evaluate(*model_, windows);
     EXPECT_EQ(result.total.tokens, promised);
     return result;
   };

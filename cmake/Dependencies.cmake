@@ -36,7 +36,7 @@ endif()
 
 # What every target is compiled with.
 add_library(filigree_options INTERFACE)
-target_include_directories(filigree_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(filigree_options INTERFACE ${CMAKE_SOURCE_DIR}/include)
 target_compile_options(filigree_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow>"
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings_are_errors};${false_warnings}>"

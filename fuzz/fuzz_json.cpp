@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
+#include "filigree/io/checkpoint.h"
+#include "filigree/io/json.h"
 #include "fuzz_target.h"
-#include "io/checkpoint.h"
-#include "io/json.h"
 
 namespace filigree {
 namespace {

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
+#include "filigree/text/byte_level.h"
+#include "filigree/text/tokenizer.h"
+#include "filigree/text/tokenizer_files.h"
+#include "filigree/text/utf8.h"
 #include "fuzz_target.h"
-#include "text/byte_level.h"
-#include "text/tokenizer.h"
-#include "text/tokenizer_files.h"
-#include "text/utf8.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // GPT-2 against transformers: logits, hidden states, attention maps, loss and every gradient.
-#include "model/model.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/model/model.h"
+#include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "support/check_op.h"
 #include "support/golden.h"
 

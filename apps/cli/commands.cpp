@@ -1,6 +1,6 @@
 #include "apps/cli/commands.h"
 
-#include "apps/cli/program.h"
+#include "apps/cli/program/program.h"
 
 namespace filigree::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/program.h"
+#include "apps/cli/program/program.h"
 
 int main(int argc, char** argv) {
   // A closed standard stream would give its number to the next file that is opened, and output

@@ -13,17 +13,17 @@
 #include <cstdio>
 #include <iostream>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "base/progress.h"
-#include "base/random.h"
-#include "base/version.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/reduce/reduce.h"
-#include "runtime/threads.h"
-#include "train/language_modelling.h"
-#include "train/sparsification.h"
-#include "train/trainer.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/base/progress.h"
+#include "filigree/base/random.h"
+#include "filigree/base/version.h"
+#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "filigree/ops/reduce/reduce.h"
+#include "filigree/runtime/threads.h"
+#include "filigree/train/language_modelling.h"
+#include "filigree/train/sparsification.h"
+#include "filigree/train/trainer.h"
 
 using namespace filigree;
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/log.h"
-#include "figure/save.h"
+#include "filigree/base/error.h"
+#include "filigree/base/log.h"
+#include "filigree/figure/save.h"
 #include "support/figure_samples.h"
 
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/capture.h"
-#include "base/error.h"
-#include "base/random.h"
-#include "model/model.h"
+#include "filigree/analyze/maps/capture.h"
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
+#include "filigree/model/model.h"
 
 namespace filigree::analyze_test {
 

@@ -2,10 +2,10 @@
 #include <numeric>
 #include <vector>
 
-#include "base/error.h"
-#include "runtime/buffer.h"
+#include "filigree/base/error.h"
+#include "filigree/runtime/buffer.h"
+#include "filigree/tensor/tensor.h"
 #include "support/check_cuda.h"
-#include "tensor/tensor.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "autograd/recompute.h"
+#include "filigree/autograd/recompute.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "autograd/tape.h"
+#include "filigree/autograd/tape.h"
 
 namespace filigree {
 

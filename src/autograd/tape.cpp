@@ -1,8 +1,8 @@
-#include "autograd/tape.h"
+#include "filigree/autograd/tape.h"
 
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "autograd/tape.h"
+#include "filigree/autograd/tape.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

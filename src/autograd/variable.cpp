@@ -1,9 +1,9 @@
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
-#include "base/error.h"
-#include "runtime/cuda/vector_cuda.h"
-#include "runtime/has_cuda.h"
-#include "runtime/threads.h"
+#include "filigree/base/error.h"
+#include "filigree/runtime/cuda/vector_cuda.h"
+#include "filigree/runtime/has_cuda.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree {
 

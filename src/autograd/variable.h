@@ -14,7 +14,7 @@
 #include <memory>
 #include <utility>
 
-#include "tensor/tensor.h"
+#include "filigree/tensor/tensor.h"
 
 namespace filigree {
 

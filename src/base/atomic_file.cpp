@@ -1,4 +1,4 @@
-#include "base/atomic_file.h"
+#include "filigree/base/atomic_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
 // The target is either the old file or the whole new one, and nothing is left beside it.
-#include "base/atomic_file.h"
+#include "filigree/base/atomic_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include <iterator>
 #include <string>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

@@ -1,4 +1,4 @@
-#include "base/circuit_graph.h"
+#include "filigree/base/circuit_graph.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "base/circuit_graph.h"
+#include "filigree/base/circuit_graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/log.h"
+#include "filigree/base/log.h"
 
 #include <mutex>
 

@@ -1,4 +1,4 @@
-#include "base/mapped_file.h"
+#include "filigree/base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // Mapping of regular files, and clear errors for everything else.
-#include "base/mapped_file.h"
+#include "filigree/base/mapped_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

@@ -1,4 +1,4 @@
-#include "base/progress.h"
+#include "filigree/base/progress.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

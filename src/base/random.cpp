@@ -1,8 +1,8 @@
-#include "base/random.h"
+#include "filigree/base/random.h"
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

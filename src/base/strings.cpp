@@ -1,4 +1,4 @@
-#include "base/strings.h"
+#include "filigree/base/strings.h"
 
 #include <fmt/format.h>
 

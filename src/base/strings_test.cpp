@@ -1,5 +1,5 @@
 // Names, numbers and untrusted text for messages.
-#include "base/strings.h"
+#include "filigree/base/strings.h"
 
 #include <gtest/gtest.h>
 

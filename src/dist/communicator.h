@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device.h"
+#include "filigree/runtime/device.h"
 
 namespace filigree {
 

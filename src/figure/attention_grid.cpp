@@ -1,4 +1,4 @@
-#include "figure/attention_grid.h"
+#include "filigree/figure/attention_grid.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <memory>
 #include <optional>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "figure/page.h"
-#include "figure/token_labels.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/figure/page.h"
+#include "filigree/figure/token_labels.h"
 
 namespace filigree::figure {
 

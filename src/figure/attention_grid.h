@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "figure/figure.h"
-#include "figure/heatmap.h"
-#include "figure/theme.h"
+#include "filigree/figure/figure.h"
+#include "filigree/figure/heatmap.h"
+#include "filigree/figure/theme.h"
 
 namespace filigree::figure {
 

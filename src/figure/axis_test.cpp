@@ -1,11 +1,11 @@
-#include "figure/axis.h"
+#include "filigree/figure/axis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree::figure {
 namespace {

@@ -1,4 +1,4 @@
-#include "figure/color.h"
+#include "filigree/figure/color.h"
 
 #include <algorithm>
 #include <cmath>

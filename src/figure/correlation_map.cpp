@@ -1,13 +1,13 @@
-#include "figure/correlation_map.h"
+#include "filigree/figure/correlation_map.h"
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "figure/page.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/figure/page.h"
 
 namespace filigree::figure {
 

@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
-#include "base/error.h"
-#include "figure/graph_layout.h"
-#include "figure/save.h"
+#include "filigree/base/error.h"
+#include "filigree/figure/graph_layout.h"
+#include "filigree/figure/save.h"
 #include "support/figure_samples.h"
 #include "support/pictures.h"
 

@@ -1,4 +1,4 @@
-#include "figure/fonts.h"
+#include "filigree/figure/fonts.h"
 
 #include <fontconfig/fontconfig.h>
 #include <pango/pangofc-fontmap.h>
@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "base/log.h"
+#include "filigree/base/log.h"
 
 namespace filigree::figure {
 

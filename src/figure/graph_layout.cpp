@@ -1,4 +1,4 @@
-#include "figure/graph_layout.h"
+#include "filigree/figure/graph_layout.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
-#include "figure/heatmap.h"
+#include "filigree/figure/heatmap.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree::figure {
 

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "figure/color.h"
-#include "figure/theme.h"
+#include "filigree/figure/color.h"
+#include "filigree/figure/theme.h"
 
 namespace filigree::figure {
 

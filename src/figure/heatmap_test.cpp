@@ -1,11 +1,11 @@
-#include "figure/heatmap.h"
+#include "filigree/figure/heatmap.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree::figure {
 namespace {

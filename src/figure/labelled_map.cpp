@@ -1,4 +1,4 @@
-#include "figure/labelled_map.h"
+#include "filigree/figure/labelled_map.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <memory>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "figure/page.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/figure/page.h"
 
 namespace filigree::figure {
 

@@ -1,10 +1,10 @@
-#include "figure/page.h"
+#include "filigree/figure/page.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "figure/axis.h"
+#include "filigree/figure/axis.h"
 
 namespace filigree::figure {
 

@@ -1,11 +1,11 @@
-#include "figure/png_chunks.h"
+#include "filigree/figure/png_chunks.h"
 
 #include <zlib.h>
 
 #include <cmath>
 #include <cstdint>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree::figure {
 

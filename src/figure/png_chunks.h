@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "figure/heatmap.h"
+#include "filigree/figure/heatmap.h"
 
 namespace filigree::figure {
 

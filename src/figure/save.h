@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "figure/figure.h"
+#include "filigree/figure/figure.h"
 
 namespace filigree::figure {
 

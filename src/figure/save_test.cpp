@@ -1,5 +1,5 @@
 // Formats: sizes, embedded fonts, the same bytes every time, errors.
-#include "figure/save.h"
+#include "filigree/figure/save.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/figure_samples.h"
 #include "support/pictures.h"
 #include "support/temporary_folder.h"

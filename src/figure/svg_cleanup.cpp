@@ -1,4 +1,4 @@
-#include "figure/svg_cleanup.h"
+#include "filigree/figure/svg_cleanup.h"
 
 #include <fmt/format.h>
 

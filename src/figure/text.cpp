@@ -1,10 +1,10 @@
-#include "figure/text.h"
+#include "filigree/figure/text.h"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 
-#include "figure/text_layout.h"
+#include "filigree/figure/text_layout.h"
 
 namespace filigree::figure {
 

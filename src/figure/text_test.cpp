@@ -1,11 +1,11 @@
-#include "figure/text.h"
+#include "filigree/figure/text.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "figure/canvas.h"
-#include "figure/fonts.h"
+#include "filigree/figure/canvas.h"
+#include "filigree/figure/fonts.h"
 
 namespace filigree::figure {
 namespace {

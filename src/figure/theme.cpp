@@ -1,9 +1,9 @@
-#include "figure/theme.h"
+#include "filigree/figure/theme.h"
 
 #include <fmt/ranges.h>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 
 namespace filigree::figure {
 

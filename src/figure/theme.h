@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "figure/color.h"
+#include "filigree/figure/color.h"
 
 namespace filigree::figure {
 

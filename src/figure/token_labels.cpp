@@ -1,4 +1,4 @@
-#include "figure/token_labels.h"
+#include "filigree/figure/token_labels.h"
 
 #include <algorithm>
 

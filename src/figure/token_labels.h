@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "figure/canvas.h"
-#include "figure/theme.h"
+#include "filigree/figure/canvas.h"
+#include "filigree/figure/theme.h"
 
 namespace filigree::figure {
 

@@ -1,14 +1,14 @@
-#include "io/checkpoint.h"
+#include "filigree/io/checkpoint.h"
 
 #include <algorithm>
 #include <set>
 #include <span>
 #include <utility>
 
-#include "base/error.h"
-#include "base/mapped_file.h"
-#include "base/strings.h"
-#include "io/json.h"
+#include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/json.h"
 
 namespace filigree {
 namespace {

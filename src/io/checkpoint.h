@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/safetensors.h"
+#include "filigree/io/safetensors.h"
 
 namespace filigree {
 

@@ -1,14 +1,14 @@
 // Checkpoint folders: the golden ones open, shards hold what one file would, and every way in which
 // a folder can be wrong has its message.
-#include "io/checkpoint.h"
+#include "filigree/io/checkpoint.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "io/json.h"
-#include "io/safetensors_writer.h"
-#include "io/test_support.h"
+#include "filigree/io/json.h"
+#include "filigree/io/safetensors_writer.h"
+#include "filigree/io/test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

@@ -1,14 +1,14 @@
-#include "io/json.h"
+#include "filigree/io/json.h"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/mapped_file.h"
-#include "base/strings.h"
-#include "io/json_events.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/json_events.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "io/json_events.h"
+#include "filigree/io/json_events.h"
 
 #include <iterator>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
 // Limits and messages of the JSON reader, and the typed reader of configuration objects.
-#include "io/json.h"
+#include "filigree/io/json.h"
 
 #include <gtest/gtest.h>
 
-#include "io/test_support.h"
+#include "filigree/io/test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

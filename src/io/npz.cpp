@@ -1,11 +1,11 @@
-#include "io/npz.h"
+#include "filigree/io/npz.h"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {

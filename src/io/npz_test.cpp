@@ -1,4 +1,4 @@
-#include "io/npz.h"
+#include "filigree/io/npz.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "io/test_support.h"
+#include "filigree/io/test_support.h"
 #include "support/npz_reader.h"
 #include "support/temporary_folder.h"
 

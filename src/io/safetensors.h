@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
-#include "io/tensor_kind.h"
-#include "runtime/dtype.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/io/tensor_kind.h"
+#include "filigree/runtime/dtype.h"
 
 namespace filigree {
 

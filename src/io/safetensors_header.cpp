@@ -1,12 +1,12 @@
-#include "io/safetensors_header.h"
+#include "filigree/io/safetensors_header.h"
 
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "io/json_events.h"
-#include "io/safetensors.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/json_events.h"
+#include "filigree/io/safetensors.h"
 
 namespace filigree {
 namespace {

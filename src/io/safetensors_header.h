@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_kind.h"
+#include "filigree/io/tensor_kind.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "io/safetensors_writer.h"
+#include "filigree/io/safetensors_writer.h"
 
 #include <nlohmann/json.hpp>
 
@@ -8,10 +8,10 @@
 #include <tuple>
 #include <utility>
 
-#include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "io/safetensors.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/safetensors.h"
 
 namespace filigree {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_kind.h"
+#include "filigree/io/tensor_kind.h"
 
 namespace filigree {
 

@@ -1,14 +1,14 @@
 // The safetensors writer: its bytes are the reference implementation's, and a failure keeps the old
 // file.
-#include "io/safetensors_writer.h"
+#include "filigree/io/safetensors_writer.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
-#include "io/safetensors.h"
-#include "io/test_support.h"
+#include "filigree/io/safetensors.h"
+#include "filigree/io/test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

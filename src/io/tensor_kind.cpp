@@ -1,8 +1,8 @@
-#include "io/tensor_kind.h"
+#include "filigree/io/tensor_kind.h"
 
 #include <array>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

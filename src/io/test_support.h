@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree::io_test {
 

@@ -5,18 +5,20 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/strings.h"
-#include "io/checkpoint.h"
-#include "io/json.h"
-#include "io/safetensors.h"
-#include "model/adapters_file.h"
-#include "model/family.h"
-#include "runtime/threads.h"
+#include "filigree/base/error.h"
+#include "filigree/base/log.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/checkpoint.h"
+#include "filigree/io/json.h"
+#include "filigree/io/safetensors.h"
+#include "filigree/model/adapters_file.h"
+#include "filigree/model/family.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree {
 namespace {
+
+std::atomic<std::int64_t> loads = 0;
 
 constexpr std::int64_t kScanGrain = 1 << 18;
 
@@ -197,8 +199,11 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Loa
   auto model = family.build(config, std::move(parameters));
   model->set_gate(config.gate);
   read_adapters(folder, *model, options);
-  model->place(options.placement.value_or(default_placement()));
+  model->place(options.placement);
+  ++loads;
   return model;
 }
+
+std::int64_t models_loaded() { return loads; }
 
 }  // namespace filigree

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/error.h"
-#include "base/log.h"
-#include "io/json.h"
-#include "io/safetensors_writer.h"
-#include "model/model.h"
+#include "filigree/base/error.h"
+#include "filigree/base/log.h"
+#include "filigree/io/json.h"
+#include "filigree/io/safetensors_writer.h"
+#include "filigree/model/model.h"
 #include "support/check_op.h"
 #include "support/temporary_folder.h"
 

@@ -1,9 +1,9 @@
 // Writing a model as a Hugging Face folder.
-#include "base/error.h"
-#include "io/json.h"
-#include "io/safetensors_writer.h"
-#include "model/adapters_file.h"
-#include "model/model.h"
+#include "filigree/base/error.h"
+#include "filigree/io/json.h"
+#include "filigree/io/safetensors_writer.h"
+#include "filigree/model/adapters_file.h"
+#include "filigree/model/model.h"
 
 namespace filigree {
 namespace {

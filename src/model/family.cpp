@@ -1,8 +1,8 @@
-#include "model/family.h"
+#include "filigree/model/family.h"
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "model/gpt2.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/model/gpt2.h"
 
 namespace filigree {
 

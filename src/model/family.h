@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/json.h"
-#include "model/model.h"
+#include "filigree/io/json.h"
+#include "filigree/model/model.h"
 
 namespace filigree {
 

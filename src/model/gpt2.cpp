@@ -1,17 +1,17 @@
-#include "model/gpt2.h"
+#include "filigree/model/gpt2.h"
 
 #include <cmath>
 
-#include "autograd/recompute.h"
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "nn/branch_inputs.h"
-#include "nn/mlp.h"
-#include "nn/norm.h"
-#include "nn/self_attention.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/embedding/embedding.h"
-#include "ops/layout/layout.h"
+#include "filigree/autograd/recompute.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/nn/branch_inputs.h"
+#include "filigree/nn/mlp.h"
+#include "filigree/nn/norm.h"
+#include "filigree/nn/self_attention.h"
+#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/embedding/embedding.h"
+#include "filigree/ops/layout/layout.h"
 
 namespace filigree {
 namespace {

@@ -1,7 +1,7 @@
 // GPT-2: learned positions, layer norm before each part, one fused matrix for q, k and v, GELU.
 #pragma once
 
-#include "model/family.h"
+#include "filigree/model/family.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
 // Adapters in model folders.
 #include <filesystem>
 
-#include "io/json.h"
-#include "io/safetensors_writer.h"
-#include "model/lora_test_support.h"
+#include "filigree/io/json.h"
+#include "filigree/io/safetensors_writer.h"
+#include "filigree/model/lora_test_support.h"
 #include "support/check_op.h"
 #include "support/temporary_folder.h"
 

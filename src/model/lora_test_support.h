@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "model/model.h"
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
+#include "filigree/model/model.h"
 
 namespace filigree {
 

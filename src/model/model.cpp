@@ -1,12 +1,12 @@
-#include "model/model.h"
+#include "filigree/model/model.h"
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "model/family.h"
-#include "ops/layout/layout.h"
-#include "runtime/threads.h"
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
+#include "filigree/model/family.h"
+#include "filigree/ops/layout/layout.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree {
 namespace {
@@ -148,14 +148,14 @@ void Model::place(const Placement& placement) {
 }
 
 std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed,
-                                  const std::optional<Placement>& placement) {
+                                  const Placement& placement) {
   const Family& family = family_of(config.family, "make_model");
   std::vector<NamedParameter> parameters;
   for (const ParameterSpec& spec : family.parameters(config))
     parameters.push_back({spec.name, initial_value(spec, seed, parameters.size())});
   auto model = family.build(config, std::move(parameters));
   model->set_gate(config.gate);
-  model->place(placement.value_or(default_placement()));
+  model->place(placement);
   return model;
 }
 

@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "autograd/variable.h"
-#include "model/config.h"
-#include "model/placement.h"
-#include "nn/kv_cache.h"
-#include "nn/lora.h"
-#include "nn/norm.h"
-#include "nn/self_attention.h"
-#include "nn/taps.h"
+#include "filigree/autograd/variable.h"
+#include "filigree/model/config.h"
+#include "filigree/model/placement.h"
+#include "filigree/nn/kv_cache.h"
+#include "filigree/nn/lora.h"
+#include "filigree/nn/norm.h"
+#include "filigree/nn/self_attention.h"
+#include "filigree/nn/taps.h"
 
 namespace filigree {
 
@@ -166,7 +166,7 @@ class Model {
 
 struct LoadOptions {
   bool warn_about_values = true;  // look for values that are not finite, which reads every page
-  std::optional<Placement> placement = std::nullopt;  // none: default_placement()
+  Placement placement = {};
 };
 
 // Reads config.json and the weights of a Hugging Face folder. f32 weights stay in the mapped file;
@@ -174,11 +174,14 @@ struct LoadOptions {
 // file, tensor or key at fault.
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder,
                                   const LoadOptions& options = {});
+// How often load_model has read weights since the process started: nothing needs to read the same
+// ones twice.
+std::int64_t models_loaded();
 
 // A model with random weights, drawn as the family's authors did. The same seed gives the same
-// weights whatever the thread count and device. Placed at `placement`, or at default_placement().
+// weights whatever the thread count and device.
 std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed,
-                                  const std::optional<Placement>& placement = std::nullopt);
+                                  const Placement& placement = {});
 
 // The configuration in a Hugging Face folder or in memory (`source` names it in messages).
 ModelConfig read_model_config(const std::filesystem::path& folder);

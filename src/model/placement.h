@@ -1,8 +1,8 @@
 // Where a model computes, and with which element type.
 #pragma once
 
-#include "runtime/device.h"
-#include "runtime/dtype.h"
+#include "filigree/runtime/device.h"
+#include "filigree/runtime/dtype.h"
 
 namespace filigree {
 
@@ -15,10 +15,5 @@ struct Placement {
 
 // Throws Error when the device is missing or does not compute in that precision.
 void check_placement(const Placement& placement);
-
-// Where load_model and make_model put models unless they are told; the CPU at first. A setting of
-// the process, as the number of threads is.
-Placement default_placement();
-void set_default_placement(const Placement& placement);
 
 }  // namespace filigree

@@ -1,9 +1,9 @@
-#include "model/placement.h"
+#include "filigree/model/placement.h"
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "model/lora_test_support.h"
+#include "filigree/base/error.h"
+#include "filigree/model/lora_test_support.h"
 
 namespace filigree {
 namespace {
@@ -18,10 +18,9 @@ TEST(Placement, RefusesWhatCannotBe) {
 }
 
 TEST(Placement, AModelStaysOnTheCpuUnlessTold) {
-  EXPECT_EQ(default_placement().device, DeviceKind::kCpu);
-  EXPECT_EQ(default_placement().precision, DType::kF32);
   const auto model = tiny_model();
   EXPECT_EQ(model->placement().device, DeviceKind::kCpu);
+  EXPECT_EQ(model->placement().precision, DType::kF32);
   model->place({});
   EXPECT_THROW(model->place({DeviceKind::kCpu, DType::kBf16}), Error);
 }

@@ -1,8 +1,8 @@
-#include "nn/lora.h"
+#include "filigree/nn/lora.h"
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

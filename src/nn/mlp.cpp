@@ -1,6 +1,6 @@
-#include "nn/mlp.h"
+#include "filigree/nn/mlp.h"
 
-#include "ops/elementwise/elementwise.h"
+#include "filigree/ops/elementwise/elementwise.h"
 
 namespace filigree {
 

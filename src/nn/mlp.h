@@ -1,8 +1,8 @@
 // The two-layer perceptron of a block, with taps hook_pre and hook_post around its GELU.
 #pragma once
 
-#include "nn/taps.h"
-#include "ops/linear/linear.h"
+#include "filigree/nn/taps.h"
+#include "filigree/ops/linear/linear.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "nn/norm.h"
+#include "filigree/nn/norm.h"
 
-#include "ops/elementwise/elementwise.h"
-#include "ops/layer_norm/layer_norm.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/layer_norm/layer_norm.h"
+#include "filigree/ops/reduce/reduce.h"
 
 namespace filigree {
 

@@ -2,8 +2,8 @@
 // (the result).
 #pragma once
 
-#include "autograd/variable.h"
-#include "nn/taps.h"
+#include "filigree/autograd/variable.h"
+#include "filigree/nn/taps.h"
 
 namespace filigree {
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <utility>
 
-#include "nn/kv_cache.h"
-#include "nn/lora.h"
-#include "nn/taps.h"
-#include "ops/attention/gated_attention.h"
-#include "ops/linear/linear.h"
+#include "filigree/nn/kv_cache.h"
+#include "filigree/nn/lora.h"
+#include "filigree/nn/taps.h"
+#include "filigree/ops/attention/gated_attention.h"
+#include "filigree/ops/linear/linear.h"
 
 namespace filigree {
 

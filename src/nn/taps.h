@@ -31,7 +31,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "report/circuit_dot.h"
+#include "filigree/report/circuit_dot.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-#include "base/strings.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {

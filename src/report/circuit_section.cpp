@@ -1,9 +1,9 @@
-#include "report/circuit_section.h"
+#include "filigree/report/circuit_section.h"
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/report.h"
+#include "filigree/report/report.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "report/packed_maps.h"
+#include "filigree/report/packed_maps.h"
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 

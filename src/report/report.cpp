@@ -1,13 +1,13 @@
-#include "report/report.h"
+#include "filigree/report/report.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 
-#include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "report/packed_maps.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/report/packed_maps.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/report.h"
+#include "filigree/report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/error.h"
-#include "report/packed_maps.h"
-#include "report/test_report.h"
+#include "filigree/base/error.h"
+#include "filigree/report/packed_maps.h"
+#include "filigree/report/test_report.h"
 #include "support/base64.h"
 
 namespace filigree {

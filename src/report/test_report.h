@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "report/circuit_section.h"
-#include "report/packed_maps.h"
-#include "report/report.h"
+#include "filigree/report/circuit_section.h"
+#include "filigree/report/packed_maps.h"
+#include "filigree/report/report.h"
 
 namespace filigree {
 

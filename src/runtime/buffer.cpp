@@ -1,4 +1,4 @@
-#include "runtime/buffer.h"
+#include "filigree/runtime/buffer.h"
 
 #include <sys/mman.h>
 
@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
-#include "runtime/cuda/memory_cuda.h"
-#include "runtime/has_cuda.h"
+#include "filigree/base/error.h"
+#include "filigree/runtime/cuda/memory_cuda.h"
+#include "filigree/runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

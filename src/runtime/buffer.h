@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "runtime/device.h"
-#include "runtime/pool.h"
+#include "filigree/runtime/device.h"
+#include "filigree/runtime/pool.h"
 
 namespace filigree {
 

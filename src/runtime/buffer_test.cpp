@@ -1,4 +1,4 @@
-#include "runtime/buffer.h"
+#include "filigree/runtime/buffer.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/dtype.h"
+#include "filigree/runtime/dtype.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,10 +1,10 @@
-#include "runtime/pool.h"
+#include "filigree/runtime/pool.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 

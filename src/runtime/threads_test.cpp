@@ -1,6 +1,6 @@
 // parallel_for covers every index once, whatever the numbers; run under ThreadSanitizer, these
 // tests also show that the pool has no races.
-#include "runtime/threads.h"
+#include "filigree/runtime/threads.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,6 +1,6 @@
-#include "tensor/shape.h"
+#include "filigree/tensor/shape.h"
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,12 @@
-#include "text/added_tokens.h"
+#include "filigree/text/added_tokens.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "text/utf8.h"
-#include "text/word_table.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/utf8.h"
+#include "filigree/text/word_table.h"
 
 namespace filigree {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "text/pair_table.h"
-#include "text/token_id.h"
+#include "filigree/text/pair_table.h"
+#include "filigree/text/token_id.h"
 
 namespace filigree {
 

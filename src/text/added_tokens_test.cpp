@@ -1,6 +1,6 @@
-#include "text/added_tokens.h"
+#include "filigree/text/added_tokens.h"
 
-#include "text/test_support.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,12 @@
-#include "text/bpe_model.h"
+#include "filigree/text/bpe_model.h"
 
 #include <algorithm>
 #include <functional>
 #include <queue>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "text/byte_level.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/byte_level.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
-#include "text/bpe_model.h"
+#include "filigree/text/bpe_model.h"
 
 #include <random>
 
-#include "text/test_support.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

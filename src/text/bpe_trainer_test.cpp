@@ -1,9 +1,9 @@
-#include "text/bpe_trainer.h"
+#include "filigree/text/bpe_trainer.h"
 
 #include <random>
 
-#include "runtime/threads.h"
-#include "text/test_support.h"
+#include "filigree/runtime/threads.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
-#include "text/byte_level.h"
+#include "filigree/text/byte_level.h"
 
 #include <cstddef>
 
-#include "text/utf8.h"
+#include "filigree/text/utf8.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/byte_level.h"
+#include "filigree/text/byte_level.h"
 
 #include <gtest/gtest.h>
 

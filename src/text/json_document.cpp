@@ -1,11 +1,11 @@
-#include "text/json_document.h"
+#include "filigree/text/json_document.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {

@@ -1,6 +1,6 @@
-#include "text/json_document.h"
+#include "filigree/text/json_document.h"
 
-#include "text/test_support.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "text/merge_learner.h"
+#include "filigree/text/merge_learner.h"
 
 #include <algorithm>
 #include <map>
 #include <random>
 
-#include "text/test_support.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

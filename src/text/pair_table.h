@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "text/hashing.h"
+#include "filigree/text/hashing.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "text/pre_tokenizer.h"
+#include "filigree/text/pre_tokenizer.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

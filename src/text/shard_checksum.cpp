@@ -1,4 +1,4 @@
-#include "text/shard_checksum.h"
+#include "filigree/text/shard_checksum.h"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
-#include "text/shard_file.h"
+#include "filigree/text/shard_file.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "text/shard_checksum.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/shard_index.h"
+#include "filigree/text/shard_index.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -6,10 +6,10 @@
 #include <charconv>
 #include <set>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "text/json_document.h"
-#include "text/shard_checksum.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/json_document.h"
+#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

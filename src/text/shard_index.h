@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "text/token_id.h"
-#include "text/tokenizer.h"
+#include "filigree/text/token_id.h"
+#include "filigree/text/tokenizer.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "text/shard_permutation.h"
+#include "filigree/text/shard_permutation.h"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
 
 namespace filigree {
 namespace {

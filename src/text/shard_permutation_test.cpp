@@ -1,10 +1,10 @@
-#include "text/shard_permutation.h"
+#include "filigree/text/shard_permutation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "text/test_support.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
-#include "text/byte_level.h"
-#include "text/tokenizer_files.h"
+#include "filigree/base/error.h"
+#include "filigree/text/byte_level.h"
+#include "filigree/text/tokenizer_files.h"
 
 // `statement` throws Error, and its message contains `part`.
 #define EXPECT_ERROR(statement, part) \

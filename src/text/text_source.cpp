@@ -1,12 +1,12 @@
-#include "text/text_source.h"
+#include "filigree/text/text_source.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "text/tokenizer_files.h"
-#include "text/utf8.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/tokenizer_files.h"
+#include "filigree/text/utf8.h"
 
 namespace filigree {
 namespace {

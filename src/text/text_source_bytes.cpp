@@ -1,4 +1,4 @@
-#include "text/text_source_bytes.h"
+#include "filigree/text/text_source_bytes.h"
 
 #include <fcntl.h>
 #include <lzma.h>
@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
-#include "text/text_source.h"
+#include "filigree/text/text_source.h"
 
 #include <lzma.h>
 #include <zstd.h>
 
-#include "text/test_support.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

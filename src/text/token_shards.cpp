@@ -1,16 +1,16 @@
-#include "text/token_shards.h"
+#include "filigree/text/token_shards.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/mapped_file.h"
-#include "base/strings.h"
-#include "runtime/threads.h"
-#include "text/shard_checksum.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
+#include "filigree/runtime/threads.h"
+#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

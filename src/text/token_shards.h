@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/shard_file.h"
-#include "text/shard_index.h"
-#include "text/token_id.h"
+#include "filigree/text/shard_file.h"
+#include "filigree/text/shard_index.h"
+#include "filigree/text/token_id.h"
 
 namespace filigree {
 

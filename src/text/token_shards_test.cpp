@@ -1,12 +1,12 @@
-#include "text/token_shards.h"
+#include "filigree/text/token_shards.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <numeric>
 
-#include "text/shard_checksum.h"
-#include "text/test_support.h"
+#include "filigree/text/shard_checksum.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

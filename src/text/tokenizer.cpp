@@ -1,22 +1,22 @@
-#include "text/tokenizer.h"
+#include "filigree/text/tokenizer.h"
 
 #include <algorithm>
 #include <system_error>
 #include <utility>
 
-#include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/log.h"
-#include "base/mapped_file.h"
-#include "base/strings.h"
-#include "text/added_tokens.h"
-#include "text/bpe_model.h"
-#include "text/byte_level.h"
-#include "text/json_document.h"
-#include "text/pre_tokenizer.h"
-#include "text/tokenizer_files.h"
-#include "text/utf8.h"
-#include "text/word_table.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/log.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/added_tokens.h"
+#include "filigree/text/bpe_model.h"
+#include "filigree/text/byte_level.h"
+#include "filigree/text/json_document.h"
+#include "filigree/text/pre_tokenizer.h"
+#include "filigree/text/tokenizer_files.h"
+#include "filigree/text/utf8.h"
+#include "filigree/text/word_table.h"
 
 namespace filigree {
 namespace {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/token_id.h"
+#include "filigree/text/token_id.h"
 
 namespace filigree {
 

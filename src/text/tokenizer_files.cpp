@@ -1,15 +1,15 @@
-#include "text/tokenizer_files.h"
+#include "filigree/text/tokenizer_files.h"
 
 #include <nlohmann/json.hpp>
 
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/strings.h"
-#include "text/json_document.h"
-#include "text/utf8.h"
+#include "filigree/base/error.h"
+#include "filigree/base/log.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/json_document.h"
+#include "filigree/text/utf8.h"
 
 namespace filigree {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/added_tokens.h"
-#include "text/bpe_model.h"
-#include "text/vocabulary.h"
+#include "filigree/text/added_tokens.h"
+#include "filigree/text/bpe_model.h"
+#include "filigree/text/vocabulary.h"
 
 namespace filigree {
 

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "text/test_support.h"
-#include "text/tokenizer.h"
+#include "filigree/text/test_support.h"
+#include "filigree/text/tokenizer.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/tokenizer.h"
+#include "filigree/text/tokenizer.h"
 
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -6,7 +6,7 @@
 #include <csignal>
 #include <thread>
 
-#include "text/test_support.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
-#include "text/utf8.h"
+#include "filigree/text/utf8.h"
 
 #include <gtest/gtest.h>
 
-#include "base/strings.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {

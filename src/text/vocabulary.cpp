@@ -1,10 +1,10 @@
-#include "text/vocabulary.h"
+#include "filigree/text/vocabulary.h"
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "text/utf8.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/utf8.h"
 
 namespace filigree {
 

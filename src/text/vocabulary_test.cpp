@@ -1,8 +1,8 @@
-#include "text/vocabulary.h"
+#include "filigree/text/vocabulary.h"
 
 #include <limits>
 
-#include "text/test_support.h"
+#include "filigree/text/test_support.h"
 
 namespace filigree {
 namespace {

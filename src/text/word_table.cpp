@@ -1,7 +1,7 @@
-#include "text/word_table.h"
+#include "filigree/text/word_table.h"
 
-#include "base/error.h"
-#include "text/hashing.h"
+#include "filigree/base/error.h"
+#include "filigree/text/hashing.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/word_table.h"
+#include "filigree/text/word_table.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "text/pair_table.h"
+#include "filigree/text/pair_table.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
-#include "train/adamw.h"
+#include "filigree/train/adamw.h"
 
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 

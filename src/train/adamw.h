@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
-#include "ops/optimizer/optimizer.h"
+#include "filigree/model/model.h"
+#include "filigree/ops/optimizer/optimizer.h"
 
 namespace filigree {
 

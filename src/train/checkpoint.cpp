@@ -1,15 +1,15 @@
-#include "train/checkpoint.h"
+#include "filigree/train/checkpoint.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "io/json.h"
-#include "io/safetensors.h"
-#include "io/safetensors_writer.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/json.h"
+#include "filigree/io/safetensors.h"
+#include "filigree/io/safetensors_writer.h"
 
 namespace filigree {
 namespace {

@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
-#include "model/model.h"
-#include "train/adamw.h"
+#include "filigree/model/model.h"
+#include "filigree/train/adamw.h"
 
 namespace filigree {
 

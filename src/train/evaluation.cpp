@@ -1,11 +1,11 @@
-#include "train/evaluation.h"
+#include "filigree/train/evaluation.h"
 
 #include <cmath>
 #include <numeric>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/cross_entropy/cross_entropy.h"
 
 namespace filigree {
 namespace {

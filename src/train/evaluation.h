@@ -12,9 +12,9 @@
 #include <optional>
 #include <vector>
 
-#include "dist/communicator.h"
-#include "model/model.h"
-#include "train/evaluation_windows.h"
+#include "filigree/dist/communicator.h"
+#include "filigree/model/model.h"
+#include "filigree/train/evaluation_windows.h"
 
 namespace filigree {
 

@@ -1,16 +1,16 @@
-#include "train/evaluation.h"
+#include "filigree/train/evaluation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
+#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "filigree/train/shard_source.h"
+#include "filigree/train/weights_checksum.h"
 #include "support/temporary_folder.h"
-#include "train/shard_source.h"
-#include "train/weights_checksum.h"
 
 namespace filigree {
 namespace {

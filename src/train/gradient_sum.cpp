@@ -1,4 +1,4 @@
-#include "train/gradient_sum.h"
+#include "filigree/train/gradient_sum.h"
 
 #include <span>
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "dist/communicator.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/dist/communicator.h"
 
 namespace filigree {
 

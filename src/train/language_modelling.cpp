@@ -1,7 +1,7 @@
-#include "train/language_modelling.h"
+#include "filigree/train/language_modelling.h"
 
-#include "ops/elementwise/elementwise.h"
-#include "ops/output_loss/output_loss.h"
+#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/output_loss/output_loss.h"
 
 namespace filigree {
 

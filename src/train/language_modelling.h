@@ -1,8 +1,8 @@
 // Next-token prediction: pretraining, and the dense fine-tuned control of a sparse run.
 #pragma once
 
-#include "model/model.h"
-#include "train/objective.h"
+#include "filigree/model/model.h"
+#include "filigree/train/objective.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "train/multiplier.h"
+#include "filigree/train/multiplier.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
-#include "train/objective.h"
+#include "filigree/train/objective.h"
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/cross_entropy/cross_entropy.h"
 
 namespace filigree {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/variable.h"
-#include "dist/communicator.h"
+#include "filigree/autograd/variable.h"
+#include "filigree/dist/communicator.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
-#include "train/run_log.h"
+#include "filigree/train/run_log.h"
 
-#include "base/atomic_file.h"
-#include "base/error.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 

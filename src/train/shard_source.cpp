@@ -1,8 +1,8 @@
-#include "train/shard_source.h"
+#include "filigree/train/shard_source.h"
 
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 

@@ -1,14 +1,14 @@
-#include "train/sparsification.h"
+#include "filigree/train/sparsification.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
-#include "ops/output_loss/output_loss.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/layout/layout.h"
+#include "filigree/ops/output_loss/output_loss.h"
+#include "filigree/ops/reduce/reduce.h"
 
 namespace filigree {
 namespace {

@@ -18,9 +18,9 @@
 
 #include <memory>
 
-#include "model/model.h"
-#include "train/multiplier.h"
-#include "train/objective.h"
+#include "filigree/model/model.h"
+#include "filigree/train/multiplier.h"
+#include "filigree/train/objective.h"
 
 namespace filigree {
 

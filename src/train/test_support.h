@@ -5,13 +5,13 @@
 
 #include <memory>
 
-#include "base/random.h"
-#include "model/model.h"
-#include "train/adamw.h"
-#include "train/language_modelling.h"
-#include "train/objective.h"
-#include "train/sparsification.h"
-#include "train/trainer.h"
+#include "filigree/base/random.h"
+#include "filigree/model/model.h"
+#include "filigree/train/adamw.h"
+#include "filigree/train/language_modelling.h"
+#include "filigree/train/objective.h"
+#include "filigree/train/sparsification.h"
+#include "filigree/train/trainer.h"
 
 namespace filigree {
 

@@ -1,14 +1,14 @@
-#include "train/trainer.h"
+#include "filigree/train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "train/gradient_sum.h"
-#include "train/run_log.h"
-#include "train/weights_checksum.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/train/gradient_sum.h"
+#include "filigree/train/run_log.h"
+#include "filigree/train/weights_checksum.h"
 
 namespace filigree {
 namespace {

@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 
-#include "train/adamw.h"
-#include "train/checkpoint.h"
-#include "train/objective.h"
-#include "train/schedule.h"
+#include "filigree/train/adamw.h"
+#include "filigree/train/checkpoint.h"
+#include "filigree/train/objective.h"
+#include "filigree/train/schedule.h"
 
 namespace filigree {
 

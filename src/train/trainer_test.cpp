@@ -1,5 +1,5 @@
 // Whole small runs: learning, interruption, resumption, and what is refused.
-#include "train/trainer.h"
+#include "filigree/train/trainer.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,13 +9,13 @@
 #include <csignal>
 #include <fstream>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
+#include "filigree/train/language_modelling.h"
+#include "filigree/train/sparsification.h"
+#include "filigree/train/test_support.h"
 #include "support/check_op.h"
 #include "support/temporary_folder.h"
-#include "train/language_modelling.h"
-#include "train/sparsification.h"
-#include "train/test_support.h"
 
 namespace filigree {
 namespace {

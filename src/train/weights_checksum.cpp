@@ -1,8 +1,8 @@
-#include "train/weights_checksum.h"
+#include "filigree/train/weights_checksum.h"
 
 #include <span>
 
-#include "text/shard_checksum.h"
+#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 

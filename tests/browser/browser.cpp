@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/base64.h"
 
 namespace filigree {

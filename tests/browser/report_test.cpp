@@ -1,5 +1,5 @@
 // The report page in a real browser: what a reader clicks and points at.
-#include "report/report.h"
+#include "filigree/report/report.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "browser/browser.h"
-#include "report/test_report.h"
+#include "filigree/report/test_report.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

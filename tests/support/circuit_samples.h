@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
-#include "figure/circuit_curves.h"
-#include "figure/circuit_graph.h"
-#include "figure/labelled_map.h"
+#include "filigree/base/random.h"
+#include "filigree/figure/circuit_curves.h"
+#include "filigree/figure/circuit_graph.h"
+#include "filigree/figure/labelled_map.h"
 
 namespace filigree::figure::samples {
 

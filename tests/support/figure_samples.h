@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
-#include "figure/attention_grid.h"
-#include "figure/correlation_map.h"
-#include "figure/head_strip.h"
-#include "figure/line_chart.h"
-#include "figure/scatter_matrix.h"
-#include "figure/statistics_bars.h"
-#include "figure/training_curves.h"
+#include "filigree/base/random.h"
+#include "filigree/figure/attention_grid.h"
+#include "filigree/figure/correlation_map.h"
+#include "filigree/figure/head_strip.h"
+#include "filigree/figure/line_chart.h"
+#include "filigree/figure/scatter_matrix.h"
+#include "filigree/figure/statistics_bars.h"
+#include "filigree/figure/training_curves.h"
 #include "support/circuit_samples.h"
 
 namespace filigree::figure::samples {

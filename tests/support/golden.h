@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "io/safetensors.h"
-#include "tensor/tensor.h"
+#include "filigree/io/safetensors.h"
+#include "filigree/tensor/tensor.h"
 
 namespace filigree {
 

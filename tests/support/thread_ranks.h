@@ -13,8 +13,8 @@
 #include <mutex>
 #include <thread>
 
-#include "base/error.h"
-#include "dist/communicator.h"
+#include "filigree/base/error.h"
+#include "filigree/dist/communicator.h"
 
 namespace filigree {
 

@@ -1,14 +1,14 @@
-#include "analyze/circuit/attention_edges.h"
+#include "filigree/analyze/circuit/attention_edges.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
 
-#include "analyze/circuit/gradient_run.h"
-#include "analyze/circuit/replacements.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/analyze/circuit/gradient_run.h"
+#include "filigree/analyze/circuit/replacements.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {

@@ -1,14 +1,14 @@
 // Cells of attention patterns: which there are, their scores, and circuits of them.
-#include "analyze/circuit/attention_edges.h"
+#include "filigree/analyze/circuit/attention_edges.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "analyze/circuit/induction_model.h"
-#include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
+#include "filigree/analyze/circuit/induction_model.h"
+#include "filigree/analyze/circuit/test_support.h"
+#include "filigree/analyze/task/check.h"
 
 namespace filigree {
 namespace {

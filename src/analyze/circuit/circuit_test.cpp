@@ -1,5 +1,5 @@
 // Circuits: curves, their sizes, and a model built by hand whose circuit is known.
-#include "analyze/circuit/circuit.h"
+#include "filigree/analyze/circuit/circuit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/circuit/induction_model.h"
-#include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
+#include "filigree/analyze/circuit/induction_model.h"
+#include "filigree/analyze/circuit/test_support.h"
+#include "filigree/analyze/task/check.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

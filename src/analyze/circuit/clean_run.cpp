@@ -1,11 +1,11 @@
-#include "analyze/circuit/clean_run.h"
+#include "filigree/analyze/circuit/clean_run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "analyze/task/check.h"
+#include "filigree/analyze/task/check.h"
 
 namespace filigree {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/circuit/replacements.h"
+#include "filigree/analyze/circuit/replacements.h"
 
 namespace filigree {
 

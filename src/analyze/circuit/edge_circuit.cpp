@@ -1,4 +1,4 @@
-#include "analyze/circuit/edge_circuit.h"
+#include "filigree/analyze/circuit/edge_circuit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <queue>
 #include <set>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

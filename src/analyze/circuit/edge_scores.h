@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/circuit/edge_runs.h"
+#include "filigree/analyze/circuit/edge_runs.h"
 
 namespace filigree {
 

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "analyze/circuit/edge_circuit.h"
-#include "analyze/circuit/induction_model.h"
-#include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
-#include "autograd/tape.h"
+#include "filigree/analyze/circuit/edge_circuit.h"
+#include "filigree/analyze/circuit/induction_model.h"
+#include "filigree/analyze/circuit/test_support.h"
+#include "filigree/analyze/task/check.h"
+#include "filigree/autograd/tape.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "analyze/circuit/graph.h"
+#include "filigree/analyze/circuit/graph.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "model/config.h"
+#include "filigree/model/config.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "analyze/circuit/graph.h"
+#include "filigree/analyze/circuit/graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <vector>
 
-#include "analyze/circuit/patched_runs.h"
+#include "filigree/analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "analyze/circuit/pass_limits.h"
+#include "filigree/analyze/circuit/pass_limits.h"
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "runtime/device.h"
+#include "filigree/base/error.h"
+#include "filigree/runtime/device.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
-#include "analyze/circuit/pass_limits.h"
+#include "filigree/analyze/circuit/pass_limits.h"
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "analyze/circuit/patch.h"
+#include "filigree/analyze/circuit/patch.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/model.h"
+#include "filigree/model/model.h"
 
 namespace filigree {
 

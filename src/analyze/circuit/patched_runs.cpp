@@ -1,4 +1,4 @@
-#include "analyze/circuit/patched_runs.h"
+#include "filigree/analyze/circuit/patched_runs.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <optional>
 #include <set>
 
-#include "analyze/circuit/clean_run.h"
-#include "analyze/circuit/sweep.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "ops/regions/regions.h"
+#include "filigree/analyze/circuit/clean_run.h"
+#include "filigree/analyze/circuit/sweep.h"
+#include "filigree/analyze/task/check.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/ops/regions/regions.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
-#include "analyze/circuit/published.h"
+#include "filigree/analyze/circuit/published.h"
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

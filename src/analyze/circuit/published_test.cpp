@@ -1,11 +1,11 @@
-#include "analyze/circuit/published.h"
+#include "filigree/analyze/circuit/published.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,12 @@
-#include "analyze/circuit/sweep.h"
+#include "filigree/analyze/circuit/sweep.h"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include "analyze/circuit/clean_run.h"
-#include "analyze/circuit/sweep_state.h"
-#include "base/error.h"
+#include "filigree/analyze/circuit/clean_run.h"
+#include "filigree/analyze/circuit/sweep_state.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,11 @@
-#include "analyze/circuit/sweep_state.h"
+#include "filigree/analyze/circuit/sweep_state.h"
 
 #include <cstring>
 
-#include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {

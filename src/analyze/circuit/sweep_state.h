@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/task/prompt.h"
-#include "model/model.h"
+#include "filigree/analyze/task/prompt.h"
+#include "filigree/model/model.h"
 
 namespace filigree {
 

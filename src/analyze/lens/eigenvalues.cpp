@@ -1,11 +1,11 @@
-#include "analyze/lens/eigenvalues.h"
+#include "filigree/analyze/lens/eigenvalues.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,15 +1,15 @@
-#include "analyze/lens/head_circuits.h"
+#include "filigree/analyze/lens/head_circuits.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 
-#include "analyze/lens/eigenvalues.h"
-#include "base/error.h"
-#include "base/random.h"
-#include "ops/matmul/matmul.h"
-#include "runtime/threads.h"
+#include "filigree/analyze/lens/eigenvalues.h"
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
+#include "filigree/ops/matmul/matmul.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree {
 namespace {

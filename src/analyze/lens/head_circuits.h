@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/lens/head_matrices.h"
-#include "text/token_id.h"
+#include "filigree/analyze/lens/head_matrices.h"
+#include "filigree/text/token_id.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // Heads' circuits against d x d and V x V matrices in double precision.
-#include "analyze/lens/head_circuits.h"
+#include "filigree/analyze/lens/head_circuits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "analyze/circuit/test_support.h"
-#include "analyze/lens/eigenvalues.h"
-#include "base/error.h"
+#include "filigree/analyze/circuit/test_support.h"
+#include "filigree/analyze/lens/eigenvalues.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

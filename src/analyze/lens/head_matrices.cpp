@@ -1,10 +1,10 @@
-#include "analyze/lens/head_matrices.h"
+#include "filigree/analyze/lens/head_matrices.h"
 
 #include <cmath>
 
-#include "base/error.h"
-#include "ops/layer_norm/layer_norm.h"
-#include "runtime/threads.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/layer_norm/layer_norm.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree {
 namespace {

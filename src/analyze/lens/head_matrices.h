@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/model.h"
+#include "filigree/model/model.h"
 
 namespace filigree {
 

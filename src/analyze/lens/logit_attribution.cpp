@@ -1,4 +1,4 @@
-#include "analyze/lens/logit_attribution.h"
+#include "filigree/analyze/lens/logit_attribution.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <map>
 #include <numeric>
 
-#include "analyze/task/check.h"
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/analyze/task/check.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

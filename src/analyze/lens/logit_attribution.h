@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "analyze/task/metric.h"
-#include "model/model.h"
+#include "filigree/analyze/task/metric.h"
+#include "filigree/model/model.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "analyze/lens/logit_lens.h"
+#include "filigree/analyze/lens/logit_lens.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/base/error.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree {
 namespace {

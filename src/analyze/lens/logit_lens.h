@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
-#include "text/token_id.h"
+#include "filigree/model/model.h"
+#include "filigree/text/token_id.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "analyze/lens/patch_sweep.h"
+#include "filigree/analyze/lens/patch_sweep.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "analyze/circuit/circuit.h"
-#include "base/error.h"
+#include "filigree/analyze/circuit/circuit.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/circuit/patched_runs.h"
+#include "filigree/analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

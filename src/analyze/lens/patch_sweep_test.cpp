@@ -1,11 +1,11 @@
-#include "analyze/lens/patch_sweep.h"
+#include "filigree/analyze/lens/patch_sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
+#include "filigree/analyze/circuit/test_support.h"
+#include "filigree/analyze/task/check.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

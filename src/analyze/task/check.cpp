@@ -1,8 +1,8 @@
-#include "analyze/task/check.h"
+#include "filigree/analyze/task/check.h"
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,11 @@
-#include "analyze/task/induction.h"
+#include "filigree/analyze/task/induction.h"
 
 #include <algorithm>
 #include <memory>
 #include <string>
 
-#include "base/error.h"
-#include "text/corpus/compose.h"
+#include "filigree/base/error.h"
+#include "filigree/text/corpus/compose.h"
 
 namespace filigree {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/task/prompt.h"
-#include "autograd/variable.h"
+#include "filigree/analyze/task/prompt.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

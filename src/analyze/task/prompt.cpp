@@ -1,9 +1,9 @@
-#include "analyze/task/prompt.h"
+#include "filigree/analyze/task/prompt.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

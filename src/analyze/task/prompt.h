@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/tokenizer.h"
+#include "filigree/text/tokenizer.h"
 
 namespace filigree {
 

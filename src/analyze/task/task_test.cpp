@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <set>
 
-#include "analyze/task/check.h"
-#include "analyze/task/tasks.h"
-#include "analyze/task/user_task.h"
-#include "analyze/test_support.h"
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "text/byte_level.h"
+#include "filigree/analyze/task/check.h"
+#include "filigree/analyze/task/tasks.h"
+#include "filigree/analyze/task/user_task.h"
+#include "filigree/analyze/test_support.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/text/byte_level.h"
 
 namespace filigree {
 namespace {

@@ -1,14 +1,14 @@
-#include "analyze/task/tasks.h"
+#include "filigree/analyze/task/tasks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "analyze/task/induction.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "text/shard_checksum.h"
+#include "filigree/analyze/task/induction.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

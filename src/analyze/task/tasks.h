@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/task/metric.h"
-#include "analyze/task/prompt.h"
-#include "base/random.h"
-#include "text/corpus/pairs.h"
+#include "filigree/analyze/task/metric.h"
+#include "filigree/analyze/task/prompt.h"
+#include "filigree/base/random.h"
+#include "filigree/text/corpus/pairs.h"
 
 namespace filigree {
 

@@ -1,12 +1,12 @@
-#include "analyze/task/user_task.h"
+#include "filigree/analyze/task/user_task.h"
 
 #include <fmt/format.h>
 
-#include "analyze/task/tasks.h"
-#include "base/error.h"
-#include "base/mapped_file.h"
-#include "base/strings.h"
-#include "io/json.h"
+#include "filigree/analyze/task/tasks.h"
+#include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/json.h"
 
 namespace filigree {
 namespace {

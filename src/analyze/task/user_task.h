@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "analyze/task/prompt.h"
+#include "filigree/analyze/task/prompt.h"
 
 namespace filigree {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "dist/communicator.h"
+#include "filigree/dist/communicator.h"
 
 namespace filigree::mpi {
 

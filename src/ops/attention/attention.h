@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

@@ -3,8 +3,8 @@
 // A job holds one head's keys and values, packed for the tile kernel, and walks over blocks of
 // queries; the scores of a block live in a scratch matrix of kQueryBlock rows.
 
-#include "runtime/cpu/simd_rows.inl"
-#include "runtime/cpu/simd_tile.inl"
+#include "filigree/runtime/cpu/simd_rows.inl"
+#include "filigree/runtime/cpu/simd_tile.inl"
 
 inline std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
@@ -85,7 +85,7 @@ inline float exponentiate_row(float* x, std::int64_t count, std::int64_t padded,
   return sum(total);
 }
 
-#include "ops/attention/gate_body.inl"
+#include "filigree/ops/attention/gate_body.inl"
 
 // Few queries against many keys, as in generation: dot products straight from the cache.
 inline void attend_directly(const AttentionArgs<>& args, std::int64_t b, std::int64_t h,

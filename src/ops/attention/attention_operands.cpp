@@ -1,9 +1,9 @@
-#include "ops/attention/attention_operands.h"
+#include "filigree/ops/attention/attention_operands.h"
 
 #include <cmath>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 

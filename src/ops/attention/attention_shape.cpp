@@ -1,9 +1,9 @@
-#include "ops/attention/attention_shape.h"
+#include "filigree/ops/attention/attention_shape.h"
 
 #include <cmath>
 
-#include "base/error.h"
-#include "tensor/dispatch.h"
+#include "filigree/base/error.h"
+#include "filigree/tensor/dispatch.h"
 
 namespace filigree {
 

@@ -3,9 +3,9 @@
 
 #include <initializer_list>
 
-#include "ops/attention/attention_kernels.h"
-#include "tensor/shape.h"
-#include "tensor/tensor.h"
+#include "filigree/ops/attention/attention_kernels.h"
+#include "filigree/tensor/shape.h"
+#include "filigree/tensor/tensor.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "ops/attention/attention.h"
+#include "filigree/ops/attention/attention.h"
 
 #include <cmath>
 
-#include "base/error.h"
-#include "ops/softmax/softmax.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/softmax/softmax.h"
 #include "support/check_op.h"
 
 namespace filigree {

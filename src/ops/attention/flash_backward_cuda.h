@@ -1,7 +1,7 @@
 // The two halves of flash attention's backward pass and what they share.
 #pragma once
 
-#include "ops/attention/flash_attention_cuda.h"
+#include "filigree/ops/attention/flash_attention_cuda.h"
 
 namespace filigree::cuda::flash {
 

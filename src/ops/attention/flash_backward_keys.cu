@@ -5,9 +5,9 @@
 // Scores are computed transposed (keys are rows), so that the weights are already the left operand
 // of the products that follow. A warp holds 32 keys: 8 neighbours and those 16, 32 and 48 after
 // them, the four that share a block of noise.
-#include "ops/attention/flash_backward_cuda.h"
-#include "ops/attention/flash_gate_cuda.h"
-#include "ops/attention/flash_tiles_cuda.h"
+#include "filigree/ops/attention/flash_backward_cuda.h"
+#include "filigree/ops/attention/flash_gate_cuda.h"
+#include "filigree/ops/attention/flash_tiles_cuda.h"
 
 namespace filigree::cuda::flash {
 

@@ -2,9 +2,9 @@
 // dL/dz_i . z_i, dq, and the gradient of the gates' biases.
 //
 //   dq_i = scale * sum_j dL/ds_ij k_j
-#include "ops/attention/flash_backward_cuda.h"
-#include "ops/attention/flash_gate_cuda.h"
-#include "ops/attention/flash_tiles_cuda.h"
+#include "filigree/ops/attention/flash_backward_cuda.h"
+#include "filigree/ops/attention/flash_gate_cuda.h"
+#include "filigree/ops/attention/flash_tiles_cuda.h"
 
 namespace filigree::cuda::flash {
 

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "base/random.h"
+#include "filigree/base/random.h"
 
 namespace filigree {
 

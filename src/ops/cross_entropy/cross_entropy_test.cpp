@@ -1,8 +1,8 @@
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/ops/cross_entropy/cross_entropy.h"
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

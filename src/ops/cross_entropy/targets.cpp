@@ -1,7 +1,7 @@
-#include "ops/cross_entropy/targets.h"
+#include "filigree/ops/cross_entropy/targets.h"
 
-#include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/cross_entropy/cross_entropy.h"
 
 namespace filigree {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tensor/tensor.h"
+#include "filigree/tensor/tensor.h"
 
 namespace filigree {
 

@@ -3,7 +3,7 @@
 // On the GPU f32 beside bf16 (a parameter beside an activation) gives bf16.
 #pragma once
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

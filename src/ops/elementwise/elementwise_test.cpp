@@ -1,8 +1,8 @@
-#include "ops/elementwise/elementwise.h"
+#include "filigree/ops/elementwise/elementwise.h"
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,7 +1,7 @@
 // Rows of a table by index: token embeddings, and picking positions out of a batch.
 #pragma once
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
-#include "ops/embedding/embedding.h"
+#include "filigree/ops/embedding/embedding.h"
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

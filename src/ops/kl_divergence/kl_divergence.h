@@ -1,7 +1,7 @@
 // Kullback-Leibler divergence between next-token predictions, the loss of distillation.
 #pragma once
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

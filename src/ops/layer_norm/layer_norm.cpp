@@ -1,9 +1,9 @@
-#include "ops/layer_norm/layer_norm.h"
+#include "filigree/ops/layer_norm/layer_norm.h"
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/layer_norm/layer_norm_kernels.h"
-#include "tensor/dispatch.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/layer_norm/layer_norm_kernels.h"
+#include "filigree/tensor/dispatch.h"
 
 namespace filigree {
 

@@ -2,7 +2,7 @@
 //   y = (x - mean) / sqrt(variance + epsilon) * weight + bias
 #pragma once
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

@@ -5,9 +5,9 @@
 
 #include <type_traits>
 
-#include "ops/layer_norm/layer_norm_kernels.h"
-#include "runtime/cuda/device_cuda.cuh"
-#include "runtime/cuda/launch_cuda.h"
+#include "filigree/ops/layer_norm/layer_norm_kernels.h"
+#include "filigree/runtime/cuda/device_cuda.cuh"
+#include "filigree/runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

@@ -1,5 +1,5 @@
-#include "ops/elementwise/elementwise.h"
-#include "ops/layer_norm/layer_norm.h"
+#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/layer_norm/layer_norm.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

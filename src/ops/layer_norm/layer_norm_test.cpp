@@ -1,8 +1,8 @@
-#include "ops/layer_norm/layer_norm.h"
+#include "filigree/ops/layer_norm/layer_norm.h"
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "ops/layout/layout_kernels.h"
+#include "filigree/ops/layout/layout_kernels.h"
 
 namespace filigree::cpu {
 

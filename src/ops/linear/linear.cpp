@@ -1,10 +1,10 @@
-#include "ops/linear/linear.h"
+#include "filigree/ops/linear/linear.h"
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/linear/linear_kernels.h"
-#include "ops/linear/linear_products.h"
-#include "tensor/dispatch.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/linear/linear_kernels.h"
+#include "filigree/ops/linear/linear_products.h"
+#include "filigree/tensor/dispatch.h"
 
 namespace filigree {
 namespace {

@@ -1,7 +1,7 @@
-#include "ops/linear/linear_kernels.h"
-#include "runtime/cuda/device_cuda.cuh"
-#include "runtime/cuda/launch_cuda.h"
-#include "runtime/cuda/sum_cuda.h"
+#include "filigree/ops/linear/linear_kernels.h"
+#include "filigree/runtime/cuda/device_cuda.cuh"
+#include "filigree/runtime/cuda/launch_cuda.h"
+#include "filigree/runtime/cuda/sum_cuda.h"
 
 namespace filigree::cuda {
 namespace {

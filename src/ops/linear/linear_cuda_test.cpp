@@ -1,4 +1,4 @@
-#include "ops/linear/linear.h"
+#include "filigree/ops/linear/linear.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,11 +1,11 @@
-#include "ops/linear/linear_products.h"
+#include "filigree/ops/linear/linear_products.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "base/error.h"
-#include "ops/linear/linear_kernels.h"
-#include "tensor/dispatch.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/linear/linear_kernels.h"
+#include "filigree/tensor/dispatch.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
-#include "ops/linear/linear.h"
+#include "filigree/ops/linear/linear.h"
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,6 +1,6 @@
-#include "ops/matmul/epilogue_cuda.h"
-#include "runtime/cuda/device_cuda.cuh"
-#include "runtime/cuda/launch_cuda.h"
+#include "filigree/ops/matmul/epilogue_cuda.h"
+#include "filigree/runtime/cuda/device_cuda.cuh"
+#include "filigree/runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/matmul/gemm.h"
+#include "filigree/ops/matmul/gemm.h"
 
 namespace filigree::cuda {
 

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "runtime/device.h"
-#include "runtime/has_cuda.h"
+#include "filigree/runtime/device.h"
+#include "filigree/runtime/has_cuda.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
 // Matrix product of Variables.
 #pragma once
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

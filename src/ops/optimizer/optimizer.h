@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "filigree/tensor/tensor.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "ops/optimizer/optimizer.h"
+#include "filigree/ops/optimizer/optimizer.h"
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,15 +1,15 @@
-#include "ops/output_loss/output_loss.h"
+#include "filigree/ops/output_loss/output_loss.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/cross_entropy/targets.h"
-#include "ops/matmul/gemm.h"
-#include "ops/output_loss/output_loss_kernels.h"
-#include "ops/reduce/total.h"
-#include "tensor/dispatch.h"
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/cross_entropy/targets.h"
+#include "filigree/ops/matmul/gemm.h"
+#include "filigree/ops/output_loss/output_loss_kernels.h"
+#include "filigree/ops/reduce/total.h"
+#include "filigree/tensor/dispatch.h"
 
 namespace filigree {
 namespace {

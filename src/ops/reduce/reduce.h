@@ -1,7 +1,7 @@
 // Reductions over one axis or over everything.
 #pragma once
 
-#include "autograd/variable.h"
+#include "filigree/autograd/variable.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/reduce/reduce_kernels.h"
-#include "runtime/threads.h"
+#include "filigree/ops/reduce/reduce_kernels.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree::cpu {
 

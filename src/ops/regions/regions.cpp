@@ -1,10 +1,10 @@
-#include "ops/regions/regions.h"
+#include "filigree/ops/regions/regions.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
-#include "tensor/dispatch.h"
+#include "filigree/base/error.h"
+#include "filigree/tensor/dispatch.h"
 
 namespace filigree {
 namespace {

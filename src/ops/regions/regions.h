@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/regions/regions_kernels.h"
-#include "tensor/tensor.h"
+#include "filigree/ops/regions/regions_kernels.h"
+#include "filigree/tensor/tensor.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
-#include "ops/regions/regions.h"
-#include "ops/regions/regions_test_cases.h"
+#include "filigree/ops/regions/regions.h"
+#include "filigree/ops/regions/regions_test_cases.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,11 +1,11 @@
-#include "ops/regions/regions.h"
+#include "filigree/ops/regions/regions.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "ops/regions/regions_test_cases.h"
-#include "runtime/threads.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/regions/regions_test_cases.h"
+#include "filigree/runtime/threads.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,8 +1,8 @@
-#include "ops/softmax/softmax.h"
+#include "filigree/ops/softmax/softmax.h"
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

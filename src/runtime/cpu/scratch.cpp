@@ -1,9 +1,9 @@
-#include "runtime/cpu/scratch.h"
+#include "filigree/runtime/cpu/scratch.h"
 
 #include <cstdlib>
 #include <memory>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/cpu/simd.h"
+#include "filigree/runtime/cpu/simd.h"
 
 #include <algorithm>
 #include <atomic>

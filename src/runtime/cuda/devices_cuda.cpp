@@ -1,12 +1,12 @@
-#include "runtime/cuda/devices_cuda.h"
+#include "filigree/runtime/cuda/devices_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "runtime/cuda/check_cuda.h"
-#include "runtime/cuda/launch_cuda.h"
+#include "filigree/runtime/cuda/check_cuda.h"
+#include "filigree/runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

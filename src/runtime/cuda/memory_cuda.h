@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "runtime/pool.h"
+#include "filigree/runtime/pool.h"
 
 namespace filigree::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/dtype.h"
+#include "filigree/runtime/dtype.h"
 
 namespace filigree::cuda {
 

@@ -1,9 +1,9 @@
-#include "text/corpus/compose.h"
+#include "filigree/text/corpus/compose.h"
 
 #include <algorithm>
 #include <cctype>
 
-#include "base/error.h"
+#include "filigree/base/error.h"
 
 namespace filigree::corpus {
 namespace {

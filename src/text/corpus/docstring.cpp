@@ -9,10 +9,10 @@
 // Held out: lists of arguments.
 #include <fmt/format.h>
 
-#include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
-#include "text/corpus/tasks.h"
-#include "text/corpus/words.h"
+#include "filigree/text/corpus/compose.h"
+#include "filigree/text/corpus/pairs.h"
+#include "filigree/text/corpus/tasks.h"
+#include "filigree/text/corpus/words.h"
 
 namespace filigree::corpus {
 namespace {

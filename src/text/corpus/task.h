@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.h"
+#include "filigree/base/random.h"
 
 namespace filigree {
 

@@ -1,13 +1,13 @@
-#include "text/corpus/tasks.h"
+#include "filigree/text/corpus/tasks.h"
 
 #include <fmt/format.h>
 
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "text/shard_checksum.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

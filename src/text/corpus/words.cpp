@@ -1,4 +1,4 @@
-#include "text/corpus/words.h"
+#include "filigree/text/corpus/words.h"
 
 #include <algorithm>
 #include <array>

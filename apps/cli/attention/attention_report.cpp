@@ -1,0 +1,188 @@
+#include "apps/cli/attention/attention_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "apps/cli/program/table.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::cli {
+namespace {
+
+constexpr std::size_t kPairsShown = 10;
+constexpr double kSure = 0.05;  // changes with a smaller p are marked
+
+std::string number(double value) {
+  return std::abs(value) >= 100.0 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
+
+// "sink 40, previous 7": most frequent first.
+std::string role_counts(const AnalysedModel& model) {
+  std::map<std::string, std::size_t> counts;
+  for (const RoleScores& scores : model.roles) ++counts[classify(scores).name];
+  std::vector<std::pair<std::string, std::size_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [role, count] : sorted)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", role, count);
+  return text;
+}
+
+std::vector<Table::Column> statistic_columns(const std::string& first) {
+  std::vector<Table::Column> columns = {{first}};
+  for (std::size_t s = 0; s < kStatistics; ++s)
+    columns.push_back({heading_of(static_cast<Statistic>(s)), Align::kRight});
+  return columns;
+}
+
+}  // namespace
+
+std::string heading_of(Statistic statistic) {
+  std::string text(name_of(statistic));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::string role_table(const std::vector<AnalysedModel>& models, const std::vector<HeadId>& heads) {
+  std::vector<Table::Column> columns = {{"head"}};
+  for (const AnalysedModel& model : models) {
+    columns.push_back({models.size() > 1 ? model.label : "role"});
+    columns.push_back({"conf", Align::kRight});
+  }
+  if (models.size() == 1)
+    for (std::size_t p = 0; p < kPatterns; ++p)
+      columns.push_back({std::string(name_of(static_cast<Pattern>(p))), Align::kRight});
+  Table table(columns);
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    std::vector<std::string> row = {head_name(heads[h])};
+    for (const AnalysedModel& model : models) {
+      const HeadRole role = classify(model.roles[h]);
+      row.push_back(role.name);
+      row.push_back(fmt::format("{:.2f}", role.confidence));
+    }
+    if (models.size() == 1)
+      for (const double score : models[0].roles[h].score)
+        row.push_back(fmt::format("{:.2f}", score));
+    table.add(std::move(row));
+  }
+  std::string text = table.text() + "\n";
+  for (const AnalysedModel& model : models)
+    text += fmt::format("{}: {}\n", model.label, role_counts(model));
+  return text;
+}
+
+std::string statistics_table(const AnalysedModel& model, bool by_head) {
+  Table table(statistic_columns(model.label));
+  const AttentionStatistics& statistics = *model.statistics;
+  for (const HeadGroup& group : statistics.groups()) {
+    if (group.scope == HeadGroup::Scope::kHead && !by_head) continue;
+    std::vector<std::string> row = {group.name()};
+    for (std::size_t s = 0; s < kStatistics; ++s)
+      row.push_back(number(statistics.mean(group, static_cast<Statistic>(s))));
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+std::string comparison_table(const std::vector<ComparedStatistic>& rows, const std::string& first,
+                             const std::string& second, bool by_head) {
+  Table whole({{"statistic"},
+               {first, Align::kRight},
+               {second, Align::kRight},
+               {"change", Align::kRight},
+               {"95 % interval", Align::kRight},
+               {"p", Align::kRight}});
+  Table changes(statistic_columns("change"));
+  std::vector<std::string> cells;
+  for (const ComparedStatistic& row : rows) {
+    if (row.group.scope == HeadGroup::Scope::kModel) {
+      whole.add({heading_of(row.statistic), number(row.first), number(row.second),
+                 fmt::format("{:+.3g}", row.change),
+                 row.interval
+                     ? fmt::format("{:+.3g} to {:+.3g}", row.interval->low, row.interval->high)
+                     : "-",
+                 fmt::format("{:.2g}", row.p)});
+      continue;
+    }
+    if (row.group.scope == HeadGroup::Scope::kHead && !by_head) continue;
+    if (cells.empty()) cells.push_back(row.group.name());
+    cells.push_back(fmt::format("{:+.3g}{}", row.change, row.p < kSure ? "*" : " "));
+    if (cells.size() == kStatistics + 1) changes.add(std::exchange(cells, {}));
+  }
+  return whole.text() + "\n" + changes.text() + fmt::format("* p < {}\n", kSure);
+}
+
+std::string pair_table(const AnalysedModel& model) {
+  const HeadPairs& pairs = *model.pairs;
+  const std::size_t n = pairs.heads.size();
+  std::vector<std::pair<std::size_t, std::size_t>> order;
+  for (std::size_t a = 0; a < n; ++a)
+    for (std::size_t b = a + 1; b < n; ++b) order.emplace_back(a, b);
+  const auto strength = [&](const auto& pair) {
+    return std::abs(pairs.pearson[pair.first * n + pair.second]);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const auto& a, const auto& b) { return strength(a) > strength(b); });
+  Table table({{model.label}, {"and"}, {"Pearson", Align::kRight}, {"Spearman", Align::kRight}});
+  for (std::size_t p = 0; p < std::min(kPairsShown, order.size()); ++p) {
+    const auto [a, b] = order[p];
+    table.add({head_name(pairs.heads[a]), head_name(pairs.heads[b]),
+               fmt::format("{:+.3f}", pairs.pearson[a * n + b]),
+               fmt::format("{:+.3f}", pairs.spearman[a * n + b])});
+  }
+  std::string text =
+      table.text() + fmt::format("\n{} pairs over {} cells", with_thousands(order.size()),
+                                 with_thousands(static_cast<std::uint64_t>(pairs.cells)));
+  if (pairs.cells_used < pairs.cells)
+    text += fmt::format(", {} of them used",
+                        with_thousands(static_cast<std::uint64_t>(pairs.cells_used)));
+  text += fmt::format("; ranks within {} cells", with_thousands(pairs.points.size()));
+  if (!pairs.constant.empty()) text += fmt::format("; {} heads do not vary", pairs.constant.size());
+  return text + "\n";
+}
+
+Json roles_json(const AnalysedModel& model, const std::vector<HeadId>& heads) {
+  Json list = Json::array();
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    const RoleScores& scores = model.roles[h];
+    const HeadRole role = classify(scores);
+    Json entry = {{"layer", heads[h].layer},
+                  {"head", heads[h].head},
+                  {"role", role.name},
+                  {"confidence", role.confidence}};
+    entry["patterns"] = Json::array();
+    for (const Pattern pattern : role.patterns) entry["patterns"].push_back(name_of(pattern));
+    for (std::size_t p = 0; p < kPatterns; ++p)
+      entry["scores"][std::string(name_of(static_cast<Pattern>(p)))] = scores.score[p];
+    entry["offset"] = scores.offset;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json pairs_json(const HeadPairs& pairs) {
+  const std::size_t n = pairs.heads.size();
+  const auto matrix = [n](const CorrelationMatrix& values) {
+    Json rows = Json::array();
+    for (std::size_t a = 0; a < n; ++a)
+      rows.push_back(
+          std::vector<double>(values.begin() + static_cast<std::ptrdiff_t>(a * n),
+                              values.begin() + static_cast<std::ptrdiff_t>((a + 1) * n)));
+    return rows;
+  };
+  Json constant = Json::array();
+  for (const std::size_t slot : pairs.constant) constant.push_back(head_name(pairs.heads[slot]));
+  return {{"cells", pairs.cells},
+          {"cells_used", pairs.cells_used},
+          {"rank_cells", pairs.points.size()},
+          {"order", pairs.clustering.order},
+          {"constant", constant},
+          {"pearson", matrix(pairs.pearson)},
+          {"spearman", matrix(pairs.spearman)}};
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,207 @@
+#include "apps/cli/circuits/circuit_drawings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/cli/program/input.h"
+#include "filigree/analyze/maps/capture.h"
+#include "filigree/base/strings.h"
+#include "filigree/report/circuit_dot.h"
+
+namespace filigree::cli {
+namespace {
+
+figure::EffectCurve effect_curve(const ModelCircuit& circuit) {
+  figure::EffectCurve result = {.name = circuit.label};
+  for (const CurvePoint& point : circuit.found->curve.points) {
+    const auto parts = static_cast<double>(point.parts);
+    // Edges that lead nowhere add nothing: the same circuit again.
+    if (!result.kept.empty() && parts <= result.kept.back()) continue;
+    result.kept.push_back(parts);
+    result.effect.push_back(point.effect);
+    result.error.push_back(point.error);
+  }
+  if (const std::optional<std::size_t> size = circuit.size())
+    result.size = static_cast<double>(*size);
+  return result;
+}
+
+std::string others_text(const SearchOptions& options) {
+  switch (options.replacement) {
+    case Replacement::kZero: return "all others zero";
+    case Replacement::kMean:
+    case Replacement::kMeanByPosition: return "all others with their mean over prompts";
+    case Replacement::kCorrupt: break;
+  }
+  return "all others with the values of the corrupt prompt";
+}
+
+std::string order_text(const SearchOptions& options) {
+  switch (options.selection) {
+    case Selection::kGreedy:
+    case Selection::kGreedyAddition: return "in the order of greedy selection";
+    case Selection::kTop: break;
+  }
+  return "in order of importance";
+}
+
+std::string capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+// The prompt as this model's task has it; the same text may be other tokens to another model, or
+// not among its prompts.
+Prompt example_for(const ModelCircuit& circuit, const Tokenizer& tokenizer,
+                   const std::string& text) {
+  std::vector<TokenId> ids;
+  for (const TaskPrompt& prompt : circuit.task.prompts.prompts)
+    if (ids.empty() && prompt.text.clean == text) ids = prompt.clean;
+  if (ids.empty()) ids = tokenizer.encode(text);
+  Prompt prompt = {ids, {}};
+  for (const TokenId id : ids) prompt.tokens.push_back(tokenizer.token_text(id));
+  return prompt;
+}
+
+std::string count_text(std::size_t count, const std::string& unit) {
+  return fmt::format("{} {}{}", with_thousands(count), unit, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> kinds) {
+  figure::CircuitCurves curves;
+  std::string kept;
+  for (const CircuitsOfKind& circuits : kinds) {
+    const SearchOptions& options = circuits[0].options;
+    figure::EffectChart chart = {.unit = std::string(plural_of(options.parts))};
+    for (const ModelCircuit& circuit : circuits)
+      if (circuit.found) chart.curves.push_back(effect_curve(circuit));
+    if (chart.curves.empty()) continue;
+    kept += fmt::format("{} kept {}, {}. ", capital(chart.unit), order_text(options),
+                        others_text(options));
+    curves.charts.push_back(std::move(chart));
+  }
+  if (curves.charts.empty()) return std::nullopt;
+  const ModelCircuit& first = kinds[0][0];
+  curves.title = task_title(first.task);
+  curves.level = first.options.level;
+  curves.caption = fmt::format("{}Metric: {}, {} prompts; bands: one standard error.", kept,
+                               name_of(first.task.metric), first.task.prompts.prompts.size());
+  return curves;
+}
+
+std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits) {
+  figure::AttentionGrid grid;
+  const LoadedTask& task = circuits[0].task;
+  const std::string& text = task.prompts.prompts[0].text.clean;
+  std::string metric;
+  bool same_tokens = true;
+  for (const ModelCircuit& circuit : circuits) {
+    if (!circuit.found || circuit.found->heads.empty()) continue;
+    const std::vector<HeadId>& order = circuit.found->heads;
+    const std::filesystem::path folder = model_folder(circuit.model);
+    const Prompt prompt = example_for(circuit, open_tokenizer(folder.string()), text);
+    same_tokens = same_tokens && (grid.tokens.empty() || grid.tokens == prompt.tokens);
+    grid.tokens = prompt.tokens;
+    const std::unique_ptr<Model> model = load_model(folder, {.warn_about_values = false});
+    std::vector<HeadId> sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    figure::GridPanel panel = {
+        fmt::format("{}: {}", circuit.label, count_text(order.size(), "head")),
+        std::vector<figure::GridHead>(order.size())};
+    capture_maps(*model, std::span(&prompt, 1), CaptureOptions::of(sorted, MapKind::kWeights),
+                 [&](std::span<const HeadMap> maps) {
+                   for (const HeadMap& map : maps) {
+                     const auto place = std::find(order.begin(), order.end(), map.head);
+                     panel.heads[static_cast<std::size_t>(place - order.begin())] =
+                         map_of_head(map.head, map.weights, map.length);
+                   }
+                 });
+    grid.panels.push_back(std::move(panel));
+    metric += fmt::format("{}{} {:.3f} ({})", metric.empty() ? "" : ", ", name_of(task.metric),
+                          circuit.check.clean.mean, circuit.label);
+  }
+  if (grid.panels.empty()) return std::nullopt;
+  if (!same_tokens) grid.tokens.clear();
+  grid.title = fmt::format("Heads that explain {:g} % of the task {}",
+                           100 * circuits[0].options.level, task_title(task));
+  grid.prompt = "Prompt: " + text;
+  grid.metric = metric + "; the most important heads first";
+  return grid;
+}
+
+std::optional<figure::CircuitDrawing> drawing_of(const CircuitsOfKind& circuits) {
+  figure::CircuitDrawing drawing;
+  std::string left_out;
+  for (const ModelCircuit& circuit : circuits) {
+    if (!circuit.found || circuit.found->graph.edges.empty()) continue;
+    const std::size_t size = circuit.found->members.size();
+    drawing.panels.push_back({fmt::format("{}: {}", circuit.label, count_text(size, "edge")),
+                              strongest_edges(circuit.found->graph, kMostDrawnEdges)});
+    if (circuit.found->graph.edges.size() > kMostDrawnEdges)
+      left_out +=
+          fmt::format("{}{}: the {} strongest of {} are drawn", left_out.empty() ? " " : "; ",
+                      circuit.label, kMostDrawnEdges, count_text(size, "edge"));
+  }
+  if (drawing.panels.empty()) return std::nullopt;
+  const LoadedTask& task = circuits[0].task;
+  drawing.title = fmt::format("Edges that explain {:g} % of the task {}",
+                              100 * circuits[0].options.level, task_title(task));
+  drawing.score_label = fmt::format("drop of {}", name_of(task.metric));
+  drawing.caption = fmt::format("Score: {}, {} prompts, corruption {}.{}{}",
+                                circuits[0].options.method == Method::kExact ? "exact patches"
+                                : circuits[0].options.method == Method::kAttribution
+                                    ? "edge attribution patching"
+                                    : "edge attribution patching with integrated gradients",
+                                task.prompts.prompts.size(), task.prompts.corruption, left_out,
+                                left_out.empty() ? "" : ".");
+  return drawing;
+}
+
+std::vector<DotFile> dots_of(const CircuitsOfKind& circuits) {
+  std::vector<DotFile> files;
+  for (const ModelCircuit& circuit : circuits) {
+    if (!circuit.found || circuit.found->graph.edges.empty()) continue;
+    const std::string title =
+        fmt::format("{}: {} that explain {:g} % of the task {}", circuit.label,
+                    count_text(circuit.found->members.size(), "edge"), 100 * circuit.options.level,
+                    task_title(circuit.task));
+    std::string name = file_part(circuit.label);
+    // Folders of one name differ in a number.
+    const auto taken = [&](const std::string& wanted) {
+      return std::any_of(files.begin(), files.end(),
+                         [&](const DotFile& file) { return file.name == wanted; });
+    };
+    const std::string plain = name;
+    for (int number = 2; taken(name); ++number) name = fmt::format("{}-{}", plain, number);
+    files.push_back({name, circuit_dot(circuit.found->graph, title)});
+  }
+  return files;
+}
+
+std::string file_part(const std::string& name) {
+  std::string part;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (plain)
+      part += c;
+    else if (!part.empty() && part.back() != '-')
+      part += '-';
+  }
+  // A name that begins with a dot is hidden, and ".." is another folder.
+  part.erase(0, part.find_first_not_of(".-"));
+  return part.empty() ? "unnamed" : part;
+}
+
+std::string task_title(const LoadedTask& task) {
+  return printable(std::filesystem::path(task.prompts.task).filename().string());
+}
+
+std::string task_file_part(const LoadedTask& task) {
+  return file_part(std::filesystem::path(task.prompts.task).stem().string());
+}
+
+}  // namespace filigree::cli

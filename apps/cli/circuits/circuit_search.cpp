@@ -1,0 +1,269 @@
+#include "apps/cli/circuits/circuit_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "apps/cli/circuits/patch_progress.h"
+#include "filigree/analyze/circuit/edge_circuit.h"
+#include "filigree/analyze/circuit/pass_limits.h"
+#include "filigree/base/version.h"
+
+namespace filigree::cli {
+namespace {
+
+class Search {
+ public:
+  Search(const Model& model, const LoadedTask& task, const SearchOptions& options,
+         const std::string& label, SweepSection* section, const Session& session)
+      : model_(model),
+        task_(task),
+        prompts_(task.prompts.prompts),
+        options_(options),
+        label_(label),
+        session_(session) {
+    patch_.metric = task.metric;
+    patch_.replacement = options.replacement;
+    patch_.state = section;
+    found_.published = published_circuit(task.prompts.task, model.config());
+  }
+
+  FoundCircuit run() {
+    switch (options_.parts) {
+      case Parts::kEdges: edges(); break;
+      case Parts::kAttentionEdges: attention_edges(); break;
+      default: heads(); break;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  PatchOptions scoring() const { return with_bar(patch_, label_ + " scores", session_); }
+  PatchOptions choosing() const { return with_bar(patch_, label_ + " selection", session_); }
+  PatchOptions keeping() const { return with_bar(patch_, label_ + " curve", session_); }
+  int steps() const { return options_.method == Method::kIntegrated ? options_.steps : 0; }
+
+  void heads() {
+    std::vector<PatchTarget> targets = all_heads(model_.config());
+    if (options_.parts == Parts::kHeadsAndMlps)
+      for (const PatchTarget& mlp : all_mlps(model_.config())) targets.push_back(mlp);
+    const Importance importance =
+        options_.method == Method::kExact
+            ? exact_importance(model_, prompts_, targets, scoring())
+            : attributed_importance(model_, prompts_, targets, steps(), scoring());
+    std::vector<PatchTarget> order;
+    if (options_.selection == Selection::kTop) {
+      for (const std::size_t i : importance.order()) order.push_back(targets[i]);
+    } else {
+      order = greedy_order(
+          model_, prompts_, importance,
+          options_.selection == Selection::kGreedy ? Greedy::kRemoval : Greedy::kAddition,
+          options_.candidates, choosing());
+    }
+    std::vector<std::size_t> sizes;
+    if (!options_.every_size) sizes = spread_sizes(order.size());
+    // The order is here already. NOLINTNEXTLINE(cppcoreguidelines-slicing)
+    found_.curve = keep_first(model_, prompts_, order, std::move(sizes), keeping(), options_.level);
+    found_.part_count = static_cast<double>(order.size());
+    std::vector<double> scores;
+    for (const PatchTarget& target : order) {
+      const auto index = static_cast<std::size_t>(
+          std::find(targets.begin(), targets.end(), target) - targets.begin());
+      const Estimate drop = importance.of(index);
+      scores.push_back(std::abs(drop.mean));
+      Json place = {{"layer", target.layer}};
+      if (target.head >= 0) place["head"] = target.head;
+      found_.parts.push_back({text_of(target), drop, std::move(place)});
+    }
+    std::vector<PatchTarget> kept;
+    if (const CurvePoint* point = found_.curve.at(options_.level))
+      kept.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(point->kept));
+    for (const PatchTarget& target : kept) {
+      found_.members.push_back(text_of(target));
+      if (target.head >= 0) found_.heads.push_back({target.layer, target.head});
+    }
+    if (found_.published != nullptr)
+      found_.agreement = agreement(*found_.published, order, scores, kept);
+  }
+
+  void edges() {
+    const ComponentGraph graph(model_.config());
+    const EdgeScores scores =
+        options_.method == Method::kExact
+            ? exact_edge_scores(model_, graph, prompts_, scoring())
+            : attributed_edge_scores(model_, graph, prompts_, steps(), scoring());
+    EdgeCurve curve = keep_edges(
+        model_, graph, prompts_,
+        options_.selection == Selection::kTop ? scores.order() : greedy_edge_order(graph, scores),
+        {}, options_.level, keeping());
+    found_.part_count = static_cast<double>(graph.edges());
+    for (const std::int64_t number : curve.order) {
+      const ComponentEdge edge = graph.edge(number);
+      found_.parts.push_back(
+          {graph.edge_text(number),
+           scores.drops[static_cast<std::size_t>(number)],
+           {{"from", graph.node_text(edge.node)}, {"to", graph.input_text(edge.input)}}});
+    }
+    std::vector<std::int64_t> members;
+    if (const CurvePoint* point = curve.at(options_.level)) members = curve.edges_of(graph, *point);
+    for (const std::int64_t number : members) found_.members.push_back(graph.edge_text(number));
+    found_.graph = drawn_edges(graph, members, scores);
+    if (found_.published != nullptr) compare_nodes(graph, scores, members);
+    found_.curve = std::move(curve);
+  }
+
+  // Published circuits are of heads and MLPs: those of the kept edges count, and a node's score is
+  // the largest of an edge out of it.
+  void compare_nodes(const ComponentGraph& graph, const EdgeScores& scores,
+                     const std::vector<std::int64_t>& members) {
+    std::vector<double> largest(graph.nodes().size(), 0.0);
+    for (std::int64_t number = 0; number < graph.edges(); ++number) {
+      double& score = largest[static_cast<std::size_t>(graph.edge(number).node)];
+      score = std::max(score, std::abs(scores.drops[static_cast<std::size_t>(number)].mean));
+    }
+    std::set<std::int64_t> in_circuit;  // a connected node has an edge out of it
+    for (const std::int64_t number : members) in_circuit.insert(graph.edge(number).node);
+    std::vector<PatchTarget> targets, kept;
+    std::vector<double> of_targets;
+    for (std::size_t i = 1; i < graph.nodes().size(); ++i) {
+      const ComponentNode& node = graph.nodes()[i];
+      const PatchTarget target = {node.is_mlp() ? Site::kMlpOut : Site::kZ, node.layer, node.head};
+      targets.push_back(target);
+      of_targets.push_back(largest[i]);
+      if (in_circuit.count(static_cast<std::int64_t>(i)) > 0) kept.push_back(target);
+    }
+    found_.agreement = agreement(*found_.published, targets, of_targets, kept);
+  }
+
+  void attention_edges() {
+    found_.cells = options_.method == Method::kExact
+                       ? exact_cell_scores(model_, prompts_, scoring())
+                       : attributed_cell_scores(model_, prompts_, steps(), scoring());
+    const CellScores& scores = *found_.cells;
+    found_.curve = keep_cells(model_, prompts_, scores, {}, options_.level, keeping());
+    found_.part_count = scores.mean_cells();
+    // By position over all prompts, for the reader; prompts choose each their own.
+    using Place = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+    std::map<Place, std::vector<double>> drops;
+    for (std::size_t p = 0; p < scores.prompts.size(); ++p) {
+      const CellScores::OfPrompt& prompt = scores.prompts[p];
+      for (std::size_t i = 0; i < prompt.cells.size(); ++i) {
+        const AttentionCell& cell = prompt.cells[i];
+        std::vector<double>& all = drops[{cell.layer, cell.head, cell.query, cell.key}];
+        all.resize(scores.prompts.size(), 0.0);
+        all[p] = prompt.drops[i];
+      }
+    }
+    for (const auto& [place, values] : drops) {
+      const auto& [layer, head, query, key] = place;
+      found_.parts.push_back({fmt::format("L{}H{} {} <- {}", layer, head, query, key),
+                              estimate(values),
+                              {{"layer", layer}, {"head", head}, {"query", query}, {"key", key}}});
+    }
+    std::stable_sort(found_.parts.begin(), found_.parts.end(),
+                     [](const CircuitPart& a, const CircuitPart& b) {
+                       return std::abs(a.drop.mean) > std::abs(b.drop.mean);
+                     });
+  }
+
+  const Model& model_;
+  const LoadedTask& task_;
+  const std::vector<TaskPrompt>& prompts_;
+  const SearchOptions& options_;
+  const std::string& label_;
+  const Session& session_;
+  PatchOptions patch_;
+  FoundCircuit found_;
+};
+
+}  // namespace
+
+std::string_view name_of(Parts parts) {
+  switch (parts) {
+    case Parts::kHeads: return "heads";
+    case Parts::kHeadsAndMlps: return "heads+mlps";
+    case Parts::kEdges: return "edges";
+    case Parts::kAttentionEdges: return "attention-edges";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Method method) {
+  switch (method) {
+    case Method::kExact: return "exact";
+    case Method::kAttribution: return "attribution";
+    case Method::kIntegrated: return "ig";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Selection selection) {
+  switch (selection) {
+    case Selection::kTop: return "top-k";
+    case Selection::kGreedy: return "greedy";
+    case Selection::kGreedyAddition: return "greedy-add";
+  }
+  return "unknown";
+}
+
+std::string_view plural_of(Parts parts) {
+  switch (parts) {
+    case Parts::kHeads: return "heads";
+    case Parts::kHeadsAndMlps: return "heads and MLPs";
+    case Parts::kEdges: return "edges";
+    case Parts::kAttentionEdges: return "attention edges";
+  }
+  return "parts";
+}
+
+void check_options(const SearchOptions& options) {
+  const bool edges = options.parts == Parts::kEdges;
+  const bool cells = options.parts == Parts::kAttentionEdges;
+  if (edges && options.replacement != Replacement::kCorrupt)
+    throw UsageError(
+        fmt::format("--parts edges: edges carry corrupt values, --replacement {} does "
+                    "not go with them",
+                    name_of(options.replacement)));
+  const bool means = options.replacement == Replacement::kMean ||
+                     options.replacement == Replacement::kMeanByPosition;
+  if (means && (cells || options.method != Method::kExact))
+    throw UsageError(
+        fmt::format("--replacement {} goes with --method exact of heads and MLPs; "
+                    "take corrupt or zero",
+                    name_of(options.replacement)));
+  if (cells && options.selection != Selection::kTop)
+    throw UsageError("--parts attention-edges takes --select top-k only");
+  if (edges && options.selection == Selection::kGreedyAddition)
+    throw UsageError("--select greedy-add goes with heads and MLPs; edges take top-k or greedy");
+}
+
+FoundCircuit search_circuit(const Model& model, const LoadedTask& task,
+                            const SearchOptions& options, const std::string& label,
+                            SweepSection* section, const Session& session) {
+  return Search(model, task, options, label, section, session).run();
+}
+
+std::uint64_t search_key(const Model& model, const LoadedTask& task, const SearchOptions& options) {
+  return SweepKey()
+      .add(version_string())                   // another program may sum in another order
+      .add(name_of(model.placement().device))  // and another device cuts the sweep into other steps
+      .add(name_of(model.placement().precision))
+      .add(static_cast<std::uint64_t>(device_memory(model)))
+      .add(model)
+      .add(task.prompts.prompts)
+      .add(name_of(task.metric))
+      .add(name_of(options.parts))
+      .add(name_of(options.method))
+      .add(name_of(options.selection))
+      .add(name_of(options.replacement))
+      .add(static_cast<std::uint64_t>(options.steps))
+      .add(options.candidates)
+      .add(fmt::format("{}", options.level))
+      .value();
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,178 @@
+// filigree task: what tasks there are, what their prompts look like, and whether a model can do
+// one.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "apps/cli/circuits/task_input.h"
+#include "apps/cli/commands.h"
+#include "apps/cli/program/input.h"
+#include "apps/cli/program/program.h"
+#include "apps/cli/program/table.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::cli {
+namespace {
+
+constexpr std::int64_t kShownPrompts = 3;
+
+struct TaskCommand {
+  std::string action;
+  std::string model;
+  TaskSelection selection;
+};
+
+void list_tasks(const Session& session) {
+  Json list = Json::array();
+  std::string text;
+  for (const TaskDefinition& task : task_definitions()) {
+    Json corruptions = Json::array();
+    text += fmt::format("{}: {} ({})\n", task.name, task.description, name_of(task.metric));
+    for (const TaskCorruption& corruption : task.corruptions) {
+      corruptions.push_back({{"name", corruption.name}, {"description", corruption.description}});
+      text += fmt::format("    {:<14} {}\n", corruption.name, corruption.description);
+    }
+    list.push_back({{"name", task.name},
+                    {"description", task.description},
+                    {"metric", name_of(task.metric)},
+                    {"corruptions", corruptions}});
+  }
+  if (session.json())
+    session.print_json({{"tasks", list}});
+  else
+    session.print(text);
+}
+
+// A few of a list, so that a hundred years do not fill the page.
+std::string some(const std::vector<std::string>& texts) {
+  constexpr std::size_t kShown = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(texts.size(), kShown); ++i)
+    text += fmt::format("{}\"{}\"", i == 0 ? "" : " ", printable(texts[i]));
+  return texts.size() > kShown ? fmt::format("{} and {} more", text, texts.size() - kShown) : text;
+}
+
+std::string token_text(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+  std::string text;
+  for (const TokenId id : ids) text += (text.empty() ? "" : "|") + tokenizer.token_text(id);
+  return text;
+}
+
+void show_prompt(const TaskPrompt& prompt, const Tokenizer& tokenizer, std::string& text) {
+  Table table({{""}, {""}});
+  table.add({"clean", token_text(tokenizer, prompt.clean)});
+  table.add({"corrupt", token_text(tokenizer, prompt.corrupt)});
+  table.add({"answer", some(prompt.text.answers)});
+  table.add({"wrong", some(prompt.text.wrong)});
+  text += table.text() + "\n";
+}
+
+void show_task(const TaskCommand& command, const Session& session) {
+  if (command.model.empty())
+    throw UsageError("MODEL is required: prompts are made for a model's tokenizer");
+  const Tokenizer tokenizer = open_tokenizer(command.model);
+  const LoadedTask task = load_task(command.selection, tokenizer, nullptr, session.options().seed);
+  if (session.json()) {
+    Json prompts = Json::array();
+    for (const TaskPrompt& prompt : task.prompts.prompts)
+      prompts.push_back({{"clean", prompt.text.clean},
+                         {"corrupt", prompt.text.corrupt},
+                         {"answer", prompt.text.answers},
+                         {"wrong", prompt.text.wrong},
+                         {"clean_tokens", prompt.clean},
+                         {"corrupt_tokens", prompt.corrupt},
+                         {"answer_tokens", prompt.answers},
+                         {"wrong_tokens", prompt.wrong}});
+    session.print_json({{"task", task.prompts.task},
+                        {"corruption", task.prompts.corruption},
+                        {"metric", name_of(task.metric)},
+                        {"fit", dropped_json(task.prompts)},
+                        {"prompts", prompts}});
+    return;
+  }
+  std::string text = fmt::format("{}: {}, corruption {}\n\n", printable(task.prompts.task),
+                                 task.description, task.prompts.corruption);
+  for (const TaskPrompt& prompt : task.prompts.prompts) show_prompt(prompt, tokenizer, text);
+  session.print(text + dropped_text(task.prompts));
+}
+
+void check_model(const TaskCommand& command, Session& session) {
+  if (command.model.empty()) throw UsageError("MODEL is required");
+  const Tokenizer tokenizer = open_tokenizer(model_folder(command.model).string());
+  const ModelConfig config = read_model_config(model_folder(command.model));
+  const LoadedTask task = load_task(command.selection, tokenizer, &config, session.options().seed);
+  const std::unique_ptr<Model> model =
+      load_model(model_folder(command.model), {.placement = session.placement()});
+  Progress progress(
+      std::cerr,
+      session.progress("check", "prompts", static_cast<std::int64_t>(task.prompts.prompts.size())));
+  const TaskScores scores = score(*model, task.prompts.prompts, task.metric, [&](std::size_t done) {
+    throw_if_interrupted();
+    progress.update(static_cast<std::int64_t>(done));
+  });
+  progress.finish();
+  const TaskCheck check = check_task(scores, task.prompts.prompts);
+  if (!check.better_than_chance) session.set_exit_code(kOutOfReach);
+  if (session.json()) {
+    Json json = {{"task", task.prompts.task},
+                 {"corruption", task.prompts.corruption},
+                 {"model", command.model},
+                 {"metric_name", name_of(task.metric)},
+                 {"fit", dropped_json(task.prompts)}};
+    json.update(check_json(check));
+    session.print_json(json);
+    return;
+  }
+  Table table({{""}, {"clean", Align::kRight}, {"corrupt", Align::kRight}});
+  table.add({std::string(name_of(task.metric)), estimate_text(check.clean),
+             estimate_text(check.corrupt)});
+  table.add({"accuracy", fmt::format("{:.1f} %", 100 * check.clean_accuracy),
+             fmt::format("{:.1f} %", 100 * check.corrupt_accuracy)});
+  session.print(fmt::format("{}: {}, corruption {}\n", printable(task.prompts.task),
+                            task.description, task.prompts.corruption) +
+                dropped_text(task.prompts) + "\n" + table.text() + "\n" + verdict_text(check));
+}
+
+void run_task(TaskCommand& command, bool prompts_given, Session& session) {
+  if (command.action == "list") {
+    if (!command.selection.name.empty()) throw UsageError("task list takes no further arguments");
+    return list_tasks(session);
+  }
+  if (command.selection.name.empty()) throw UsageError("TASK is required");
+  if (command.action == "check") return check_model(command, session);
+  if (!prompts_given) command.selection.prompts = kShownPrompts;
+  show_task(command, session);
+}
+
+}  // namespace
+
+void add_task(Program& program) {
+  const auto command = std::make_shared<TaskCommand>();
+  const auto app = std::make_shared<CLI::App*>();
+  *app = &program.add({"task",
+                       "List tasks, show their prompts, check whether a model can do one.",
+                       {"filigree task list", "filigree task show ioi gpt2 --prompts 5",
+                        "filigree task check greater-than gpt2",
+                        "filigree task check my-task.jsonl gpt2 --metric prob-diff --json"}},
+                      [command, app](Session& session) {
+                        run_task(*command, (*app)->count("--prompts") > 0, session);
+                      });
+  CLI::App& options = **app;
+  options
+      .add_option("ACTION", command->action,
+                  "list, show, or check; check ends with exit code 3 when the model is not better "
+                  "than chance")
+      ->required()
+      ->check(one_of({"list", "show", "check"}));
+  options.add_option("TASK", command->selection.name,
+                     "name of a task, or a JSONL file of lines {\"clean\", \"corrupt\", "
+                     "\"answer\", \"wrong\"}");
+  options.add_option("MODEL", command->model,
+                     "model folder or name; for show, a tokenizer is enough");
+  add_task_options(options, command->selection);
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,84 @@
+// filigree task as a user calls it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "apps/cli/tests/run_program.h"
+#include "apps/cli/tests/test_model.h"
+
+namespace filigree::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(TaskCommand, ListsTasksAndCorruptions) {
+  const ProgramRun run = run_program({"task", "list"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("ioi: "), HasSubstr("third-person"),
+                             HasSubstr("greater-than: "), HasSubstr("(prob-diff)")));
+  const auto json = nlohmann::json::parse(run_program({"task", "list", "--json"}).out);
+  EXPECT_GE(json["tasks"].size(), 11u);
+}
+
+TEST(TaskCommand, ShowsPromptsForATokenizer) {
+  const std::string folder = golden("bpe-8k").string();
+  const ProgramRun run = run_program({"task", "show", "ioi", folder, "--seed", "2"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("clean"), HasSubstr("corrupt"), HasSubstr("answer"),
+                             HasSubstr("prompts fit the tokenizer")));
+  const auto json = nlohmann::json::parse(run_program({"task", "show", "copy", folder, "--prompts",
+                                                       "4", "--corruption", "all-words", "--json"})
+                                              .out);
+  EXPECT_EQ(json["prompts"].size(), 4u);
+  EXPECT_EQ(json["corruption"], "all-words");
+  EXPECT_EQ(json["prompts"][0]["clean_tokens"].size(), json["prompts"][0]["corrupt_tokens"].size());
+}
+
+TEST(TaskCommand, SaysPlainlyThatARandomModelIsNotBetterThanChance) {
+  const ModelFolder model;
+  const ProgramRun run =
+      run_program({"task", "check", "pronoun", model.name(), "--prompts", "40", "--quiet"});
+  EXPECT_EQ(run.code, 3) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("NOT better than chance"), HasSubstr("logit-diff"),
+                             HasSubstr("dropped: ")));
+  const ProgramRun json_run = run_program(
+      {"task", "check", "pronoun", model.name(), "--prompts", "40", "--quiet", "--json"});
+  const auto json = nlohmann::json::parse(json_run.out);
+  EXPECT_EQ(json["better_than_chance"], false);
+  EXPECT_EQ(json["fit"]["kept"], 40);
+  EXPECT_EQ(json["chance"], 0.5);
+}
+
+TEST(TaskCommand, ReadsTasksFromFiles) {
+  const ModelFolder model;
+  const ScratchFolder scratch;
+  const std::string file = (scratch.path() / "task.jsonl").string();
+  std::ofstream(file) << R"({"clean": "the king", "corrupt": "the man", "answer": " of", )"
+                      << R"("wrong": " to"})"
+                      << "\n";
+  const ProgramRun run = run_program({"task", "check", file, model.name(), "--quiet"});
+  EXPECT_EQ(run.code, 3) << run.err;  // one prompt shows nothing
+  EXPECT_THAT(run.out, HasSubstr("1 of 1 prompts fit"));
+  std::ofstream(file, std::ios::app) << "{\"clean\": 3}\n";
+  const ProgramRun bad = run_program({"task", "check", file, model.name(), "--quiet"});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.err, HasSubstr("task.jsonl, line 2"));
+}
+
+TEST(TaskCommand, NamesWhatIsWrong) {
+  EXPECT_THAT(run_program({"task", "lsit"}).err, HasSubstr("none of list, show, check"));
+  EXPECT_EQ(run_program({"task", "show"}).code, 2);
+  EXPECT_THAT(run_program({"task", "check", "ioi"}).err, HasSubstr("MODEL is required"));
+  const std::string folder = golden("bpe-8k").string();
+  EXPECT_THAT(run_program({"task", "show", "iio", folder}).err, HasSubstr("nearest are ioi"));
+  EXPECT_THAT(run_program({"task", "show", "no/such.jsonl", folder}).err,
+              HasSubstr("no task file 'no/such.jsonl'"));
+  EXPECT_THAT(run_program({"task", "show", "ioi", folder, "--metric", "x"}).err,
+              HasSubstr("no metric 'x'"));
+}
+
+}  // namespace
+}  // namespace filigree::cli

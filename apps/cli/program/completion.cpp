@@ -1,0 +1,137 @@
+// filigree completion: scripts that let a shell complete commands and options, made from the
+// program's own list of them.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/program/program.h"
+
+namespace filigree::cli {
+namespace {
+
+struct OptionEntry {
+  std::string name, description;
+};
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<OptionEntry> options_of(const CLI::App& app) {
+  std::vector<OptionEntry> entries;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames())
+      entries.push_back({"--" + name, option->get_description()});
+  return entries;
+}
+
+std::string names_of(const CLI::App& app) {
+  std::string names;
+  for (const OptionEntry& entry : options_of(app)) names += (names.empty() ? "" : " ") + entry.name;
+  return names;
+}
+
+constexpr const char* kBashScript =
+    R"script(# bash completion for filigree; to use it in this shell:
+#   eval "$(filigree completion bash)"
+_filigree() {
+  local word=${COMP_WORDS[COMP_CWORD]} options=
+  if ((COMP_CWORD == 1)); then
+    COMPREPLY=($(compgen -W "@COMMANDS@" -- "$word"))
+    return
+  fi
+  case ${COMP_WORDS[1]} in
+@CASES@  esac
+  # Anything else is a file or folder, which bash completes by itself.
+  [[ $word == -* ]] && COMPREPLY=($(compgen -W "$options" -- "$word"))
+}
+complete -o default -F _filigree filigree
+)script";
+
+constexpr const char* kZshScript = R"script(#compdef filigree
+# zsh completion for filigree; to use it in this shell:
+#   eval "$(filigree completion zsh)"
+_filigree() {
+  local -a commands options
+  commands=(
+@COMMANDS@  )
+  if ((CURRENT == 2)); then
+    _describe command commands
+    return
+  fi
+  case $words[2] in
+@CASES@  esac
+  if [[ $PREFIX == -* ]]; then _describe option options; else _files; fi
+}
+# Read from a file of $fpath, this is the function's own body at its first call.
+if [[ $funcstack[1] == _filigree ]]; then _filigree "$@"; else compdef _filigree filigree; fi
+)script";
+
+std::string filled(std::string script, const std::string& commands, const std::string& cases) {
+  script.replace(script.find("@COMMANDS@"), std::strlen("@COMMANDS@"), commands);
+  script.replace(script.find("@CASES@"), std::strlen("@CASES@"), cases);
+  return script;
+}
+
+std::string bash_script(const CLI::App& app) {
+  std::string commands, cases;
+  for (const CLI::App* command : commands_of(app)) {
+    commands += command->get_name();
+    commands += ' ';
+    cases += fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(), names_of(*command));
+  }
+  return filled(kBashScript, commands + names_of(app), cases);
+}
+
+// 'name:description', quoted for the shell.
+std::string zsh_entry(const std::string& name, const std::string& description) {
+  std::string text;
+  for (const char c : fmt::format("{}:{}", name, description))
+    text += c == '\'' ? "'\\''" : std::string(1, c);
+  return "'" + text + "'";
+}
+
+std::string zsh_script(const CLI::App& app) {
+  std::string commands, cases;
+  for (const CLI::App* command : commands_of(app)) {
+    commands += fmt::format("    {}\n", zsh_entry(command->get_name(), command->get_description()));
+    cases += fmt::format("    {})\n      options=(\n", command->get_name());
+    for (const OptionEntry& entry : options_of(*command))
+      cases += fmt::format("        {}\n", zsh_entry(entry.name, entry.description));
+    cases += "      ) ;;\n";
+  }
+  return filled(kZshScript, commands, cases);
+}
+
+}  // namespace
+
+void add_completion(Program& program) {
+  const auto shell = std::make_shared<std::string>();
+  CLI::App& app = program.add(
+      {"completion",
+       "Print a script that completes commands in bash or zsh.",
+       {"eval \"$(filigree completion bash)\"", "filigree completion zsh > ~/.zfunc/_filigree"}},
+      [shell, &program](Session& session) {
+        const std::string script =
+            *shell == "bash" ? bash_script(program.app()) : zsh_script(program.app());
+        if (session.json())
+          session.print_json({{"shell", *shell}, {"script", script}});
+        else
+          session.print(script);
+      });
+  app.add_option("SHELL", *shell, "bash or zsh")
+      ->required()
+      ->check(CLI::Validator(
+          [](std::string& name) {
+            if (name == "bash" || name == "zsh") return std::string();
+            return fmt::format("'{}' is neither bash nor zsh", name);
+          },
+          ""));
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,288 @@
+#include "apps/cli/program/program.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "apps/cli/program/help.h"
+#include "filigree/base/error.h"
+#include "filigree/base/log.h"
+#include "filigree/base/strings.h"
+#include "filigree/base/version.h"
+#include "filigree/model/placement.h"
+#include "filigree/runtime/threads.h"
+
+namespace filigree::cli {
+namespace {
+
+constexpr int kFailed = 1, kWrongUsage = 2, kClosedPipe = 141;
+constexpr int kMostThreads = 1024;
+
+// "; did you mean 'eval'?" when something is near enough to be a slip of the fingers.
+std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
+  const std::vector<std::string> nearest = nearest_names(name, known, 1);
+  if (nearest.empty()) return "";
+  const std::size_t distance = edit_distance(name, nearest[0]);
+  const bool begins = nearest[0].starts_with(name);
+  if (!begins && distance > std::max<std::size_t>(2, name.size() / 3)) return "";
+  return fmt::format("; did you mean '{}'?", nearest[0]);
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// What is wrong with arguments that CLI11 could not place, or "".
+std::string unplaced_arguments(const CLI::App& app) {
+  const std::vector<std::string> unplaced = app.remaining();
+  // An option first: a mistyped one leaves its value unplaced as well.
+  for (const std::string& argument : unplaced) {
+    if (!argument.starts_with("-") || argument.size() < 2) continue;
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.find(' ') != std::string::npos)
+      return fmt::format("'{}' looks like an option; write -- before text that begins with '-'",
+                         printable(argument));
+    return fmt::format("unknown option '{}'{}", printable(name),
+                       suggestion(name, option_names(app)));
+  }
+  if (unplaced.empty()) return "";
+  return fmt::format(
+      "unexpected argument '{}'{}", printable(unplaced[0]),
+      unplaced[0].find(' ') == std::string::npos ? "; put quotes around text that has spaces" : "");
+}
+
+std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
+  if (std::string text = unplaced_arguments(app); !text.empty()) return text;
+  std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    text = text.substr(0, text.find(':')) + " needs a value";
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// Where models compute.
+Placement chosen_placement(const CommonOptions& options) {
+  const bool gpu = options.device == "cuda", bf16 = options.precision == "bf16";
+  if (bf16 && !gpu)
+    throw UsageError("--precision bf16 goes with --device cuda; the CPU computes in f32");
+  const Placement placement = {gpu ? DeviceKind::kCuda : DeviceKind::kCpu,
+                               bf16 ? DType::kBf16 : DType::kF32};
+  check_placement(placement);
+  return placement;
+}
+
+// Checks that a value is one of two names.
+CLI::Validator one_of(const char* first, const char* second) {
+  return CLI::Validator(
+      [=](std::string& value) {
+        if (value == first || value == second) return std::string();
+        return fmt::format("'{}' is neither {} nor {}", printable(value), first, second);
+      },
+      "");
+}
+
+template <typename Number>
+bool parse_number(const std::string& text, Number& value) {
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failure == std::errc() && end == text.data() + text.size();
+}
+
+std::string join_examples(const std::vector<std::string>& examples) {
+  std::string text = "Examples";
+  for (const std::string& example : examples) text += "\n  " + example;
+  return text;
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        std::int64_t value = 0;
+        if (parse_number(text, value) && value >= least && value <= most) return std::string();
+        if (most == INT64_MAX)
+          return fmt::format("'{}' is not a whole number of at least {}", printable(text), least);
+        return fmt::format("'{}' is not a whole number from {} to {}", printable(text), least,
+                           most);
+      },
+      "");
+}
+
+CLI::Validator number(double least, double most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        double value = 0.0;
+        if (parse_number(text, value) && value >= least && value <= most) return std::string();
+        return fmt::format("'{}' is not a number from {} to {}", printable(text), least, most);
+      },
+      "");
+}
+
+CLI::Validator number_above(double bound, double most) {
+  return CLI::Validator(
+      [bound, most](std::string& text) {
+        double value = 0.0;
+        if (parse_number(text, value) && value > bound && value <= most) return std::string();
+        return fmt::format("'{}' is not a number above {} and up to {}", printable(text), bound,
+                           most);
+      },
+      "");
+}
+
+CLI::Validator one_of(std::vector<std::string> names) {
+  return CLI::Validator(
+      [names = std::move(names)](std::string& name) {
+        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
+        return fmt::format("'{}' is none of {}", printable(name), fmt::join(names, ", "));
+      },
+      "");
+}
+
+Program::Program()
+    : app_("Makes a transformer's attention sparse and shows what that reveals.", "filigree") {
+  app_.formatter(std::make_shared<HelpFormatter>());
+  app_.set_help_flag("-h,--help", "show this help");
+  app_.set_version_flag("--version", build_description(), "show what this build is");
+  app_.require_subcommand(1);
+  app_.option_defaults()->take_last();  // of an option that is given twice the last one counts
+  app_.footer("'filigree COMMAND --help' explains a command and gives examples.");
+}
+
+CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> run) {
+  CLI::App* command = app_.add_subcommand(text.name, text.summary);
+  command->set_help_flag("-h,--help", "show this help")->group("Common options");
+  command->footer(join_examples(text.examples));
+  const auto common = [&](CLI::Option* option) { option->group("Common options"); };
+  common(command->add_flag("--json", common_.json, "print the result as one JSON document"));
+  common(command->add_flag("--quiet", common_.quiet, "no progress, notes or warnings on stderr"));
+  common(
+      command->add_option("--threads", common_.threads, "threads that compute (default all cores)")
+          ->check(whole_number(1, kMostThreads))
+          ->type_name("N"));
+  common(command->add_option("--seed", common_.seed, "seed of everything random")
+             ->check(whole_number(0, INT64_MAX))
+             ->type_name("N")
+             ->default_str("0"));
+  common(command->add_option("--device", common_.device, "cpu or cuda")
+             ->check(one_of("cpu", "cuda"))
+             ->type_name("NAME")
+             ->default_str("cpu"));
+  common(command
+             ->add_option("--precision", common_.precision,
+                          "f32 or, with --device cuda, bf16 activations")
+             ->check(one_of("f32", "bf16"))
+             ->type_name("NAME")
+             ->default_str("f32"));
+  commands_[command] = {std::move(run), text.parallel};
+  return *command;
+}
+
+// With quotes around what a shell would take apart.
+std::string command_line(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+  std::string line = "filigree";
+  for (const std::string& argument : arguments) {
+    const bool plain = !argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos;
+    line += ' ';
+    if (plain) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+int Program::report(const std::string& message, int code) {
+  return job_.failed(": " + message, code);
+}
+
+int Program::report_usage(const std::string& command, const std::string& message) {
+  const std::string name = command.empty() ? "filigree" : "filigree " + command;
+  return job_.failed(
+      fmt::format("{}: {} (see {} --help)", command.empty() ? "" : " " + command, message, name),
+      kWrongUsage);
+}
+
+int Program::parse_and_run(std::vector<std::string> arguments) {
+  if (arguments.size() > 1 && arguments[0] == "help") arguments = {arguments[1], "--help"};
+  if (arguments.size() == 1 && arguments[0] == "help") arguments = {"--help"};
+  if (arguments.empty()) {
+    if (launched_rank() == 0) std::cerr << app_.help() << std::flush;
+    return job_.failed("", kWrongUsage);
+  }
+  const std::vector<std::string> names = command_names(app_);
+  const std::string command = arguments[0].starts_with("-") ? "" : arguments[0];
+  if (!command.empty() && std::find(names.begin(), names.end(), command) == names.end())
+    return report_usage(
+        "", fmt::format("unknown command '{}'{}", printable(command), suggestion(command, names)));
+  const CLI::App& target = command.empty() ? app_ : *app_.get_subcommand(command);
+  const std::string line = command_line(arguments);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app_.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    if (launched_rank() == 0) write_stdout(target.help());
+    return 0;
+  } catch (const CLI::CallForVersion&) {
+    if (launched_rank() == 0) write_stdout(build_description() + "\n");
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return report_usage(command, wrong_usage(target, error));
+  }
+
+  set_warning_handler([quiet = common_.quiet || launched_rank() > 0](const std::string& message) {
+    if (!quiet) std::cerr << "filigree: warning: " << message << '\n' << std::flush;
+  });
+  try {
+    const Command& chosen = commands_.at(&target);
+    job_.join(command, chosen.parallel, common_);
+    const Placement placement = chosen_placement(common_);
+    if (common_.threads > 0) set_num_threads(common_.threads);
+    Session session(command, common_, line, placement, job_.ranks());
+    chosen.run(session);
+    return interrupted() ? interrupted_exit_code() : session.exit_code();
+  } catch (const UsageError& error) {
+    return report_usage(command, error.what());
+  } catch (const study::RequestError& error) {
+    return report_usage(command, error.what());
+  }
+}
+
+int Program::run(std::vector<std::string> arguments) {
+  try {
+    return parse_and_run(std::move(arguments));
+  } catch (const ClosedPipe&) {
+    return job_.failed("", kClosedPipe);
+  } catch (const Interrupted&) {
+    return job_.failed("", interrupted_exit_code());
+  } catch (const Error& error) {
+    return report(error.what(), kFailed);
+  } catch (const std::bad_alloc&) {
+    return report("not enough memory", kFailed);
+  } catch (const std::exception& error) {
+    return report(fmt::format("unexpected failure: {}", error.what()), kFailed);
+  }
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,71 @@
+// The program as a set of commands: their options (CLI11), help, and the mapping of every outcome
+// to an exit code.
+//
+//   0 done   1 the run failed   2 wrong usage   3 done, but what was asked for cannot be had
+//   130 interrupted   143 terminated   141 the reader of stdout has gone
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "apps/cli/program/job.h"
+#include "apps/cli/program/session.h"
+
+namespace filigree::cli {
+
+class Program {
+ public:
+  Program();
+
+  struct CommandText {
+    std::string name;
+    std::string summary;                // one line, for the list of commands
+    std::vector<std::string> examples;  // command lines, each with " # what for"
+    bool parallel = false;              // several processes can share its work
+  };
+
+  // Adds a command with the options that all commands share. The caller adds its own to the result;
+  // `run` is called once they have been read.
+  CLI::App& add(const CommandText& text, std::function<void(Session&)> run);
+
+  const CLI::App& app() const { return app_; }
+
+  // `arguments` without the program's name. Prints messages to stderr, throws nothing.
+  int run(std::vector<std::string> arguments);
+
+ private:
+  struct Command {
+    std::function<void(Session&)> run;
+    bool parallel = false;
+  };
+
+  int parse_and_run(std::vector<std::string> arguments);
+  int report(const std::string& message, int code);
+  int report_usage(const std::string& command, const std::string& message);
+
+  CLI::App app_;
+  CommonOptions common_;
+  std::map<const CLI::App*, Command> commands_;
+  Job job_;
+};
+
+// Checks of an option's value, worded for people: "'x' is not a whole number from 1 to 1024".
+CLI::Validator whole_number(std::int64_t least, std::int64_t most);
+CLI::Validator number(double least, double most);
+// A number above `bound` up to `most`.
+CLI::Validator number_above(double bound, double most);
+// One of these names: "'x' is none of exact, ig".
+CLI::Validator one_of(std::vector<std::string> names);
+
+// What a command that did its work ends with when the aim turned out to be out of reach.
+inline constexpr int kOutOfReach = 3;
+
+// The program with all its commands.
+void add_all_commands(Program& program);
+
+}  // namespace filigree::cli

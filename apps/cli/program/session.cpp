@@ -1,0 +1,115 @@
+#include "apps/cli/program/session.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+
+#include "filigree/base/error.h"
+#include "filigree/base/version.h"
+#include "filigree/runtime/threads.h"
+
+namespace filigree::cli {
+namespace {
+
+volatile std::sig_atomic_t signal_seen = 0;
+
+void catch_signal(int number) {
+  struct sigaction action = {};
+  action.sa_handler = [](int seen) { signal_seen = seen; };
+  // Reset: the second one has its usual effect. Not restarted: a read that waits for the keyboard
+  // must return.
+  action.sa_flags = SA_RESETHAND;
+  ::sigaction(number, &action, nullptr);
+}
+
+// A study's progress on stderr.
+class Bar final : public study::WorkReport {
+ public:
+  explicit Bar(ProgressOptions options) : progress_(std::cerr, std::move(options)) {}
+  void update(std::int64_t done, std::string_view metric) override {
+    progress_.update(done, metric);
+  }
+  void finish() override { progress_.finish(); }
+
+ private:
+  Progress progress_;
+};
+
+}  // namespace
+
+void write_stdout(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EPIPE) {
+      throw ClosedPipe();
+    } else if (errno == EINTR) {
+      throw_if_interrupted();
+    } else {
+      fail("cannot write to standard output: {}", std::strerror(errno));
+    }
+  }
+}
+
+void Session::print(std::string_view text) const {
+  if (writes()) write_stdout(text);
+}
+
+void Session::print_json(const Json& result) const {
+  if (!writes()) return;
+  Json document = {{"filigree", version_string()},
+                   {"command", command_},
+                   {"seed", options_.seed},
+                   {"threads", num_threads()}};
+  for (const auto& [key, value] : result.items()) document[key] = value;
+  // File names and the like may be any bytes; JSON must be UTF-8.
+  write_stdout(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void Session::note(std::string_view line) const {
+  if (!options_.quiet && writes()) std::cerr << line << '\n' << std::flush;
+}
+
+ProgressOptions Session::progress(std::string label, std::string unit, std::int64_t total) const {
+  ProgressOptions options;
+  options.label = std::move(label);
+  options.unit = std::move(unit);
+  options.total = total;
+  options.style = progress_style(STDERR_FILENO, options_.quiet || !writes());
+  options.columns = terminal_columns(STDERR_FILENO);
+  return options;
+}
+
+study::Context Session::context() const {
+  study::Context context;
+  context.seed = options_.seed;
+  context.placement = placement_;
+  context.ranks = &ranks_;
+  context.watch = [this](const study::Work& work) -> std::unique_ptr<study::WorkReport> {
+    ProgressOptions options = progress(work.label, work.unit, work.total);
+    options.already_done = work.already_done;
+    return std::make_unique<Bar>(std::move(options));
+  };
+  context.stop = [] { return interrupted(); };
+  context.note = [this](const std::string& sentence) { note(sentence); };
+  return context;
+}
+
+void catch_interrupts() { catch_signal(SIGINT); }
+
+void catch_termination() { catch_signal(SIGTERM); }
+
+bool interrupted() { return signal_seen != 0; }
+
+int interrupted_exit_code() { return 128 + signal_seen; }
+
+void throw_if_interrupted() {
+  if (interrupted()) throw Interrupted();
+}
+
+}  // namespace filigree::cli

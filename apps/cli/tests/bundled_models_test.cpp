@@ -1,0 +1,48 @@
+// The models in models/: found by name, and able to do what their cards and docs/results.md say.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/tests/run_program.h"
+#include "filigree/study/model_places.h"
+
+namespace filigree::cli {
+namespace {
+
+class BundledModels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!study::find_named_model("dense-12x12") || !study::find_named_model("sparse-12x12"))
+      GTEST_SKIP() << "there is no bundled model";
+  }
+
+  static nlohmann::json json_of(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--json", "--quiet"});
+    const ProgramRun run = run_program(arguments);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return nlohmann::json::parse(run.out, nullptr, false);
+  }
+};
+
+TEST_F(BundledModels, TheSparseOneKeepsTheLossWithFewEdges) {
+  const std::string text = (*study::find_named_model("dense-12x12") / "held-out.txt").string();
+  const nlohmann::json json =
+      json_of({"eval", "dense-12x12", "sparse-12x12", "--text", text, "--length", "256"});
+  const auto &dense = json["models"][0], &sparse = json["models"][1];
+  EXPECT_NEAR(dense["loss"].get<double>(), 3.6055, 0.002);
+  EXPECT_EQ(dense["active_edges"], 1.0);
+  // Of 1,424 tokens, the last window a short one, in which the same keys are a larger share; the
+  // card's figures are of a hundred times as many.
+  EXPECT_LT(sparse["loss"].get<double>() - dense["loss"].get<double>(), 0.02);
+  EXPECT_LT(sparse["active_edges"].get<double>(), 0.011);
+  EXPECT_LT(sparse["keys_per_query"].get<double>(), 1.4);
+}
+
+TEST_F(BundledModels, BothCanDoTheTasksOfTheDemo) {
+  for (const char* task : {"ioi", "greater-than", "copy", "antonym"})
+    for (const char* model : {"dense-12x12", "sparse-12x12"})
+      EXPECT_GT(json_of({"task", "check", task, model})["accuracy"]["clean"].get<double>(), 0.9)
+          << task << " " << model;
+}
+
+}  // namespace
+}  // namespace filigree::cli

@@ -1,0 +1,75 @@
+// bench on models small enough for a test.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "apps/cli/tests/run_program.h"
+#include "apps/cli/tests/test_model.h"
+
+namespace filigree::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::vector<std::string> kTiny = {"--layers", "2",  "--heads", "4",
+                                        "--width",  "32", "--vocab", "100"};
+
+std::vector<std::string> with_tiny(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), kTiny.begin(), kTiny.end());
+  return arguments;
+}
+
+TEST(Bench, MeasuresEveryCaseAgainstTheCeiling) {
+  const ScratchFolder scratch;
+  const ProgramRun run =
+      run_program(with_tiny({"bench", "--json", "--quiet", "--runs", "1", "--ceiling-size", "64",
+                             "--scratch", scratch.path().string()}));
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  const nlohmann::json json = nlohmann::json::parse(run.out);
+  EXPECT_GT(json["ceiling"]["matrix_gflops"].get<double>(), 0.0);
+  EXPECT_GT(json["ceiling"]["multiply_add_gflops"].get<double>(), 0.0);
+  EXPECT_GT(json["ceiling"]["read_gb_per_s"].get<double>(), 0.0);
+  EXPECT_FALSE(json["machine"]["cpu"].get<std::string>().empty());
+  std::vector<std::string> names;
+  for (const auto& row : json["cases"]) {
+    names.push_back(row["case"]);
+    EXPECT_GT(row["seconds"].get<double>(), 0.0);
+    EXPECT_EQ(row["runs"], 1);
+    if (row["case"] == "load_warm") {
+      EXPECT_FALSE(row.contains("gflops"));
+      continue;
+    }
+    EXPECT_NEAR(row["share_of_ceiling"].get<double>(),
+                row["gflops"].get<double>() / json["ceiling"]["matrix_gflops"].get<double>(), 1e-9);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("forward_maps_B1_T16", "forward_maps_B1_T128",
+                                            "forward_maps_B1_T1024", "train_dense_B4_T256",
+                                            "train_gated_B4_T256", "load_warm"));
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path())) << "the saved model was left behind";
+}
+
+TEST(Bench, RunsOnlyTheCasesThatAreAskedFor) {
+  const ProgramRun run =
+      run_program(with_tiny({"bench", "--runs", "1", "--ceiling-size", "64", "--case",
+                             "forward_maps_B1_T128", "--case", "forward_maps_B1_T16"}));
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\nforward_maps_B1_T16 "));
+  EXPECT_THAT(run.out, HasSubstr("\nforward_maps_B1_T128 "));
+  EXPECT_THAT(run.out, ::testing::Not(HasSubstr("train_dense")));
+}
+
+TEST(Bench, RefusesWhatCannotBe) {
+  ProgramRun run = run_program({"bench", "--width", "33", "--heads", "4"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr("--width 33 is not a multiple of --heads 4"));
+  run = run_program(with_tiny({"bench", "--quiet", "--ceiling-size", "64", "--case", "load_warm",
+                               "--scratch", "/nonexistent"}));
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr("cannot make a temporary folder in '/nonexistent'"));
+}
+
+}  // namespace
+}  // namespace filigree::cli

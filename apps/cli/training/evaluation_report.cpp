@@ -1,0 +1,182 @@
+#include "apps/cli/training/evaluation_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "apps/cli/program/stopwatch.h"
+#include "apps/cli/program/table.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::cli {
+namespace {
+
+std::string with_error(const std::string& value, std::optional<double> error) {
+  return error ? fmt::format("{} ±{:.4f}", value, *error) : value;
+}
+
+Json connectivity_json(const Connectivity& connectivity) {
+  return {{"active_edges", connectivity.active_edges},
+          {"keys_per_query", connectivity.keys_per_query}};
+}
+
+Json layers_json(const Evaluation& evaluation) {
+  Json layers = Json::array();
+  for (std::int64_t l = 0; l < evaluation.layers; ++l) {
+    Json layer = connectivity_json(evaluation.connectivity(l));
+    layer["heads"] = Json::array();
+    for (std::int64_t h = 0; h < evaluation.heads; ++h)
+      layer["heads"].push_back(connectivity_json(evaluation.connectivity(l, h)));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+std::int64_t most_layers(const std::vector<EvaluatedModel>& models) {
+  std::int64_t layers = 0;
+  for (const EvaluatedModel& model : models) layers = std::max(layers, model.evaluation.layers);
+  return layers;
+}
+
+}  // namespace
+
+double EvaluatedModel::bits_per_byte() const {
+  return evaluation.total.sum / std::log(2.0) / static_cast<double>(bytes);
+}
+
+std::string percent(double share) {
+  return share >= 0.9995 ? fmt::format("{:.0f} %", 100.0 * share)
+                         : fmt::format("{:.3g} %", 100.0 * share);
+}
+
+EvaluatedModel evaluate_with_bar(const Model& model, const EvaluationWindows& windows,
+                                 const std::string& label, const Session& session) {
+  const Stopwatch watch;
+  Communicator& ranks = session.ranks();
+  const std::int64_t targets = windows.targets;
+  Progress progress(std::cerr, session.progress(label, "tokens", targets));
+  EvaluatedModel result;
+  result.label = label;
+  const auto show = [&](const Evaluation& so_far) {
+    // This rank's part stands for those of all.
+    progress.update(std::min(targets, so_far.total.tokens * ranks.size()),
+                    fmt::format("loss {:.4f}", so_far.loss()));
+    throw_if_interrupted();
+  };
+  result.evaluation = evaluate(model, windows, show, &ranks);
+  progress.finish();
+  result.seconds = watch.seconds();
+  return result;
+}
+
+std::string evaluation_table(const std::vector<EvaluatedModel>& models) {
+  const bool several = models.size() > 1;
+  const bool bytes = std::any_of(models.begin(), models.end(),
+                                 [](const EvaluatedModel& model) { return model.bytes > 0; });
+  std::vector<Table::Column> columns = {{"model"}, {"loss", Align::kRight}};
+  if (several) columns.push_back({"change", Align::kRight});
+  columns.push_back({"perplexity", Align::kRight});
+  if (bytes) columns.push_back({"bits/byte", Align::kRight});
+  columns.insert(columns.end(), {{"active edges", Align::kRight},
+                                 {"keys/query", Align::kRight},
+                                 {"tokens", Align::kRight},
+                                 {"tokens/s", Align::kRight}});
+  Table table(columns);
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const EvaluatedModel& model = models[i];
+    const Evaluation& evaluation = model.evaluation;
+    std::vector<std::string> row = {
+        model.label, with_error(fmt::format("{:.4f}", evaluation.loss()), evaluation.loss_error())};
+    if (several) {
+      const Evaluation& first = models[0].evaluation;
+      row.push_back(i == 0 ? ""
+                           : with_error(fmt::format("{:+.4f}", evaluation.loss() - first.loss()),
+                                        change_error(evaluation, first)));
+    }
+    row.push_back(fmt::format("{:.4g}", evaluation.perplexity()));
+    if (bytes) row.push_back(model.bytes > 0 ? fmt::format("{:.4f}", model.bits_per_byte()) : "-");
+    const Connectivity connectivity = evaluation.connectivity();
+    const auto tokens = static_cast<std::uint64_t>(evaluation.total.tokens);
+    row.insert(row.end(),
+               {percent(connectivity.active_edges),
+                fmt::format("{:.4g}", connectivity.keys_per_query), with_thousands(tokens),
+                fmt::format("{:.0f}", static_cast<double>(tokens) / model.seconds)});
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+std::string layer_table(const std::vector<EvaluatedModel>& models) {
+  std::vector<Table::Column> columns = {{"layer", Align::kRight}};
+  for (const EvaluatedModel& model : models) {
+    columns.push_back({model.label + ": active edges", Align::kRight});
+    columns.push_back({"keys/query", Align::kRight});
+  }
+  Table table(columns);
+  for (std::int64_t l = 0; l < most_layers(models); ++l) {
+    std::vector<std::string> row = {std::to_string(l)};
+    for (const EvaluatedModel& model : models) {
+      if (l >= model.evaluation.layers) {
+        row.insert(row.end(), {"", ""});
+        continue;
+      }
+      const Connectivity connectivity = model.evaluation.connectivity(l);
+      row.push_back(percent(connectivity.active_edges));
+      row.push_back(fmt::format("{:.4g}", connectivity.keys_per_query));
+    }
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+std::string head_tables(const std::vector<EvaluatedModel>& models) {
+  std::string text;
+  for (const EvaluatedModel& model : models) {
+    const Evaluation& evaluation = model.evaluation;
+    std::vector<Table::Column> columns = {{"layer", Align::kRight}};
+    for (std::int64_t h = 0; h < evaluation.heads; ++h)
+      columns.push_back({fmt::format("H{}", h), Align::kRight});
+    Table table(columns);
+    for (std::int64_t l = 0; l < evaluation.layers; ++l) {
+      std::vector<std::string> row = {std::to_string(l)};
+      for (std::int64_t h = 0; h < evaluation.heads; ++h)
+        row.push_back(fmt::format("{:.3g}", 100.0 * evaluation.connectivity(l, h).active_edges));
+      table.add(std::move(row));
+    }
+    text += fmt::format("{}{}: active edges of each head in %\n{}", text.empty() ? "" : "\n",
+                        model.label, table.text());
+  }
+  return text;
+}
+
+Json evaluation_json(const std::vector<EvaluatedModel>& models) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const EvaluatedModel& model = models[i];
+    const Evaluation& evaluation = model.evaluation;
+    Json entry = {{"model", model.model}, {"label", model.label}, {"loss", evaluation.loss()}};
+    if (const auto error = evaluation.loss_error()) entry["loss_error"] = *error;
+    if (i > 0) {
+      entry["change"] = evaluation.loss() - models[0].evaluation.loss();
+      if (const auto error = change_error(evaluation, models[0].evaluation))
+        entry["change_error"] = *error;
+    }
+    entry["perplexity"] = evaluation.perplexity();
+    if (model.bytes > 0) {
+      entry["bits_per_byte"] = model.bits_per_byte();
+      entry["bytes"] = model.bytes;
+    }
+    entry["tokens"] = evaluation.total.tokens;
+    entry["windows"] = evaluation.windows.size();
+    entry["length"] = model.length;
+    entry.update(connectivity_json(evaluation.connectivity()));
+    entry["layers"] = layers_json(evaluation);
+    entry["seconds"] = model.seconds;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,150 @@
+#include "apps/cli/training/sparsify_options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "apps/cli/program/program.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::cli {
+namespace {
+
+constexpr double kLarge = 1e12;
+
+const char* name_of(EdgeObjective objective) {
+  return objective == EdgeObjective::kLog ? "log" : "linear";
+}
+
+void add_gate_options(CLI::App& app, SparsifyOptions& options) {
+  constexpr const char* kGroup = "Gate and objective";
+  SparsificationOptions& sparsification = options.sparsification;
+  app.add_option_function<std::string>(
+         "--objective",
+         [&](const std::string& name) {
+           sparsification.objective =
+               name == "linear" ? EdgeObjective::kLinear : EdgeObjective::kLog;
+         },
+         "what is minimised: log (of the share of open edges) or linear (the share)")
+      ->check(CLI::Validator(
+          [](std::string& name) {
+            if (name == "log" || name == "linear") return std::string();
+            return fmt::format("'{}' is neither log nor linear", printable(name));
+          },
+          ""))
+      ->type_name("NAME")
+      ->default_str("log")
+      ->group(kGroup);
+  app.add_option_function<double>(
+         "--gate-bias", [&](double value) { options.gate_bias = value; },
+         "gate bias that a dense model starts from; larger: more open")
+      ->check(number(-1000.0, 1000.0))
+      ->type_name("X")
+      ->default_str(fmt::format("{}", SparsifyOptions::kGateBias))
+      ->group(kGroup);
+  app.add_flag("--per-head-bias", options.per_head_bias,
+               "every head learns its bias (otherwise it is fixed)")
+      ->group(kGroup);
+  add_number(app, kGroup, "--most-open", sparsification.most_open,
+             "lower the bias of a head of whose edges more than this share is open; 1: never; "
+             "needs --per-head-bias",
+             number(0.01, 1.0));
+  add_number(app, kGroup, "--margin", sparsification.margin,
+             "nats that the loss may rise above the dense model's", number(-kLarge, kLarge));
+  app.add_option_function<double>(
+         "--target", [&](double value) { sparsification.target = value; },
+         "fixed cross entropy to keep, instead of the dense model's on the same batch")
+      ->check(number_above(0.0, kLarge))
+      ->type_name("X")
+      ->group(kGroup);
+  add_number(app, kGroup, "--distill", sparsification.distillation,
+             "weight of the divergence from the dense model's predictions; the rest is the cross "
+             "entropy",
+             number(0.0, 1.0));
+}
+
+void add_multiplier_options(CLI::App& app, SparsificationOptions& options) {
+  constexpr const char* kGroup = "Multiplier";
+  MultiplierOptions& multiplier = options.multiplier;
+  add_number(app, kGroup, "--lambda0", multiplier.initial, "weight of the task to start from",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--lambda-min", multiplier.least, "least weight",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--lambda-max", multiplier.most, "largest weight",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-rate", multiplier.rate,
+             "how fast log lambda follows the gap between the loss and what is allowed",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-gain", multiplier.gain, "factor of the gap before it is limited",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-limit", multiplier.limit, "limit of the scaled gap",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-average", multiplier.averaging,
+             "weight of the past in the average of the gap", number(0.0, 0.9999));
+  add_count(app, kGroup, "--dual-every", multiplier.every, "steps between updates of lambda", 1,
+            1 << 30);
+  add_count(app, kGroup, "--patience", options.patience,
+            "stop when lambda rested at its largest so many steps in vain", 1, 1 << 30);
+  add_number(app, kGroup, "--tolerance", options.tolerance,
+             "gap in nats that does not count as in vain", number(0.0, kLarge));
+}
+
+void add_lora_options(CLI::App& app, SparsifyOptions& options) {
+  constexpr const char* kGroup = "Low-rank adapters";
+  add_count(app, kGroup, "--lora-rank", options.lora_rank,
+            "train only adapters of this rank on q, k, v and o, merged at the end; 0: all weights",
+            0, 1 << 20);
+  add_number(app, kGroup, "--lora-alpha", options.lora_alpha,
+             "scale of the adapters: alpha / rank times their product", number_above(0.0, kLarge));
+}
+
+}  // namespace
+
+nlohmann::json SparsifyOptions::settings() const {
+  const MultiplierOptions& multiplier = sparsification.multiplier;
+  return {
+      {"objective", name_of(sparsification.objective)},
+      {"gate-bias", gate_bias.value_or(kGateBias)},
+      {"per-head-bias", per_head_bias},
+      {"most-open", sparsification.most_open},
+      {"margin", sparsification.margin},
+      {"target", sparsification.target ? nlohmann::json(*sparsification.target) : nlohmann::json()},
+      {"distill", sparsification.distillation},
+      {"lora-rank", lora_rank},
+      {"lora-alpha", lora_rank > 0 ? nlohmann::json(lora_alpha) : nlohmann::json()},
+      {"lambda0", multiplier.initial},
+      {"lambda-min", multiplier.least},
+      {"lambda-max", multiplier.most},
+      {"dual-rate", multiplier.rate},
+      {"dual-gain", multiplier.gain},
+      {"dual-limit", multiplier.limit},
+      {"dual-average", multiplier.averaging},
+      {"dual-every", multiplier.every},
+      {"patience", sparsification.patience},
+      {"tolerance", sparsification.tolerance}};
+}
+
+void add_sparsify_options(CLI::App& app, SparsifyOptions& options) {
+  app.add_option(
+         "MODEL", options.model,
+         "folder or name of the dense model, or with --teacher of a sparse one to go on with")
+      ->required();
+  app.add_option("SHARDS", options.shards, "token shards, made with the model's tokenizer")
+      ->required();
+  app.add_option("--teacher", options.teacher,
+                 "dense model whose loss is kept and whose predictions are learned (default MODEL)")
+      ->type_name("MODEL")
+      ->group("Gate and objective");
+  add_gate_options(app, options);
+  add_multiplier_options(app, options.sparsification);
+  add_lora_options(app, options);
+  app.add_option("--context", options.context, "tokens a window (default the model's context)")
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
+      ->group("Training");
+  add_training_options(app, options.training);
+  app.add_flag("--control", options.control,
+               "also fine-tune the dense model as long on the same data, into RUN/control")
+      ->group("Run");
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,38 @@
+#include "filigree/analyze/roles/head_roles.h"
+
+#include "filigree/runtime/threads.h"
+
+namespace filigree {
+namespace {
+
+constexpr std::int64_t kBatchTokens = 512;
+
+}  // namespace
+
+void HeadRoles::add(std::span<const HeadMap> heads) {
+  parallel_for(static_cast<std::int64_t>(heads.size()), 1,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t h = begin; h < end; ++h) {
+                   const HeadMap& head = heads[static_cast<std::size_t>(h)];
+                   roles_.at(head.slot).add(head.weights, head.length);
+                 }
+               });
+}
+
+void HeadRoles::add_repeated(const Model& model, const RepeatedText& text,
+                             const std::vector<HeadId>& heads) {
+  CaptureOptions options = CaptureOptions::of(heads, MapKind::kWeights);
+  options.batch_tokens = kBatchTokens;
+  capture_maps(model, text.prompts, options, [&](std::span<const HeadMap> maps) {
+    for (const HeadMap& head : maps)
+      roles_.at(head.slot).add_repeated(head.weights, head.length, text.start, text.period);
+  });
+}
+
+std::vector<RoleScores> HeadRoles::scores() const {
+  std::vector<RoleScores> scores;
+  for (const RoleAccumulator& role : roles_) scores.push_back(role.scores());
+  return scores;
+}
+
+}  // namespace filigree

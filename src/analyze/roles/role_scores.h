@@ -1,0 +1,116 @@
+// How much of a head's attention follows each of the known patterns.
+//
+// All scores are shares of mass. With w_ij >= 0 the weights, m_i = sum_j w_ij the mass of row i
+// (1 for softmax, anything from 0 for gated attention) and M = sum_i m_i over the rows i >= 2, in
+// which first, current and previous token are three different keys:
+//
+//   share of a pattern P = sum of w_ij over its cells / M
+//   score = (share - even) / (1 - even), at least 0
+//
+// where `even` is the share that P would have if every row spread its mass evenly over its keys. So
+// 0 is what an indifferent head has, 1 is all, also on short prompts; and rows without mass count
+// for nothing: there is no division by a row's mass anywhere. A head without any mass has 0
+// everywhere, and empty = 1.
+//
+//   sink        j = 0                    current     j = i
+//   previous    j = i - 1                offset      j = i - k, j >= 1, for the best k >= 2
+//   diffuse     sum_ij min(w_ij, m_i / (i + 1)): what the row has in common with an even one
+//   stripes     keys j >= 1 that are strong in most rows after them (cells i - j >= 2)
+//   fragmented  strong cells on several dotted diagonals (i - j >= 2, j >= 1, no stripes, and not a
+//               band of neighbouring offsets from 2 on)
+//   empty       share of the rows that have next to no mass
+//   induction   on a text that repeats after P tokens: j = i - P + 1, rows of the repetition
+//   duplicate   likewise j = i - P
+//
+// "Strong" and "dotted" are defined by role_thresholds.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "filigree/analyze/roles/role_thresholds.h"
+
+namespace filigree {
+
+enum class Pattern {
+  kSink,
+  kCurrent,
+  kPrevious,
+  kOffset,
+  kDiffuse,
+  kStripes,
+  kFragmented,
+  kEmpty,
+  kInduction,
+  kDuplicate,
+};
+inline constexpr std::size_t kPatterns = 10;
+
+std::string_view name_of(Pattern pattern);  // "sink"
+
+struct RoleScores {
+  std::array<double, kPatterns> score = {};
+  std::int64_t offset = 0;           // the k of kOffset; 0: there is none
+  double offset_in_fragments = 0.0;  // of kFragmented, the part on that offset
+  std::int64_t rows = 0;             // rows i >= 2, of all prompts
+  std::int64_t rows_with_mass = 0;   // not empty
+  std::int64_t repeated_rows = 0;    // likewise, of the repetitions
+  std::int64_t repeated_rows_with_mass = 0;
+
+  double operator[](Pattern pattern) const { return score[static_cast<std::size_t>(pattern)]; }
+  double& operator[](Pattern pattern) { return score[static_cast<std::size_t>(pattern)]; }
+};
+
+// Takes the maps of one head one after the other, of prompts of any lengths; the shares are of the
+// mass of all of them together. Stripes and diagonals are looked for in each map by itself.
+class RoleAccumulator {
+ public:
+  explicit RoleAccumulator(const RoleThresholds& thresholds = kRoleThresholds)
+      : thresholds_(thresholds) {}
+
+  // Weights [T, T] row by row; cells above the diagonal are not looked at.
+  void add(std::span<const float> weights, std::int64_t length);
+
+  // A map of text that has `start` tokens and then `period` tokens twice.
+  void add_repeated(std::span<const float> weights, std::int64_t length, std::int64_t start,
+                    std::int64_t period);
+
+  RoleScores scores() const;
+
+ private:
+  struct StrongCell {
+    std::int64_t row, key;
+    float weight;
+  };
+
+  void scan(std::span<const float> weights, std::int64_t length);
+  void find_stripes(std::int64_t length);
+  void find_fragments(std::int64_t length);
+
+  RoleThresholds thresholds_;
+
+  // Over all maps.
+  std::int64_t rows_ = 0, rows_with_mass_ = 0;
+  double mass_ = 0.0;
+  double sink_ = 0.0, current_ = 0.0, previous_ = 0.0;
+  double common_ = 0.0;  // with an even row
+  double stripes_ = 0.0, stripes_even_ = 0.0;
+  double fragments_ = 0.0;
+  std::vector<double> even_;     // of each row number: its mass / its keys
+  std::vector<double> offsets_;  // mass by i - j, cells j >= 1
+  std::vector<double> fragments_by_offset_;
+  std::int64_t repeated_rows_ = 0, repeated_rows_with_mass_ = 0;
+  double repeated_mass_ = 0.0, repeated_even_ = 0.0, induction_ = 0.0, duplicate_ = 0.0;
+
+  // Of the map at hand.
+  std::vector<double> row_mass_, column_mass_;
+  std::vector<std::int64_t> column_strong_;
+  std::vector<StrongCell> strong_;
+  std::vector<bool> is_stripe_;
+};
+
+}  // namespace filigree

@@ -1,0 +1,41 @@
+#include "filigree/study/loaded_model.h"
+
+#include "filigree/study/model_places.h"
+
+namespace filigree::study {
+
+LoadedModel::LoadedModel(std::string name, std::string label, const LoadOptions& options)
+    : name_(std::move(name)),
+      label_(std::move(label)),
+      folder_(model_folder(name_)),
+      model_(load_model(folder_, options)) {}
+
+LoadedModel::LoadedModel(std::string name, std::string label, std::unique_ptr<Model> model,
+                         std::filesystem::path folder)
+    : name_(std::move(name)),
+      label_(std::move(label)),
+      folder_(std::move(folder)),
+      model_(std::move(model)) {}
+
+const Tokenizer& LoadedModel::tokenizer() const {
+  if (!tokenizer_) tokenizer_ = Tokenizer::from_folder(folder_);
+  return *tokenizer_;
+}
+
+const Tokenizer* LoadedModel::tokenizer_if_any() const {
+  return !folder_.empty() && has_tokenizer(folder_) ? &tokenizer() : nullptr;
+}
+
+std::vector<LoadedModel> load_models(const std::vector<std::string>& names, const Context& context,
+                                     LoadOptions options) {
+  options.placement = context.placement;
+  const std::vector<std::string> labels = short_names(names);
+  std::vector<LoadedModel> models;
+  for (std::size_t m = 0; m < names.size(); ++m) {
+    context.throw_if_stopped();
+    models.emplace_back(names[m], labels[m], options);
+  }
+  return models;
+}
+
+}  // namespace filigree::study

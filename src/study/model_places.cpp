@@ -1,0 +1,131 @@
+#include "filigree/study/model_places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name, not a way to a folder.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+bool is_model(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / "config.json", ignored);
+}
+
+std::vector<std::string> models_in(const fs::path& place) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& item : fs::directory_iterator(place, ignored))
+    if (is_model(item.path())) names.push_back(printable(item.path().filename().string()));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string last_part(const std::string& path) {
+  const std::filesystem::path lexical = std::filesystem::path(path).lexically_normal();
+  const std::filesystem::path name =
+      lexical.has_filename() ? lexical.filename() : lexical.parent_path().filename();
+  return name.empty() || name == "." || name == ".." ? path : name.string();
+}
+
+}  // namespace
+
+std::vector<fs::path> model_places() {
+  std::vector<fs::path> places;
+  if (const char* folders = std::getenv("FILIGREE_MODELS")) {
+    const std::string list = folders;
+    for (std::size_t begin = 0; begin <= list.size();) {
+      const std::size_t end = std::min(list.find(':', begin), list.size());
+      if (end > begin) places.emplace_back(list.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error)
+    places.push_back(program.parent_path().parent_path() / "share" / "filigree" / "models");
+  places.emplace_back(FILIGREE_SOURCE_MODELS);
+  return places;
+}
+
+std::optional<fs::path> find_named_model(const std::string& name) {
+  if (!is_plain_name(name)) return std::nullopt;
+  for (const fs::path& place : model_places())
+    if (is_model(place / name)) return place / name;
+  return std::nullopt;
+}
+
+std::string model_places_text() {
+  std::vector<std::string> texts;
+  for (const fs::path& place : model_places()) {
+    const std::vector<std::string> names = models_in(place);
+    std::error_code ignored;
+    const std::string found = !names.empty() ? fmt::format("{}", fmt::join(names, ", "))
+                              : fs::is_directory(place, ignored) ? "no models"
+                                                                 : "no such folder";
+    texts.push_back(fmt::format("'{}' ({})", printable(place.string()), found));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::filesystem::path model_folder(const std::string& name) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(name, ignored);
+  if (std::filesystem::is_directory(status)) return name;
+  if (std::filesystem::exists(status))
+    fail("model '{}' is a file; give the folder that holds config.json and *.safetensors",
+         printable(name));
+  if (const auto named = find_named_model(name)) return *named;
+  if (name.find('/') != std::string::npos)
+    fail("model '{}': no such folder; a model is a folder with config.json and *.safetensors",
+         printable(name));
+  fail(
+      "model '{}': no such folder, and no model of that name in {}; give a folder with config.json "
+      "and *.safetensors, or put the places to look for names into FILIGREE_MODELS",
+      printable(name), model_places_text());
+}
+
+Tokenizer open_tokenizer(const std::string& name) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(name, ignored);
+  if (std::filesystem::is_directory(status)) return Tokenizer::from_folder(name);
+  if (std::filesystem::is_regular_file(status)) {
+    require(name.ends_with(".json"),
+            "'{}' is a file; give the folder of a model or tokenizer, or a tokenizer.json",
+            printable(name));
+    return Tokenizer::from_tokenizer_json(name);
+  }
+  if (const auto named = find_named_model(name)) return Tokenizer::from_folder(*named);
+  fail(
+      "'{}': no such folder; give one with tokenizer.json, or vocab.json and merges.txt, or the "
+      "name of a model in {}",
+      printable(name), model_places_text());
+}
+
+bool has_tokenizer(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  return std::filesystem::exists(folder / "tokenizer.json", ignored) ||
+         std::filesystem::exists(folder / "vocab.json", ignored);
+}
+
+std::vector<std::string> short_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> parts;
+  for (const std::string& path : paths) parts.push_back(last_part(path));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    names.push_back(std::count(parts.begin(), parts.end(), parts[i]) > 1 ? paths[i] : parts[i]);
+  return names;
+}
+
+}  // namespace filigree::study

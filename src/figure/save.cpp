@@ -5,7 +5,6 @@
 #include <cairo.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <memory>
 
@@ -103,12 +102,7 @@ std::string render_png(const Figure& figure, double dpi) {
 }  // namespace
 
 Format format_of(const std::filesystem::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (ending == ".svg") return Format::kSvg;
-  if (ending == ".pdf") return Format::kPdf;
-  if (ending == ".png") return Format::kPng;
+  if (const std::optional<Format> format = find_format(path)) return *format;
   fail("cannot save a figure as '{}': end the name in .svg, .pdf or .png", path.string());
 }
 

@@ -7,20 +7,42 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "filigree/base/names.h"
 #include "filigree/figure/figure.h"
 
 namespace filigree::figure {
 
 enum class Format { kSvg, kPdf, kPng };
 
+}  // namespace filigree::figure
+
+namespace filigree {
+
+// As endings of files.
+template <>
+inline constexpr auto kNames<figure::Format> = std::to_array<Named<figure::Format>>(
+    {{figure::Format::kSvg, "svg"}, {figure::Format::kPdf, "pdf"}, {figure::Format::kPng, "png"}});
+
+}  // namespace filigree
+
+namespace filigree::figure {
+
 struct SaveOptions {
   double dpi = 200;          // of a PNG
   double heatmap_dpi = 300;  // of heat maps inside SVG and PDF
 };
 
-// By the ending, in either case; throws Error that lists the formats for any other.
+// By the ending, in either case; nothing for any other.
+inline std::optional<Format> find_format(const std::filesystem::path& path) {
+  std::string ending = path.extension().string();
+  for (char& c : ending)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return ending.empty() ? std::nullopt : find_name<Format>(ending.substr(1));
+}
+// The same; throws Error that lists the formats.
 Format format_of(const std::filesystem::path& path);
 
 // The bytes of the file.

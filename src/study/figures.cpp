@@ -1,0 +1,22 @@
+#include "filigree/study/figures.h"
+
+#include <fmt/format.h>
+
+#include "filigree/base/strings.h"
+#include "filigree/study/context.h"
+
+namespace filigree::study {
+
+bool is_figure_file(const std::filesystem::path& path) {
+  return figure::find_format(path).has_value();
+}
+
+void check_figure_file(const std::filesystem::path& path) {
+  if (path.empty()) return;
+  check_figures();
+  if (!is_figure_file(path))
+    throw RequestError(fmt::format("'{}': the ending of a figure must be .svg, .pdf or .png",
+                                   printable(path.string())));
+}
+
+}  // namespace filigree::study

@@ -159,4 +159,13 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed,
   return model;
 }
 
+std::int64_t parameter_count(const ModelConfig& config) {
+  std::int64_t count = 0;
+  for (const ParameterSpec& spec : family_of(config.family, "parameter_count").parameters(config))
+    require(!__builtin_add_overflow(count, spec.shape.elements(), &count),
+            "a {} model of {} layers has more parameters than 64 bits can count", config.family,
+            config.layers);
+  return count;
+}
+
 }  // namespace filigree

@@ -187,6 +187,9 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed,
 ModelConfig read_model_config(const std::filesystem::path& folder);
 ModelConfig parse_model_config(const nlohmann::json& json, const std::string& source);
 
+// Numbers in the parameters of a model of this configuration, without adapters; reads no weights.
+std::int64_t parameter_count(const ModelConfig& config);
+
 struct SaveOptions {
   DType dtype = DType::kF32;
   // Writes adapters beside the weights they adapt: adapters.safetensors, always f32, and a section

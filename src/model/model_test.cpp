@@ -435,6 +435,21 @@ TEST(Model, TheSeedFixesTheWeightsWhateverTheThreadCount) {
   EXPECT_TRUE(differs);
 }
 
+TEST(Model, TheConfigurationTellsTheNumberOfParameters) {
+  for (const bool tied : {true, false}) {
+    const auto model = tiny_model({{"tie_word_embeddings", tied}, {"n_inner", 40}});
+    EXPECT_EQ(parameter_count(model->config()), model->parameter_count());
+  }
+  for (const char* name : {"gpt2-tiny", "gpt2-tiny-sharded", "gpt2-tiny-bf16"}) {
+    const std::filesystem::path folder = golden_folder() / name;
+    EXPECT_EQ(parameter_count(read_model_config(folder)), load_model(folder)->parameter_count());
+  }
+  const nlohmann::json huge = {{"n_layer", 10000}, {"n_embd", 1 << 24}, {"n_head", 1}};
+  nlohmann::json json = tiny_json();
+  json.update(huge);
+  EXPECT_THROW(parameter_count(parse_model_config(json, "test")), Error);
+}
+
 TEST(Model, SavedAndLoadedItIsTheSame) {
   for (const bool tied : {true, false}) {
     const TemporaryFolder folder;

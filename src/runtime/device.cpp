@@ -64,8 +64,6 @@ double quota_cores() {
 
 }  // namespace
 
-const char* name_of(DeviceKind kind) { return kind == DeviceKind::kCpu ? "cpu" : "cuda"; }
-
 bool has_device(DeviceKind kind) {
   if (kind == DeviceKind::kCpu) return true;
   if constexpr (kHasCuda) {

@@ -5,9 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "filigree/base/name_table.h"
+
 namespace filigree {
 
 enum class DeviceKind { kCpu, kCuda };
+
+template <>
+inline constexpr auto kNames<DeviceKind> =
+    std::to_array<Named<DeviceKind>>({{DeviceKind::kCpu, "cpu"}, {DeviceKind::kCuda, "cuda"}});
 
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::kCpu;
@@ -19,9 +25,6 @@ struct DeviceInfo {
   int compute_major = 0;     // CUDA: compute capability
   int compute_minor = 0;
 };
-
-// Lower-case name as --device takes it: "cpu", "cuda".
-const char* name_of(DeviceKind kind);
 
 // The CPU, then the CUDA devices. A build without CUDA, a machine without a driver or without a GPU
 // list the CPU alone; any other failure of the driver is an Error.

@@ -43,8 +43,8 @@ TEST(Device, TheOthersAreCudaDevices) {
 }
 
 TEST(Device, HasNames) {
-  EXPECT_STREQ(name_of(DeviceKind::kCpu), "cpu");
-  EXPECT_STREQ(name_of(DeviceKind::kCuda), "cuda");
+  EXPECT_EQ(name_of(DeviceKind::kCpu), "cpu");
+  EXPECT_EQ(name_of(DeviceKind::kCuda), "cuda");
 }
 
 TEST(Device, AtLeastOneCoreIsAvailable) { EXPECT_GE(available_cores(), 1); }

@@ -4,11 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+
+#include "filigree/base/name_table.h"
 
 namespace filigree {
 
 enum class DType { kF32, kBf16, kF16, kI32 };
+
+template <>
+inline constexpr auto kNames<DType> = std::to_array<Named<DType>>(
+    {{DType::kF32, "f32"}, {DType::kBf16, "bf16"}, {DType::kF16, "f16"}, {DType::kI32, "i32"}});
 
 // A bf16 as kernels' arguments name it: the upper half of an f32.
 struct Bf16 {
@@ -25,16 +30,6 @@ inline constexpr DType kDTypeOf<std::int32_t> = DType::kI32;
 
 constexpr std::size_t size_of(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kI32 ? 4 : 2;
-}
-
-constexpr std::string_view name_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF32: return "f32";
-    case DType::kBf16: return "bf16";
-    case DType::kF16: return "f16";
-    case DType::kI32: return "i32";
-  }
-  return "unknown";
 }
 
 // Conversions of `count` elements. To the 16-bit formats they round to nearest, ties to even; NaN

@@ -217,7 +217,8 @@ void add_attention(Program& program) {
                     "filigree attention dense sparse --data shards --samples 50 --stats",
                     "filigree attention dense sparse --prompt \"a b a b\" --roles --out maps.pdf",
                     "filigree attention gpt2 --file prompts.txt --heads L5H1,L6H* --out maps.npz",
-                    "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"}},
+                    "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"},
+                   Computes::kOnDevice},
                   [options](Session& session) { run_attention(*options, session); });
   app.add_option("MODEL", options->models, "model folder or name, or two to compare")->required();
   add_prompt_options(app, options->prompts);

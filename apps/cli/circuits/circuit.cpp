@@ -147,7 +147,7 @@ void add_circuit(Program& program) {
                     "filigree circuit dense sparse --task ioi --parts edges --out circuits",
                     "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
                     "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"},
-                   true},
+                   Computes::kOnRanks},
                   [command](Session& session) { run_circuit(*command, session); });
   app.add_option("MODEL", command->models,
                  "model folders or names; sizes are compared with the first")

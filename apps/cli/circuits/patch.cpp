@@ -311,7 +311,7 @@ void add_patch(Program& program) {
                     "filigree patch dense sparse --task ioi --site z --direction denoising",
                     "filigree patch gpt2 --task copy --site resid,mlp-out --figure blocks.pdf",
                     "filigree patch gpt2 --task ioi --by layer-position --replacement mean --json"},
-                   true},
+                   Computes::kOnRanks},
                   [command](Session& session) { run_patch(*command, session); });
   app.add_option("MODEL", command->models, "model folders or names, drawn side by side")
       ->required();

@@ -156,7 +156,8 @@ void add_task(Program& program) {
                        "List tasks, show their prompts, check whether a model can do one.",
                        {"filigree task list", "filigree task show ioi gpt2 --prompts 5",
                         "filigree task check greater-than gpt2",
-                        "filigree task check my-task.jsonl gpt2 --metric prob-diff --json"}},
+                        "filigree task check my-task.jsonl gpt2 --metric prob-diff --json"},
+                       Computes::kOnDevice},
                       [command, app](Session& session) {
                         run_task(*command, (*app)->count("--prompts") > 0, session);
                       });

@@ -59,7 +59,8 @@ void add_compare(Program& program) {
         "filigree compare dense sparse --out comparison --file prompts.txt --order role",
         "filigree compare dense sparse --out comparison --data shards --samples 50",
         "filigree compare dense sparse --out comparison --task ioi,greater-than",
-        "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"}},
+        "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"},
+       Computes::kOnDevice},
       [command](Session& session) { run_compare(*command, session); });
   app.add_option("DENSE", options->dense, "model folder or name")->required();
   app.add_option("SPARSE", options->sparse, "model folder or name, of the same shape and tokenizer")

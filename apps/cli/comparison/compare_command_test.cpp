@@ -101,8 +101,8 @@ TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
 
 TEST_F(CompareCommandTest, WritesFiguresTablesDataAndThePage) {
   const nlohmann::json json =
-      json_of({"compare", dense(), gated("sparse", -0.1f), "--out", path("out"), "--format", "svg",
-               "--format", "pdf", "--strips", "L1H2", "--maps"});
+      json_of({"compare", dense(), gated("sparse", -0.1f), "--out", path("out"), "--format",
+               "svg,pdf", "--strips", "L1H2", "--maps"});
   ASSERT_TRUE(json.is_object());
   for (const char* file :
        {"figures/grid.svg", "figures/grid.pdf", "figures/L1H2.svg", "figures/correlation.pdf",

@@ -234,7 +234,8 @@ void add_demo(Program& program) {
       {"demo",
        "Compare the bundled dense and sparse model: losses, maps, circuits, one report.",
        {"filigree demo", "filigree demo --out comparison --text my-prose.txt",
-        "filigree demo --dense mine --sparse mine-sparse --task ioi,my-task.jsonl"}},
+        "filigree demo --dense mine --sparse mine-sparse --task ioi,my-task.jsonl"},
+       Computes::kOnDevice},
       [command](Session& session) { run_demo(*command, session); });
   CompareOptions& compare = command->compare;
   app.add_option("--out", compare.out, "folder for the report, figures, tables and data")

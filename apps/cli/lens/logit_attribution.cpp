@@ -278,7 +278,8 @@ void add_logit_attribution(Program& program) {
                    "What each head and MLP adds directly to a logit.",
                    {"filigree logit-attribution gpt2 --task ioi --figure heads.svg",
                     "filigree logit-attribution dense sparse --task greater-than --json",
-                    "filigree logit-attribution gpt2 --prompt \"Hot and\" --answer \" cold\""}},
+                    "filigree logit-attribution gpt2 --prompt \"Hot and\" --answer \" cold\""},
+                   Computes::kOnDevice},
                   [command](Session& session) { run_attribution(*command, session); });
   app.add_option("MODEL", command->models, "model folders or names")->required();
   app.add_option("--task", command->selection.name, "name of a task (see task list) or JSONL file")

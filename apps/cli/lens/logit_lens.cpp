@@ -221,7 +221,8 @@ void add_logit_lens(Program& program) {
                    "What a model would predict after each of its layers.",
                    {"filigree logit-lens gpt2 --prompt \"Paris is in\" --token \" France\"",
                     "filigree logit-lens dense sparse --prompt \"one two one\" --figure lens.svg",
-                    "filigree logit-lens gpt2 --prompt \"John thanked\" --mid --json"}},
+                    "filigree logit-lens gpt2 --prompt \"John thanked\" --mid --json"},
+                   Computes::kOnDevice},
                   [command](Session& session) { run_lens(*command, session); });
   app.add_option("MODEL", command->models, "model folders or names")->required();
   app.add_option("--prompt", command->prompt, "text to read")->required()->type_name("TEXT");

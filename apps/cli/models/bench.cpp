@@ -191,7 +191,8 @@ void add_bench(Program& program) {
        "Time this machine on GPT-2, against its own limits.",
        {"filigree bench", "filigree bench --case forward_maps_B1_T128 --case train_dense_B4_T256",
         "filigree bench --threads 1 --json > bench.json",
-        "filigree bench --device cuda --precision bf16"}},
+        "filigree bench --device cuda --precision bf16"},
+       Computes::kOnDevice},
       [options](Session& session) { run_bench(*options, session); });
   app.add_option("--case", options->cases, "only this case; may be given several times")
       ->allow_extra_args(false)

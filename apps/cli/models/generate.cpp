@@ -100,7 +100,8 @@ void add_generate(Program& program) {
                    "Continue a prompt, token by token.",
                    {"filigree generate gpt2 \"The capital of France is\" --temperature 0",
                     "filigree generate gpt2 \"Once upon a time\" --count 3 --top-p 0.9 --seed 1",
-                    "echo \"Dear Sir,\" | filigree generate gpt2 - --stop \"\\n\" --json"}},
+                    "echo \"Dear Sir,\" | filigree generate gpt2 - --stop \"\\n\" --json"},
+                   Computes::kOnDevice},
                   [options](Session& session) { run_generate(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
   app.add_option("PROMPT", options->prompt, "text to continue; - reads it from stdin")->required();

@@ -2,6 +2,7 @@
 // program's own list of them.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstring>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
 
 namespace filigree::cli {
@@ -16,6 +18,7 @@ namespace {
 
 struct OptionEntry {
   std::string name, description;
+  std::vector<std::string> choices;
 };
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
@@ -26,29 +29,43 @@ std::vector<OptionEntry> options_of(const CLI::App& app) {
   std::vector<OptionEntry> entries;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames())
-      entries.push_back({"--" + name, option->get_description()});
+      entries.push_back({"--" + name, option->get_description(), value_kind(*option).choices});
   return entries;
 }
 
-std::string names_of(const CLI::App& app) {
+std::string option_names(const CLI::App& app) {
   std::string names;
   for (const OptionEntry& entry : options_of(app)) names += (names.empty() ? "" : " ") + entry.name;
   return names;
+}
+
+// What the first argument can be, where it is one of a few words.
+std::vector<std::string> first_argument(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    if (option->get_positional()) return value_kind(*option).choices;
+  return {};
 }
 
 constexpr const char* kBashScript =
     R"script(# bash completion for filigree; to use it in this shell:
 #   eval "$(filigree completion bash)"
 _filigree() {
-  local word=${COMP_WORDS[COMP_CWORD]} options=
+  local word=${COMP_WORDS[COMP_CWORD]} options= choices= before=
   if ((COMP_CWORD == 1)); then
     COMPREPLY=($(compgen -W "@COMMANDS@" -- "$word"))
     return
   fi
   case ${COMP_WORDS[1]} in
 @CASES@  esac
+  case "${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD-1]}" in
+@CHOICES@  esac
   # Anything else is a file or folder, which bash completes by itself.
-  [[ $word == -* ]] && COMPREPLY=($(compgen -W "$options" -- "$word"))
+  if [[ $word == -* ]]; then
+    COMPREPLY=($(compgen -W "$options" -- "$word"))
+  elif [[ -n $choices ]]; then
+    [[ $word == *,* ]] && before=${word%,*},
+    COMPREPLY=($(compgen -P "$before" -W "$choices" -- "${word##*,}"))
+  fi
 }
 complete -o default -F _filigree filigree
 )script";
@@ -57,7 +74,7 @@ constexpr const char* kZshScript = R"script(#compdef filigree
 # zsh completion for filigree; to use it in this shell:
 #   eval "$(filigree completion zsh)"
 _filigree() {
-  local -a commands options
+  local -a commands options choices
   commands=(
 @COMMANDS@  )
   if ((CURRENT == 2)); then
@@ -66,16 +83,45 @@ _filigree() {
   fi
   case $words[2] in
 @CASES@  esac
-  if [[ $PREFIX == -* ]]; then _describe option options; else _files; fi
+  case "$words[2] $words[CURRENT-1]" in
+@CHOICES@  esac
+  if [[ $PREFIX == -* ]]; then
+    _describe option options
+  elif (($#choices)); then
+    compset -P '*,'
+    compadd -- $choices
+  else
+    _files
+  fi
 }
 # Read from a file of $fpath, this is the function's own body at its first call.
 if [[ $funcstack[1] == _filigree ]]; then _filigree "$@"; else compdef _filigree filigree; fi
 )script";
 
-std::string filled(std::string script, const std::string& commands, const std::string& cases) {
-  script.replace(script.find("@COMMANDS@"), std::strlen("@COMMANDS@"), commands);
-  script.replace(script.find("@CASES@"), std::strlen("@CASES@"), cases);
+std::string filled(std::string script, const std::string& commands, const std::string& cases,
+                   const std::string& choices) {
+  for (const auto& [mark, text] :
+       {std::pair{"@COMMANDS@", commands}, {"@CASES@", cases}, {"@CHOICES@", choices}})
+    script.replace(script.find(mark), std::strlen(mark), text);
   return script;
+}
+
+// "    'eval --split') choices=(train val) ;;": a line for every option or first argument that is
+// one of a few words.
+std::string choice_cases(const CLI::App& app, std::string_view open, std::string_view close) {
+  std::string cases;
+  const auto add = [&](const std::string& before, const std::vector<std::string>& choices) {
+    if (!choices.empty())
+      cases += fmt::format("    '{}') choices={}{}{} ;;\n", before, open, fmt::join(choices, " "),
+                           close);
+  };
+  for (const CLI::App* command : commands_of(app)) {
+    const std::string& name = command->get_name();
+    add(fmt::format("{} {}", name, name), first_argument(*command));
+    for (const OptionEntry& entry : options_of(*command))
+      add(fmt::format("{} {}", name, entry.name), entry.choices);
+  }
+  return cases;
 }
 
 std::string bash_script(const CLI::App& app) {
@@ -83,9 +129,10 @@ std::string bash_script(const CLI::App& app) {
   for (const CLI::App* command : commands_of(app)) {
     commands += command->get_name();
     commands += ' ';
-    cases += fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(), names_of(*command));
+    cases +=
+        fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(), option_names(*command));
   }
-  return filled(kBashScript, commands + names_of(app), cases);
+  return filled(kBashScript, commands + option_names(app), cases, choice_cases(app, "\"", "\""));
 }
 
 // 'name:description', quoted for the shell.
@@ -105,7 +152,7 @@ std::string zsh_script(const CLI::App& app) {
       cases += fmt::format("        {}\n", zsh_entry(entry.name, entry.description));
     cases += "      ) ;;\n";
   }
-  return filled(kZshScript, commands, cases);
+  return filled(kZshScript, commands, cases, choice_cases(app, "(", ")"));
 }
 
 }  // namespace
@@ -124,14 +171,7 @@ void add_completion(Program& program) {
         else
           session.print(script);
       });
-  app.add_option("SHELL", *shell, "bash or zsh")
-      ->required()
-      ->check(CLI::Validator(
-          [](std::string& name) {
-            if (name == "bash" || name == "zsh") return std::string();
-            return fmt::format("'{}' is neither bash nor zsh", name);
-          },
-          ""));
+  add_choice(app, "SHELL", *shell, {"bash", "zsh"}, "that reads the script")->required();
 }
 
 }  // namespace filigree::cli

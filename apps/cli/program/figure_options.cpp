@@ -2,6 +2,7 @@
 
 #include "apps/cli/attention/attention_figures.h"
 #include "apps/cli/circuits/circuit_figures.h"
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
@@ -9,9 +10,7 @@
 namespace filigree::cli {
 
 void add_figure_options(CLI::App& app, FigureStyle& style) {
-  app.add_option("--theme", style.theme, "of figures: light, dark or print")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_choice(app, "--theme", style.theme, {"light", "dark", "print"}, "colours of figures");
   app.add_option("--dpi", style.dpi, "resolution of PNG files")
       ->check(number(20.0, 2400.0))
       ->type_name("N")
@@ -19,13 +18,7 @@ void add_figure_options(CLI::App& app, FigureStyle& style) {
 }
 
 void add_figure_formats(CLI::App& app, std::vector<std::string>& formats) {
-  app.add_option("--format", formats, "svg, pdf or png; may be given several times")
-      ->check(one_of({"svg", "pdf", "png"}))
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("FORMAT")
-      ->default_str("svg, png");
+  add_choices(app, "--format", formats, {"svg", "pdf", "png"}, "of figures");
 }
 
 void add_figure_file(CLI::App& app, std::string& file, FigureStyle& style) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/cli/program/table.h"
+#include "apps/cli/program/values.h"
 #include "filigree/base/progress.h"
 
 namespace filigree::cli {
@@ -23,7 +24,7 @@ struct Entry {
 };
 
 std::string value_name(const CLI::Option& option) {
-  const std::string name = option.get_type_name();
+  const std::string name = value_kind(option).label;
   if (name.empty() || option.get_items_expected_max() == 0) return "";
   const bool many = option.get_items_expected_max() > 1;
   const std::string shown = many ? name + "..." : name;

@@ -25,7 +25,7 @@ void Job::join(const std::string& command, bool parallel, CommonOptions& options
         fmt::format("{} processes were started, but '{}' is the work of one; start it "
                     "without mpirun",
                     count, command));
-  ranks_ = make_communicator(options.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu);
+  ranks_ = make_communicator(options.device);
   if (ranks_->local_size() == 1 || options.threads > 0) return;
   options.threads = ranks_->cores();
   const long all = ::sysconf(_SC_NPROCESSORS_ONLN);

@@ -1,16 +1,15 @@
 #include "apps/cli/program/program.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <new>
 #include <utility>
 
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/help.h"
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
@@ -24,16 +23,6 @@ namespace {
 
 constexpr int kFailed = 1, kWrongUsage = 2, kClosedPipe = 141;
 constexpr int kMostThreads = 1024;
-
-// "; did you mean 'eval'?" when something is near enough to be a slip of the fingers.
-std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
-  const std::vector<std::string> nearest = nearest_names(name, known, 1);
-  if (nearest.empty()) return "";
-  const std::size_t distance = edit_distance(name, nearest[0]);
-  const bool begins = nearest[0].starts_with(name);
-  if (!begins && distance > std::max<std::size_t>(2, name.size() / 3)) return "";
-  return fmt::format("; did you mean '{}'?", nearest[0]);
-}
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -79,29 +68,11 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
 
 // Where models compute.
 Placement chosen_placement(const CommonOptions& options) {
-  const bool gpu = options.device == "cuda", bf16 = options.precision == "bf16";
-  if (bf16 && !gpu)
+  if (options.precision == DType::kBf16 && options.device == DeviceKind::kCpu)
     throw UsageError("--precision bf16 goes with --device cuda; the CPU computes in f32");
-  const Placement placement = {gpu ? DeviceKind::kCuda : DeviceKind::kCpu,
-                               bf16 ? DType::kBf16 : DType::kF32};
+  const Placement placement = {options.device, options.precision};
   check_placement(placement);
   return placement;
-}
-
-// Checks that a value is one of two names.
-CLI::Validator one_of(const char* first, const char* second) {
-  return CLI::Validator(
-      [=](std::string& value) {
-        if (value == first || value == second) return std::string();
-        return fmt::format("'{}' is neither {} nor {}", printable(value), first, second);
-      },
-      "");
-}
-
-template <typename Number>
-bool parse_number(const std::string& text, Number& value) {
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc() && end == text.data() + text.size();
 }
 
 std::string join_examples(const std::vector<std::string>& examples) {
@@ -111,49 +82,6 @@ std::string join_examples(const std::vector<std::string>& examples) {
 }
 
 }  // namespace
-
-CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
-  return CLI::Validator(
-      [least, most](std::string& text) {
-        std::int64_t value = 0;
-        if (parse_number(text, value) && value >= least && value <= most) return std::string();
-        if (most == INT64_MAX)
-          return fmt::format("'{}' is not a whole number of at least {}", printable(text), least);
-        return fmt::format("'{}' is not a whole number from {} to {}", printable(text), least,
-                           most);
-      },
-      "");
-}
-
-CLI::Validator number(double least, double most) {
-  return CLI::Validator(
-      [least, most](std::string& text) {
-        double value = 0.0;
-        if (parse_number(text, value) && value >= least && value <= most) return std::string();
-        return fmt::format("'{}' is not a number from {} to {}", printable(text), least, most);
-      },
-      "");
-}
-
-CLI::Validator number_above(double bound, double most) {
-  return CLI::Validator(
-      [bound, most](std::string& text) {
-        double value = 0.0;
-        if (parse_number(text, value) && value > bound && value <= most) return std::string();
-        return fmt::format("'{}' is not a number above {} and up to {}", printable(text), bound,
-                           most);
-      },
-      "");
-}
-
-CLI::Validator one_of(std::vector<std::string> names) {
-  return CLI::Validator(
-      [names = std::move(names)](std::string& name) {
-        if (std::find(names.begin(), names.end(), name) != names.end()) return std::string();
-        return fmt::format("'{}' is none of {}", printable(name), fmt::join(names, ", "));
-      },
-      "");
-}
 
 Program::Program()
     : app_("Makes a transformer's attention sparse and shows what that reveals.", "filigree") {
@@ -180,17 +108,12 @@ CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> ru
              ->check(whole_number(0, INT64_MAX))
              ->type_name("N")
              ->default_str("0"));
-  common(command->add_option("--device", common_.device, "cpu or cuda")
-             ->check(one_of("cpu", "cuda"))
-             ->type_name("NAME")
-             ->default_str("cpu"));
-  common(command
-             ->add_option("--precision", common_.precision,
-                          "f32 or, with --device cuda, bf16 activations")
-             ->check(one_of("f32", "bf16"))
-             ->type_name("NAME")
-             ->default_str("f32"));
-  commands_[command] = {std::move(run), text.parallel};
+  if (text.computes != Computes::kNothing) {
+    common(add_choice(*command, "--device", common_.device, "where models compute"));
+    common(add_choice(*command, "--precision", common_.precision,
+                      "of activations; bf16 goes with --device cuda", {DType::kF32, DType::kBf16}));
+  }
+  commands_[command] = {std::move(run), text.computes};
   return *command;
 }
 
@@ -256,7 +179,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
   });
   try {
     const Command& chosen = commands_.at(&target);
-    job_.join(command, chosen.parallel, common_);
+    job_.join(command, chosen.computes == Computes::kOnRanks, common_);
     const Placement placement = chosen_placement(common_);
     if (common_.threads > 0) set_num_threads(common_.threads);
     Session session(command, common_, line, placement, job_.ranks());

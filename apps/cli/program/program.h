@@ -7,7 +7,6 @@
 
 #include <CLI/App.hpp>
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "apps/cli/program/job.h"
 #include "apps/cli/program/session.h"
+#include "apps/cli/program/values.h"
 
 namespace filigree::cli {
 
@@ -22,11 +22,18 @@ class Program {
  public:
   Program();
 
+  // Whether a command computes with a model. Only then it has --device and --precision.
+  enum class Computes {
+    kNothing,
+    kOnDevice,
+    kOnRanks,  // and several processes can share its work
+  };
+
   struct CommandText {
     std::string name;
     std::string summary;                // one line, for the list of commands
     std::vector<std::string> examples;  // command lines, each with " # what for"
-    bool parallel = false;              // several processes can share its work
+    Computes computes = Computes::kNothing;
   };
 
   // Adds a command with the options that all commands share. The caller adds its own to the result;
@@ -41,7 +48,7 @@ class Program {
  private:
   struct Command {
     std::function<void(Session&)> run;
-    bool parallel = false;
+    Computes computes = Computes::kNothing;
   };
 
   int parse_and_run(std::vector<std::string> arguments);
@@ -54,13 +61,7 @@ class Program {
   Job job_;
 };
 
-// Checks of an option's value, worded for people: "'x' is not a whole number from 1 to 1024".
-CLI::Validator whole_number(std::int64_t least, std::int64_t most);
-CLI::Validator number(double least, double most);
-// A number above `bound` up to `most`.
-CLI::Validator number_above(double bound, double most);
-// One of these names: "'x' is none of exact, ig".
-CLI::Validator one_of(std::vector<std::string> names);
+using Computes = Program::Computes;
 
 // What a command that did its work ends with when the aim turned out to be out of reach.
 inline constexpr int kOutOfReach = 3;

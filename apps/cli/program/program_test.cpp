@@ -54,8 +54,7 @@ TEST(Program, EveryCommandHasTheCommonOptionsAndExamples) {
     SCOPED_TRACE(command);
     const ProgramRun run = run_program({command, "--help"});
     EXPECT_EQ(run.code, 0);
-    for (const char* option :
-         {"--json", "--quiet", "--threads", "--seed", "--device", "--precision"})
+    for (const char* option : {"--json", "--quiet", "--threads", "--seed"})
       EXPECT_THAT(run.out, HasSubstr(std::string("\n  ") + option));
     EXPECT_THAT(run.out, HasSubstr("Examples\n  "));
     EXPECT_EQ(run_program({"help", command}).out, run.out);
@@ -97,7 +96,7 @@ TEST(Program, MissingAndWrongValuesAreNamed) {
   expect_failure(run_program({"info", "m", "--threads", "1025"}), 2, "'1025'");
   expect_failure(run_program({"info", "m", "--threads", "2x"}), 2, "'2x'");
   expect_failure(run_program({"info", "m", "--seed", "-1"}), 2, "'-1'");
-  expect_failure(run_program({"info", "m", "--device", "gpu"}), 2, "'gpu' is neither cpu nor cuda");
+  expect_failure(run_program({"eval", "m", "--device", "gpu"}), 2, "'gpu' is neither cpu nor cuda");
   expect_failure(run_program({"generate", "m", "p", "--temperature", "nan"}), 2, "'nan'");
   expect_failure(run_program({"generate", "m", "p", "--top-p", "1.5"}), 2, "'1.5'");
   expect_failure(run_program({"generate", "m", "p", "--max-tokens", "99999999999999999999"}), 2,
@@ -107,7 +106,7 @@ TEST(Program, MissingAndWrongValuesAreNamed) {
 }
 
 TEST(Program, AMissingGpuIsAnErrorThatSaysWhy) {
-  const ProgramRun run = run_program({"info", "--devices", "--device", "cuda"});
+  const ProgramRun run = run_program({"task", "list", "--device", "cuda"});
   if (has_device(DeviceKind::kCuda))
     EXPECT_EQ(run.code, 0) << run.err;
   else
@@ -115,9 +114,9 @@ TEST(Program, AMissingGpuIsAnErrorThatSaysWhy) {
 }
 
 TEST(Program, Bf16NeedsAGpu) {
-  expect_failure(run_program({"info", "--devices", "--precision", "f16"}), 2,
+  expect_failure(run_program({"eval", "m", "--precision", "f16"}), 2,
                  "'f16' is neither f32 nor bf16");
-  expect_failure(run_program({"info", "--devices", "--precision", "bf16"}), 2,
+  expect_failure(run_program({"eval", "m", "--precision", "bf16"}), 2,
                  "--precision bf16 goes with --device cuda");
 }
 
@@ -182,16 +181,21 @@ TEST(Program, CompletionScriptsKnowCommandsAndOptions) {
       "command -v bash >/dev/null || exit 77; "
       "bash -c 'eval \"$(\"$FILIGREE\" completion bash)\"; "
       "COMP_WORDS=(filigree ge); COMP_CWORD=1; _filigree; echo \"${COMPREPLY[@]}\"; "
-      "COMP_WORDS=(filigree eval --str); COMP_CWORD=2; _filigree; echo \"${COMPREPLY[@]}\"'");
+      "COMP_WORDS=(filigree eval --str); COMP_CWORD=2; _filigree; echo \"${COMPREPLY[@]}\"; "
+      "COMP_WORDS=(filigree eval --device c); COMP_CWORD=3; _filigree; echo \"${COMPREPLY[@]}\"; "
+      "COMP_WORDS=(filigree circuit --format svg,p); COMP_CWORD=3; _filigree; "
+      "echo \"${COMPREPLY[@]}\"; "
+      "COMP_WORDS=(filigree task \"\"); COMP_CWORD=2; _filigree; echo \"${COMPREPLY[@]}\"'");
   if (bash.code == 77) GTEST_SKIP() << "bash is not installed";
   EXPECT_EQ(bash.code, 0) << bash.err;
-  EXPECT_EQ(bash.out, "generate\n--stride\n");
+  EXPECT_EQ(bash.out, "generate\n--stride\ncpu cuda\nsvg,pdf svg,png\nlist show check\n");
   const ProgramRun zsh = run_program({"completion", "zsh"});
   EXPECT_EQ(zsh.code, 0);
   EXPECT_THAT(zsh.out, StartsWith("#compdef filigree\n"));
   for (const std::string& command : kCommands)
     EXPECT_THAT(zsh.out, HasSubstr("    " + command + ")\n"));
   EXPECT_THAT(zsh.out, HasSubstr("'--text:UTF-8 text file"));
+  EXPECT_THAT(zsh.out, HasSubstr("    'eval --device') choices=(cpu cuda) ;;\n"));
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ struct CommonOptions {
   bool quiet = false;
   int threads = 0;  // 0: all cores
   std::uint64_t seed = 0;
-  std::string device = "cpu";
-  std::string precision = "f32";
+  DeviceKind device = DeviceKind::kCpu;
+  DType precision = DType::kF32;
 };
 
 class Session {

@@ -124,7 +124,7 @@ void add_eval(Program& program) {
                                 "filigree eval dense sparse control --data shards --by-layer",
                                 "filigree eval sparse --data shards --max-tokens 50000 --json",
                                 "filigree eval gpt2 --text book.txt --length 512 --stride 256"},
-                               true},
+                               Computes::kOnRanks},
                               [options](Session& session) { run_eval(*options, session); });
   app.add_option("MODEL", options->models, "model folders or names")->required();
   app.add_option("--text", options->text,

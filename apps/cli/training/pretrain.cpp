@@ -109,7 +109,7 @@ void add_pretrain(Program& program) {
                    {"filigree pretrain shards --out model --steps 5000",
                     "filigree pretrain shards --out model --config config.json --dry-run",
                     "filigree pretrain shards --out model --steps 5000 --resume"},
-                   true},
+                   Computes::kOnRanks},
                   [=](Session& session) {
                     for (const CLI::Option* option : *shape_options)
                       options->shape_given = options->shape_given || option->count() > 0;

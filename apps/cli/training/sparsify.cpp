@@ -202,7 +202,7 @@ void add_sparsify(Program& program) {
                     "filigree sparsify dense shards --out sparse --lora-rank 16",
                     "filigree sparsify sparse shards --teacher dense --out next --per-head-bias",
                     "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"},
-                   true},
+                   Computes::kOnRanks},
                   [options](Session& session) { run_sparsify(*options, session); });
   add_sparsify_options(app, *options);
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
@@ -17,88 +19,76 @@ struct Place {
   std::optional<std::int64_t> head;
 };
 
-class Parser {
- public:
-  Parser(std::int64_t layers, std::int64_t heads) : layers_(layers), heads_(heads) {}
+// One part of the list, as it is written: a place, or a range of two.
+struct Part {
+  std::string_view text;
+  Place first = {};
+  std::optional<Place> last = {};
+};
 
-  // Adds the heads of one part of the list.
-  void add(std::string_view part, std::set<HeadId>& chosen) const {
-    std::string_view rest = part;
-    if (part == "*" || part == "all" || part == "ALL") {
-      add_range({0, 0}, {layers_ - 1, heads_ - 1}, chosen);
-      return;
-    }
-    const Place first = place(rest, part);
-    if (!rest.empty() && rest[0] == '-') {
-      rest.remove_prefix(1);
-      const Place last = place(rest, part);
-      if (!rest.empty()) wrong(part);
-      if (!first.layer || !last.layer || first.head.has_value() != last.head.has_value())
-        wrong(part);
-      const HeadId begin{*first.layer, first.head.value_or(0)};
-      const HeadId end{*last.layer, last.head.value_or(heads_ - 1)};
-      require(begin <= end, "heads: '{}' runs backwards; write {}-{}", printable(part),
-              head_name(end), head_name(begin));
-      add_range(begin, end, chosen);
-      return;
-    }
-    if (!rest.empty()) wrong(part);
-    for (std::int64_t l = first.layer.value_or(0); l <= first.layer.value_or(layers_ - 1); ++l)
-      for (std::int64_t h = first.head.value_or(0); h <= first.head.value_or(heads_ - 1); ++h)
-        chosen.insert({l, h});
-  }
+[[noreturn]] void wrong(std::string_view part) {
+  fail("heads: '{}' is not a choice of heads; write L5H1, L6H*, 3.0-3.5, L2H1-L2H4 or *",
+       printable(part));
+}
 
- private:
-  [[noreturn]] void wrong(std::string_view part) const {
-    fail("heads: '{}' is not a choice of heads; write L5H1, L6H*, 3.0-3.5, L2H1-L2H4 or *",
-         printable(part));
-  }
-
-  // A number or '*' at the start of `rest`.
-  std::optional<std::int64_t> number(std::string_view& rest, std::string_view part) const {
-    if (!rest.empty() && rest[0] == '*') {
-      rest.remove_prefix(1);
-      return std::nullopt;
-    }
-    std::int64_t value = 0;
-    const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-    if (failure == std::errc::result_out_of_range) missing(part);
-    if (failure != std::errc() || value < 0) wrong(part);
-    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-    return value;
-  }
-
-  Place place(std::string_view& rest, std::string_view part) const {
-    Place result;
-    const bool letters = !rest.empty() && (rest[0] == 'L' || rest[0] == 'l');
-    if (letters) rest.remove_prefix(1);
-    result.layer = number(rest, part);
-    if (result.layer && *result.layer >= layers_) missing(part);
-    const bool has_head =
-        !rest.empty() && (letters ? rest[0] == 'H' || rest[0] == 'h' : rest[0] == '.');
-    if (!has_head) {
-      if (!letters) wrong(part);  // "5" alone might mean either
-      return result;
-    }
+// A number or '*' at the start of `rest`. A number too large for any model is one that no model
+// has.
+std::optional<std::int64_t> read_number(std::string_view& rest, std::string_view part) {
+  if (!rest.empty() && rest[0] == '*') {
     rest.remove_prefix(1);
-    result.head = number(rest, part);
-    if (result.head && *result.head >= heads_) missing(part);
+    return std::nullopt;
+  }
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (failure == std::errc::result_out_of_range)
+    value = std::numeric_limits<std::int64_t>::max();
+  else if (failure != std::errc() || value < 0)
+    wrong(part);
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  return value;
+}
+
+Place read_place(std::string_view& rest, std::string_view part) {
+  Place result;
+  const bool letters = !rest.empty() && (rest[0] == 'L' || rest[0] == 'l');
+  if (letters) rest.remove_prefix(1);
+  result.layer = read_number(rest, part);
+  const bool has_head =
+      !rest.empty() && (letters ? rest[0] == 'H' || rest[0] == 'h' : rest[0] == '.');
+  if (!has_head) {
+    if (!letters) wrong(part);  // "5" alone might mean either
     return result;
   }
+  rest.remove_prefix(1);
+  result.head = read_number(rest, part);
+  return result;
+}
 
-  [[noreturn]] void missing(std::string_view part) const {
-    fail("heads: the model has no '{}'; it has {} layers, L0 to L{}, of {} heads, H0 to H{}",
-         printable(part), layers_, layers_ - 1, heads_, heads_ - 1);
+// The range the right way round.
+std::string turned(const Place& first, const Place& last) {
+  if (!first.head) return fmt::format("L{}-L{}", *last.layer, *first.layer);
+  return fmt::format("{}-{}", head_name({*last.layer, *last.head}),
+                     head_name({*first.layer, *first.head}));
+}
+
+Part read_part(std::string_view text) {
+  Part part{text};
+  if (text == "*" || text == "all" || text == "ALL") return part;
+  std::string_view rest = text;
+  part.first = read_place(rest, text);
+  if (!rest.empty() && rest[0] == '-') {
+    rest.remove_prefix(1);
+    part.last = read_place(rest, text);
+    const Place &first = part.first, &last = *part.last;
+    if (!rest.empty() || !first.layer || !last.layer ||
+        first.head.has_value() != last.head.has_value())
+      wrong(text);
+    require(std::tie(first.layer, first.head) <= std::tie(last.layer, last.head),
+            "heads: '{}' runs backwards; write {}", printable(text), turned(first, last));
   }
-
-  void add_range(HeadId begin, HeadId end, std::set<HeadId>& chosen) const {
-    for (std::int64_t at = begin.layer * heads_ + begin.head; at <= end.layer * heads_ + end.head;
-         ++at)
-      chosen.insert({at / heads_, at % heads_});
-  }
-
-  std::int64_t layers_, heads_;
-};
+  if (!rest.empty()) wrong(text);
+  return part;
+}
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
@@ -106,18 +96,43 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
+std::vector<Part> read_parts(std::string_view text) {
+  std::vector<Part> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(read_part(trimmed(text.substr(begin, end - begin))));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::string head_name(const HeadId& head) { return fmt::format("L{}H{}", head.layer, head.head); }
 
+void check_heads(std::string_view text) { read_parts(text); }
+
 std::vector<HeadId> parse_heads(std::string_view text, std::int64_t layers, std::int64_t heads) {
-  const Parser parser(layers, heads);
   std::set<HeadId> chosen;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parser.add(trimmed(text.substr(begin, end - begin)), chosen);
-    begin = end + 1;
+  for (const Part& part : read_parts(text)) {
+    const auto check = [&](const Place& place) {
+      if (place.layer.value_or(0) >= layers || place.head.value_or(0) >= heads)
+        fail("heads: the model has no '{}'; it has {} layers, L0 to L{}, of {} heads, H0 to H{}",
+             printable(part.text), layers, layers - 1, heads, heads - 1);
+    };
+    const Place& first = part.first;
+    check(first);
+    if (!part.last) {
+      for (std::int64_t l = first.layer.value_or(0); l <= first.layer.value_or(layers - 1); ++l)
+        for (std::int64_t h = first.head.value_or(0); h <= first.head.value_or(heads - 1); ++h)
+          chosen.insert({l, h});
+      continue;
+    }
+    check(*part.last);
+    const std::int64_t begin = *first.layer * heads + first.head.value_or(0);
+    const std::int64_t end = *part.last->layer * heads + part.last->head.value_or(heads - 1);
+    for (std::int64_t at = begin; at <= end; ++at) chosen.insert({at / heads, at % heads});
   }
   return {chosen.begin(), chosen.end()};
 }

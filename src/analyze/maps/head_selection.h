@@ -32,6 +32,9 @@ std::string head_name(const HeadId& head);
 // Throws Error for text that is no selection, and for heads that do not exist, saying which do.
 std::vector<HeadId> parse_heads(std::string_view text, std::int64_t layers, std::int64_t heads);
 
+// Throws Error for text that is no selection, whatever the model.
+void check_heads(std::string_view text);
+
 std::vector<HeadId> all_heads(std::int64_t layers, std::int64_t heads);
 
 }  // namespace filigree

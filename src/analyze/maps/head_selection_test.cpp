@@ -59,6 +59,14 @@ TEST(HeadSelection, RefusesWhatIsNoSelection) {
                            "L1H1-L2", "L*H1-L*H2", "L1H1 L2H2", "L1.1", "1H1", "**", "L1H1-L1H*"})
     EXPECT_THAT(error(text), HasSubstr("is not a choice of heads; write L5H1")) << text;
   EXPECT_THAT(error("L2H3-L2H1"), HasSubstr("runs backwards; write L2H1-L2H3"));
+  EXPECT_THAT(error("L4-L2"), HasSubstr("runs backwards; write L2-L4"));
+}
+
+TEST(HeadSelection, WhatIsNoSelectionShowsWithoutAModel) {
+  for (const char* text : {"L5H1", "L6H*,3.0-3.5", "*", "L99999999999999999999H0", "L2-L400"})
+    EXPECT_NO_THROW(check_heads(text)) << text;
+  for (const char* text : {"", "L3Hx", "5", "L1H1-L2", "L2H3-L2H1", "L4-L2"})
+    EXPECT_THROW(check_heads(text), Error) << text;
 }
 
 }  // namespace

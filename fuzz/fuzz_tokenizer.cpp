@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "filigree/base/error.h"
+#include "filigree/base/utf8.h"
 #include "filigree/text/byte_level.h"
 #include "filigree/text/tokenizer.h"
 #include "filigree/text/tokenizer_files.h"
-#include "filigree/text/utf8.h"
 #include "fuzz_target.h"
 
 namespace {

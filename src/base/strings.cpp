@@ -7,42 +7,13 @@
 #include <numeric>
 #include <utility>
 
+#include "filigree/base/utf8.h"
+
 namespace filigree {
 namespace {
 
-// Length in bytes of the valid UTF-8 character at the start of `text`, or 0 when it is not valid.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  std::size_t length = 0;
-  std::uint32_t smallest = 0;
-  std::uint32_t code = 0;
-  if (first >= 0xC2 && first < 0xE0) {
-    length = 2, smallest = 0x80, code = first & 0x1Fu;
-  } else if (first >= 0xE0 && first < 0xF0) {
-    length = 3, smallest = 0x800, code = first & 0x0Fu;
-  } else if (first >= 0xF0 && first < 0xF5) {
-    length = 4, smallest = 0x10000, code = first & 0x07u;
-  } else {
-    return 0;
-  }
-  if (text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-    code = (code << 6) | (byte(i) & 0x3Fu);
-  }
-  const bool surrogate = code >= 0xD800 && code < 0xE000;
-  return code >= smallest && code <= 0x10FFFF && !surrogate ? length : 0;
-}
-
-// True for the C0 and C1 control characters, which a terminal may obey. `text` starts with a valid
-// UTF-8 character.
-bool is_control(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x20 || first == 0x7F) return true;
-  return first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;  // U+0080 to U+009F
-}
+// True for the C0 and C1 control characters, which a terminal may obey.
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
 
 }  // namespace
 
@@ -101,31 +72,22 @@ std::string with_thousands(std::uint64_t value) {
   return digits;
 }
 
-bool is_valid_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 std::string printable(std::string_view text, std::size_t limit) {
   std::string out;
   std::size_t used = 0;
   while (used < text.size()) {
     const std::string_view rest = text.substr(used);
-    const std::size_t length = utf8_length(rest);
-    const std::size_t taken = std::max<std::size_t>(length, 1);
+    const Utf8Sequence next = utf8_sequence(rest);
+    const std::size_t taken = next.is_character() ? next.length : 1;
     if (used + taken > limit) {
       out += "...";
       break;
     }
-    if (length == 0 || is_control(rest)) {
+    if (!next.is_character() || is_control(next.code)) {
       for (std::size_t i = 0; i < taken; ++i)
         out += fmt::format("\\x{:02x}", static_cast<unsigned char>(rest[i]));
     } else {
-      out += rest.substr(0, length);
+      out += rest.substr(0, taken);
     }
     used += taken;
   }

@@ -24,9 +24,6 @@ std::string human_bytes(std::uint64_t bytes);
 // "124,439,808".
 std::string with_thousands(std::uint64_t value);
 
-// True when `text` is well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF).
-bool is_valid_utf8(std::string_view text);
-
 // `text` with control characters and invalid UTF-8 written as \xNN; only the whole characters
 // within its first `limit` bytes, "..." standing for the rest. Safe inside a message about
 // untrusted input.

@@ -54,28 +54,6 @@ TEST(WithThousands, GroupsDigits) {
   EXPECT_EQ(with_thousands(124'439'808), "124,439,808");
 }
 
-TEST(Utf8, AcceptsWellFormedText) {
-  EXPECT_TRUE(is_valid_utf8(""));
-  EXPECT_TRUE(is_valid_utf8("plain"));
-  EXPECT_TRUE(is_valid_utf8("\u00e9 \u20ac \U0001F600"));
-  EXPECT_TRUE(is_valid_utf8("\xED\x9F\xBF"));      // U+D7FF, before the surrogates
-  EXPECT_TRUE(is_valid_utf8("\xF4\x8F\xBF\xBF"));  // U+10FFFF
-  EXPECT_TRUE(is_valid_utf8("a\0b"sv));
-}
-
-TEST(Utf8, RefusesMalformedText) {
-  EXPECT_FALSE(is_valid_utf8("\x80"));              // continuation alone
-  EXPECT_FALSE(is_valid_utf8("\xC3"));              // cut off
-  EXPECT_FALSE(is_valid_utf8("\xE2\x82"));          // cut off
-  EXPECT_FALSE(is_valid_utf8("\xC0\x80"));          // overlong
-  EXPECT_FALSE(is_valid_utf8("\xE0\x80\x80"));      // overlong
-  EXPECT_FALSE(is_valid_utf8("\xF0\x80\x80\x80"));  // overlong
-  EXPECT_FALSE(is_valid_utf8("\xED\xA0\x80"));      // surrogate
-  EXPECT_FALSE(is_valid_utf8("\xF4\x90\x80\x80"));  // beyond U+10FFFF
-  EXPECT_FALSE(is_valid_utf8("\xFF"));
-  EXPECT_FALSE(is_valid_utf8("\xC3("));
-}
-
 TEST(Printable, KeepsGoodTextAndEscapesTheRest) {
   EXPECT_EQ(printable("h\u00e9llo"), "h\u00e9llo");
   EXPECT_EQ(printable("a\nb\x1b[31m\x7f"), "a\\x0ab\\x1b[31m\\x7f");

@@ -4,29 +4,14 @@
 
 #include <cstdint>
 
+#include "filigree/base/utf8.h"
 #include "filigree/figure/text_layout.h"
 
 namespace filigree::figure {
 
 namespace {
 
-struct Decoded {
-  std::uint32_t code = 0;
-  std::size_t length = 0;  // 0: not UTF-8
-};
-
-Decoded decode(std::string_view text) {
-  const gunichar code = g_utf8_get_char_validated(text.data(), static_cast<gssize>(text.size()));
-  if (code == static_cast<gunichar>(-1) || code == static_cast<gunichar>(-2)) return {};
-  return {code, static_cast<std::size_t>(g_unichar_to_utf8(code, nullptr))};
-}
-
-void append(std::string& out, std::uint32_t code) {
-  char bytes[6];
-  out.append(bytes, static_cast<std::size_t>(g_unichar_to_utf8(code, bytes)));
-}
-
-bool has_no_look(std::uint32_t code) {
+bool has_no_look(char32_t code) {
   switch (g_unichar_type(code)) {
     case G_UNICODE_CONTROL:
     case G_UNICODE_FORMAT:
@@ -39,7 +24,7 @@ bool has_no_look(std::uint32_t code) {
   }
 }
 
-bool is_combining(std::uint32_t code) {
+bool is_combining(char32_t code) {
   const GUnicodeType type = g_unichar_type(code);
   return type == G_UNICODE_NON_SPACING_MARK || type == G_UNICODE_SPACING_MARK ||
          type == G_UNICODE_ENCLOSING_MARK;
@@ -47,35 +32,31 @@ bool is_combining(std::uint32_t code) {
 
 std::string made_visible(std::string_view text, bool token) {
   // Arrows and control pictures (U+2400...) are what readers know from editors.
-  constexpr std::uint32_t kReturn = 0x21B5, kTab = 0x21E5, kPictures = 0x2400, kOpenBox = 0x2423,
-                          kDelete = 0x2421, kDottedCircle = 0x25CC;
+  constexpr char32_t kReturn = 0x21B5, kTab = 0x21E5, kPictures = 0x2400, kOpenBox = 0x2423,
+                     kDelete = 0x2421, kDottedCircle = 0x25CC;
   std::string out;
   while (!text.empty()) {
-    const Decoded character = decode(text);
-    if (character.length == 0 || text[0] == '\0') {
-      // g_utf8_get_char_validated() takes a zero byte for the end.
-      if (text[0] == '\0')
-        append(out, kPictures);
-      else
-        out += fmt::format("\\x{:02X}", static_cast<unsigned char>(text[0]));
+    const Utf8Sequence character = utf8_sequence(text);
+    if (!character.is_character()) {
+      out += fmt::format("\\x{:02X}", static_cast<unsigned char>(text[0]));
       text.remove_prefix(1);
       continue;
     }
-    const std::uint32_t code = character.code;
+    const char32_t code = character.code;
     if (code == '\n')
-      append(out, kReturn);
+      append_utf8(out, kReturn);
     else if (code == '\t')
-      append(out, kTab);
+      append_utf8(out, kTab);
     else if (code < 0x20)
-      append(out, kPictures + code);
+      append_utf8(out, kPictures + code);
     else if (code == 0x7F)
-      append(out, kDelete);
+      append_utf8(out, kDelete);
     else if (code == ' ' && token)
-      append(out, kOpenBox);
+      append_utf8(out, kOpenBox);
     else if (has_no_look(code))
-      out += fmt::format("<U+{:04X}>", code);
+      out += fmt::format("<U+{:04X}>", static_cast<std::uint32_t>(code));
     else {
-      if (token && out.empty() && is_combining(code)) append(out, kDottedCircle);
+      if (token && out.empty() && is_combining(code)) append_utf8(out, kDottedCircle);
       out += text.substr(0, character.length);
     }
     text.remove_prefix(character.length);

@@ -6,6 +6,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/base/utf8.h"
 
 namespace filigree {
 namespace {

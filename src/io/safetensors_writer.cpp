@@ -11,6 +11,7 @@
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/base/utf8.h"
 #include "filigree/io/safetensors.h"
 
 namespace filigree {

@@ -5,7 +5,8 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/text/utf8.h"
+#include "filigree/base/utf8.h"
+#include "filigree/text/unicode_whitespace.h"
 #include "filigree/text/word_table.h"
 
 namespace filigree {
@@ -16,8 +17,8 @@ std::size_t whitespace_begin(std::string_view text, std::size_t lowest, std::siz
   std::size_t begin = end;
   while (begin > lowest) {
     std::size_t character = begin - 1;
-    while (character > lowest && (text[character] & 0xC0) == 0x80) --character;
-    if (!is_unicode_whitespace(utf8_code_point(text.substr(character)))) break;
+    while (character > lowest && continues_utf8(text[character])) --character;
+    if (!is_unicode_whitespace(utf8_sequence(text.substr(character)).code)) break;
     begin = character;
   }
   return begin;
@@ -26,8 +27,11 @@ std::size_t whitespace_begin(std::string_view text, std::size_t lowest, std::siz
 // Where the white space that begins at `begin` ends.
 std::size_t whitespace_end(std::string_view text, std::size_t begin) {
   std::size_t end = begin;
-  while (end < text.size() && is_unicode_whitespace(utf8_code_point(text.substr(end))))
-    end += utf8_sequence(text.substr(end)).length;
+  while (end < text.size()) {
+    const Utf8Sequence next = utf8_sequence(text.substr(end));
+    if (!is_unicode_whitespace(next.code)) break;
+    end += next.length;
+  }
   return end;
 }
 
@@ -75,7 +79,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
     if (token.content.size() > kMaxAddedTokenBytes)
       fail("added token '{}': {} bytes long; at most {} are supported", printable(token.content),
            token.content.size(), kMaxAddedTokenBytes);
-    if (first_invalid_utf8(token.content) != token.content.size())
+    if (!is_valid_utf8(token.content))
       fail("added token '{}': not valid UTF-8", printable(token.content));
     if (contents.intern(token.content) != i)
       fail("added token '{}' is listed twice", printable(token.content));

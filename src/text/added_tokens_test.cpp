@@ -1,6 +1,7 @@
 #include "filigree/text/added_tokens.h"
 
 #include "filigree/text/test_support.h"
+#include "filigree/text/unicode_whitespace.h"
 
 namespace filigree {
 namespace {
@@ -57,6 +58,14 @@ TEST(AddedTokens, SwallowWhiteSpaceWhenAsked) {
   EXPECT_EQ(split(tokens, "a <r>\n\u3000 b"), "a |<2>|b");
   EXPECT_EQ(split(tokens, " <l>  <l>"), "<1>|<1>");
   EXPECT_EQ(split(tokens, "<r>  <l>x"), "<2>|<1>|x");
+}
+
+TEST(AddedTokens, WhiteSpaceIsWhatUnicodeSays) {
+  int count = 0;
+  for (char32_t code = 0; code < 0x110000; ++code) count += is_unicode_whitespace(code);
+  EXPECT_EQ(count, 25);  // as many as the Unicode character database lists
+  EXPECT_FALSE(is_unicode_whitespace(0x180E));
+  EXPECT_FALSE(is_unicode_whitespace(0x200B));
 }
 
 TEST(AddedTokens, RefusesWhatCannotBeMatched) {

@@ -9,12 +9,12 @@
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
+#include "filigree/base/utf8.h"
 #include "filigree/runtime/threads.h"
 #include "filigree/text/byte_level.h"
 #include "filigree/text/merge_learner.h"
 #include "filigree/text/pre_tokenizer.h"
 #include "filigree/text/tokenizer_files.h"
-#include "filigree/text/utf8.h"
 
 namespace filigree {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "filigree/text/utf8.h"
+#include "filigree/base/utf8.h"
 
 namespace filigree {
 namespace {
@@ -23,13 +23,7 @@ struct Alphabet {
       const bool own = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
       const char32_t code = own ? static_cast<char32_t>(byte) : next_free++;
       byte_of_code[code] = static_cast<std::int16_t>(byte);
-      std::string& text = character[static_cast<std::size_t>(byte)];
-      if (code < 0x80) {
-        text += static_cast<char>(code);
-      } else {
-        text += static_cast<char>(0xC0 | (code >> 6));
-        text += static_cast<char>(0x80 | (code & 0x3F));
-      }
+      append_utf8(character[static_cast<std::size_t>(byte)], code);
     }
     std::size_t next = 0;
     for (const std::int16_t byte : byte_of_code)
@@ -57,12 +51,12 @@ std::optional<std::string> from_byte_level(std::string_view token) {
   std::string bytes;
   bytes.reserve(token.size());
   while (!token.empty()) {
-    const Utf8Sequence sequence = utf8_sequence(token);
-    if (sequence.kind != Utf8Sequence::Kind::kCharacter) return std::nullopt;
-    const char32_t code = utf8_code_point(token);
-    if (code >= kAlphabetEnd || alphabet().byte_of_code[code] < 0) return std::nullopt;
-    bytes += static_cast<char>(alphabet().byte_of_code[code]);
-    token.remove_prefix(sequence.length);
+    const Utf8Sequence next = utf8_sequence(token);
+    if (!next.is_character() || next.code >= kAlphabetEnd) return std::nullopt;
+    const std::int16_t byte = alphabet().byte_of_code[next.code];
+    if (byte < 0) return std::nullopt;
+    bytes += static_cast<char>(byte);
+    token.remove_prefix(next.length);
   }
   return bytes;
 }

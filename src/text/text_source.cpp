@@ -5,8 +5,8 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/base/utf8.h"
 #include "filigree/text/tokenizer_files.h"
-#include "filigree/text/utf8.h"
 
 namespace filigree {
 namespace {
@@ -16,8 +16,6 @@ constexpr std::size_t kLeastPieceBytes = 64;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool is_line_break(char c) { return c == '\n' || c == '\r'; }
-
-bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 }  // namespace
 
@@ -60,8 +58,8 @@ std::size_t TextSource::safe_cut() const {
   const std::size_t word = piece.rfind(' ');
   if (word != std::string_view::npos && word >= three_quarters) return word;
   std::size_t cut = limit;
-  for (int i = 0; i < 3 && continues_character(buffer_[cut]); ++i) --cut;
-  return continues_character(buffer_[cut]) ? limit : cut;  // not UTF-8 anyway
+  for (int i = 0; i < 3 && continues_utf8(buffer_[cut]); ++i) --cut;
+  return continues_utf8(buffer_[cut]) ? limit : cut;  // not UTF-8 anyway
 }
 
 std::string TextSource::checked(std::size_t end) const {

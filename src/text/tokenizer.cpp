@@ -9,13 +9,13 @@
 #include "filigree/base/log.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
+#include "filigree/base/utf8.h"
 #include "filigree/text/added_tokens.h"
 #include "filigree/text/bpe_model.h"
 #include "filigree/text/byte_level.h"
 #include "filigree/text/json_document.h"
 #include "filigree/text/pre_tokenizer.h"
 #include "filigree/text/tokenizer_files.h"
-#include "filigree/text/utf8.h"
 #include "filigree/text/word_table.h"
 
 namespace filigree {

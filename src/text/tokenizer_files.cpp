@@ -8,8 +8,8 @@
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
 #include "filigree/base/strings.h"
+#include "filigree/base/utf8.h"
 #include "filigree/text/json_document.h"
-#include "filigree/text/utf8.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/text/utf8.h"
+#include "filigree/base/utf8.h"
 
 namespace filigree {
 
@@ -25,7 +25,7 @@ Vocabulary::Vocabulary(const std::vector<VocabularyEntry>& entries, std::string_
     if (entry.token.size() > kMaxTokenBytes)
       fail("{}: the token with id {} is {} bytes long; at most {} are supported", name, entry.id,
            entry.token.size(), kMaxTokenBytes);
-    if (first_invalid_utf8(entry.token) != entry.token.size())
+    if (!is_valid_utf8(entry.token))
       fail("{}: token '{}' is not valid UTF-8", name, printable(entry.token));
     const std::uint32_t index = words_.intern(entry.token);
     if (index != id_of_index_.size())

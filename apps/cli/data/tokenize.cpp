@@ -13,7 +13,7 @@
 #include "apps/cli/program/program.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/text/utf8.h"
+#include "filigree/base/utf8.h"
 
 namespace filigree::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "filigree/base/error.h"
-#include "filigree/text/utf8.h"
+#include "filigree/base/utf8.h"
 
 namespace filigree::cli {
 namespace {
@@ -41,12 +41,10 @@ std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
     const Utf8Sequence next = utf8_sequence(text);
-    if (next.kind != Utf8Sequence::Kind::kCharacter) {
+    if (!next.is_character())
       ++width;  // shown as a replacement character
-    } else {
-      const char32_t code = utf8_code_point(text);
-      width += is_in(code, kNone) ? 0 : is_in(code, kWide) ? 2 : 1;
-    }
+    else
+      width += is_in(next.code, kNone) ? 0 : is_in(next.code, kWide) ? 2 : 1;
     text.remove_prefix(next.length);
   }
   return width;

@@ -13,6 +13,7 @@
 #include "filigree/analyze/task/check.h"
 #include "filigree/analyze/task/tasks.h"
 #include "filigree/base/strings.h"
+#include "filigree/base/utf8.h"
 
 namespace filigree::cli {
 

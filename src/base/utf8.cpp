@@ -1,4 +1,4 @@
-#include "filigree/text/utf8.h"
+#include "filigree/base/utf8.h"
 
 #include <cstdint>
 #include <cstring>
@@ -22,14 +22,14 @@ std::size_t ascii_prefix(std::string_view text) {
   return i;
 }
 
-}  // namespace
-
-Utf8Sequence utf8_sequence(std::string_view text) {
+// Inline, so that a caller that does not ask for the code point does not compute it.
+inline Utf8Sequence decode(std::string_view text) {
   using Kind = Utf8Sequence::Kind;
   const unsigned char first = byte_at(text, 0);
-  if (first < 0x80) return {Kind::kCharacter, 1};
+  if (first < 0x80) return {Kind::kCharacter, 1, first};
   if (first < 0xC2 || first > 0xF4) return {Kind::kInvalid, 1};
   const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  char32_t code = first & (0x7Fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
     if (i == text.size()) return {Kind::kIncomplete, i};
     unsigned char lowest = 0x80;
@@ -42,20 +42,27 @@ Utf8Sequence utf8_sequence(std::string_view text) {
     }
     const unsigned char byte = byte_at(text, i);
     if (byte < lowest || byte > highest) return {Kind::kInvalid, i};
+    code = (code << 6) | (byte & 0x3Fu);
   }
-  return {Kind::kCharacter, length};
+  return {Kind::kCharacter, length, code};
 }
+
+}  // namespace
+
+Utf8Sequence utf8_sequence(std::string_view text) { return decode(text); }
 
 std::size_t first_invalid_utf8(std::string_view text) {
   std::size_t at = 0;
   while (true) {
     at += ascii_prefix(text.substr(at));
     if (at == text.size()) return at;
-    const Utf8Sequence sequence = utf8_sequence(text.substr(at));
-    if (sequence.kind != Utf8Sequence::Kind::kCharacter) return at;
+    const Utf8Sequence sequence = decode(text.substr(at));
+    if (!sequence.is_character()) return at;
     at += sequence.length;
   }
 }
+
+bool is_valid_utf8(std::string_view text) { return first_invalid_utf8(text) == text.size(); }
 
 std::string replace_invalid_utf8(std::string_view text) {
   std::string repaired;
@@ -66,23 +73,22 @@ std::string replace_invalid_utf8(std::string_view text) {
     text.remove_prefix(valid);
     if (text.empty()) break;
     repaired += kReplacementCharacter;
-    text.remove_prefix(utf8_sequence(text).length);
+    text.remove_prefix(decode(text).length);
   }
   return repaired;
 }
 
-char32_t utf8_code_point(std::string_view text) {
-  const std::size_t length = utf8_sequence(text).length;
-  static constexpr unsigned char kLeadMask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-  char32_t code = byte_at(text, 0) & kLeadMask[length];
-  for (std::size_t i = 1; i < length; ++i) code = (code << 6) | (byte_at(text, i) & 0x3Fu);
-  return code;
-}
-
-bool is_unicode_whitespace(char32_t code) {
-  return (code >= 0x09 && code <= 0x0D) || code == 0x20 || code == 0x85 || code == 0xA0 ||
-         code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 ||
-         code == 0x202F || code == 0x205F || code == 0x3000;
+void append_utf8(std::string& text, char32_t code) {
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+    return;
+  }
+  const int continuations = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  // As many ones as the character has bytes, then a zero.
+  const unsigned lead = (0xFF00u >> (continuations + 1)) & 0xFFu;
+  text += static_cast<char>(lead | (code >> (6 * continuations)));
+  for (int i = continuations - 1; i >= 0; --i)
+    text += static_cast<char>(0x80u | ((code >> (6 * i)) & 0x3Fu));
 }
 
 }  // namespace filigree

@@ -1,5 +1,6 @@
-// UTF-8 as untrusted bytes: where it breaks, how to repair it, and where a character that is still
-// arriving begins. Well-formed means: shortest form, no surrogates, at most U+10FFFF.
+// UTF-8 as untrusted bytes, the one decoder of the library: where text breaks, how to repair it,
+// and where a character that is still arriving begins. Well-formed means: shortest form, no
+// surrogates, at most U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +19,27 @@ struct Utf8Sequence {
   };
   Kind kind;
   std::size_t length;  // bytes, at least 1
+  char32_t code = 0;   // of a whole character
+
+  bool is_character() const { return kind == Kind::kCharacter; }
 };
 
-// Classifies the start of `text`, which must not be empty.
+// Decodes the start of `text`, which must not be empty.
 Utf8Sequence utf8_sequence(std::string_view text);
+
+// True for a byte that cannot begin a character because it continues one.
+inline bool continues_utf8(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 // Offset of the first byte that is not part of a well-formed character; text.size() when all is
 // well.
 std::size_t first_invalid_utf8(std::string_view text);
+bool is_valid_utf8(std::string_view text);
 
 // `text` with U+FFFD for every invalid or incomplete sequence: one for each longest start of a
 // character, as the Unicode standard recommends and Rust's and Python's decoders do.
 std::string replace_invalid_utf8(std::string_view text);
 
-// Code point of the well-formed character at the start of `text`.
-char32_t utf8_code_point(std::string_view text);
-
-// White_Space of the Unicode character database.
-bool is_unicode_whitespace(char32_t code);
+// Writes a character, which must not be a surrogate, at the end of `text`.
+void append_utf8(std::string& text, char32_t code);
 
 }  // namespace filigree

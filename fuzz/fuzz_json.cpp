@@ -1,11 +1,13 @@
 // JSON text through everything that reads it from memory: the document parser, the typed reader of
-// configurations and the shard index of a checkpoint.
+// configurations, JSON Lines and the index of a checkpoint.
 #include <string>
 #include <string_view>
 
 #include "filigree/base/error.h"
 #include "filigree/io/checkpoint.h"
-#include "filigree/io/json.h"
+#include "filigree/json/json.h"
+#include "filigree/json/lines.h"
+#include "filigree/json/object.h"
 #include "fuzz_target.h"
 
 namespace filigree {
@@ -36,6 +38,14 @@ void read_as_configuration(const nlohmann::json& value) {
   }
 }
 
+std::size_t objects_in(std::string_view text, LastLine last) {
+  std::size_t count = 0;
+  for (JsonLines lines(text, "input", last); lines.next(); ++count)
+    fuzz::expect(parse_json(lines.text(), "input") == lines.object().raw(),
+                 "a line is a document of its own");
+  return count;
+}
+
 void read(std::string_view text) {
   attempt([&] {
     const nlohmann::json value = parse_json(text, "input");
@@ -43,13 +53,18 @@ void read(std::string_view text) {
     read_as_configuration(value);
   });
   attempt([&] {
-    for (const auto& [tensor, shard] : parse_shard_index(text, "input"))
+    for (const auto& [tensor, shard] : parse_weight_map(text, "input"))
       fuzz::expect(!shard.empty() && shard.find('/') == std::string::npos && shard != "..",
                    "a shard is a plain file name");
   });
+  attempt([&] { objects_in(text, LastLine::kMayBeCut); });
+  attempt([&] {
+    const std::size_t whole = objects_in(text, LastLine::kWhole);
+    fuzz::expect(objects_in(text, LastLine::kMayBeCut) == whole, "whole lines are never left out");
+  });
   attempt([&] {
     parse_json(text, "input",
-               {.max_bytes = 4096, .max_depth = 3, .max_values = 20, .allow_duplicate_keys = true});
+               {.max_bytes = 4096, .max_depth = 3, .max_values = 20, .max_string_bytes = 8});
   });
 }
 

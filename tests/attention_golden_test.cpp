@@ -2,7 +2,7 @@
 // given; and ordinary attention where the goldens have all gates open.
 #include <nlohmann/json.hpp>
 
-#include "filigree/io/json.h"
+#include "filigree/json/json.h"
 #include "filigree/ops/attention/attention.h"
 #include "filigree/ops/attention/gated_attention.h"
 #include "filigree/ops/elementwise/elementwise.h"

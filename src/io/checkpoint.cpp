@@ -1,14 +1,15 @@
 #include "filigree/io/checkpoint.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
-#include "filigree/io/json.h"
+#include "filigree/json/object.h"
 
 namespace filigree {
 namespace {
@@ -42,9 +43,9 @@ bool is_plain_file_name(std::string_view name) {
 
 }  // namespace
 
-std::map<std::string, std::string> parse_shard_index(std::string_view text,
-                                                     const std::string& source) {
-  const JsonObject weight_map = JsonObject(parse_json(text, source), source).object("weight_map");
+std::map<std::string, std::string> parse_weight_map(std::string_view text,
+                                                    const std::string& source) {
+  const JsonObject weight_map = JsonObject::parse(text, source).object("weight_map");
   std::map<std::string, std::string> shards;
   for (const auto& [tensor, shard] : weight_map.raw().items()) {
     if (!shard.is_string())
@@ -85,9 +86,7 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
 
 void Checkpoint::open_shards(const fs::path& index) {
   const auto index_file = MappedFile::open(index);
-  const std::span<const std::byte> bytes = index_file->bytes();
-  const auto shard_of = parse_shard_index(
-      {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, index.string());
+  const auto shard_of = parse_weight_map(index_file->text(), index.string());
 
   std::set<std::string> shard_names;
   for (const auto& [tensor, shard] : shard_of) shard_names.insert(shard);

@@ -44,7 +44,7 @@ class Checkpoint {
 // The weight_map of an index: tensor name to shard. Shard names are plain file names: no folders,
 // no
 // "..", so that an index cannot point outside its own folder.
-std::map<std::string, std::string> parse_shard_index(std::string_view text,
-                                                     const std::string& source);
+std::map<std::string, std::string> parse_weight_map(std::string_view text,
+                                                    const std::string& source);
 
 }  // namespace filigree

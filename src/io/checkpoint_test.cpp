@@ -6,9 +6,11 @@
 
 #include <algorithm>
 
-#include "filigree/io/json.h"
 #include "filigree/io/safetensors_writer.h"
 #include "filigree/io/test_support.h"
+#include "filigree/json/json.h"
+#include "filigree/json/object.h"
+#include "support/messages.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -16,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using io_test::golden;
-using io_test::message_of;
-using io_test::write_text;
 using Shape = std::vector<std::int64_t>;
 
 TEST(GoldenFiles, CheckpointsHaveTheShapesOfTheirConfiguration) {
@@ -240,7 +240,7 @@ TEST(ShardIndex, ShardsAreFileNames) {
   for (const std::string bad :
        {"../x", "/etc/passwd", "a/b", "..", ".", "", "a\\\\b", "a\\u0000b"}) {
     const std::string message =
-        message_of([&] { parse_shard_index(R"({"weight_map":{"t":")" + bad + "\"}}", "i.json"); });
+        message_of([&] { parse_weight_map(R"({"weight_map":{"t":")" + bad + "\"}}", "i.json"); });
     EXPECT_TRUE(message.starts_with("checkpoint: 'i.json': tensor 't' is mapped to '")) << message;
     EXPECT_TRUE(message.ends_with("', should be a plain file name, without folders")) << message;
   }
@@ -248,7 +248,7 @@ TEST(ShardIndex, ShardsAreFileNames) {
 
 TEST(ShardIndex, WrongStructure) {
   const auto message = [](std::string_view text) {
-    return message_of([&] { parse_shard_index(text, "i.json"); });
+    return message_of([&] { parse_weight_map(text, "i.json"); });
   };
   EXPECT_EQ(message("[]"), "json: 'i.json': holds an array, should hold an object");
   EXPECT_EQ(message(R"({"weights": {}})"),

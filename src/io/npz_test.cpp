@@ -7,13 +7,13 @@
 #include <numeric>
 
 #include "filigree/io/test_support.h"
+#include "support/messages.h"
 #include "support/npz_reader.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
 
-using io_test::message_of;
 using ::testing::HasSubstr;
 
 std::vector<float> counting(std::size_t count) {
@@ -117,7 +117,7 @@ TEST(Npz, NumPyReadsIt) {
     npz.add("ids", TensorKind::kI32, {2}, std::as_bytes(std::span(ids)));
     npz.add_text("meta.json", "{\"a\": \"\xC3\xA9\"}");
     npz.commit();
-    io_test::write_text(folder / "check.py", R"(import json, sys, zipfile
+    write_text(folder / "check.py", R"(import json, sys, zipfile
 import numpy as np
 path = sys.argv[1]
 assert zipfile.ZipFile(path).testzip() is None

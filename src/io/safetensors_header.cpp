@@ -5,8 +5,8 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/io/json_events.h"
 #include "filigree/io/safetensors.h"
+#include "filigree/json/events.h"
 
 namespace filigree {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::string_view kMetadataKey = "__metadata__";
 class HeaderReader final : public JsonEvents {
  public:
   HeaderReader(const std::string& label, std::string_view text)
-      : JsonEvents(label + ": header", text), file_label_(label) {}
+      : JsonEvents(label + ": header", text, JsonLimits()), file_label_(label) {}
 
   SafetensorsHeader take() { return std::move(header_); }
 
@@ -25,14 +25,12 @@ class HeaderReader final : public JsonEvents {
   enum class Place { kStart, kNames, kMetadata, kTensor, kShape, kOffsets, kEnd };
   enum Field : unsigned { kNone = 0, kDtype = 1, kShapeField = 2, kOffsetsField = 4, kAll = 7 };
 
-  bool null() override { unexpected("null"); }
-  bool boolean(bool value) override { unexpected(value ? "true" : "false"); }
-  bool number_integer(number_integer_t value) override { unexpected(fmt::format("{}", value)); }
-  bool number_float(number_float_t, const string_t& text) override {
-    unexpected(printable(text, 40));
-  }
+  void null() override { unexpected("null"); }
+  void boolean(bool value) override { unexpected(value ? "true" : "false"); }
+  void negative(std::int64_t value) override { unexpected(fmt::format("{}", value)); }
+  void real(double, const std::string& spelling) override { unexpected(printable(spelling, 40)); }
 
-  bool number_unsigned(number_unsigned_t value) override {
+  void natural(std::uint64_t value) override {
     if (place_ == Place::kShape) {
       if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         unexpected(fmt::format("{}", value));
@@ -40,20 +38,20 @@ class HeaderReader final : public JsonEvents {
         fail("{}: tensor '{}' has more than {} dimensions, the limit", file_label_,
              printable(entry_.name), kMaxTensorRank);
       entry_.shape.push_back(static_cast<std::int64_t>(value));
-      return true;
+      return;
     }
     if (place_ == Place::kOffsets && offsets_read_ < 2) {
       (offsets_read_ == 0 ? entry_.begin : entry_.end) = value;
       ++offsets_read_;
-      return true;
+      return;
     }
     unexpected(fmt::format("{}", value));
   }
 
-  bool string(string_t& value) override {
+  void string(std::string&& value) override {
     if (place_ == Place::kMetadata) {
       header_.metadata[metadata_key_] = std::move(value);
-      return true;
+      return;
     }
     if (place_ != Place::kTensor || field_ != kDtype)
       unexpected(fmt::format("the string \"{}\"", printable(value, 40)));
@@ -62,10 +60,9 @@ class HeaderReader final : public JsonEvents {
       fail("{}: tensor '{}' has the unknown dtype '{}'", file_label_, printable(entry_.name),
            printable(value, 40));
     entry_.kind = *kind;
-    return true;
   }
 
-  bool key(string_t& name) override {
+  void key(std::string&& name) override {
     switch (place_) {
       case Place::kNames: entry_.name = std::move(name); break;
       case Place::kMetadata:
@@ -77,7 +74,6 @@ class HeaderReader final : public JsonEvents {
         break;
       default: begin_field(name);
     }
-    return true;
   }
 
   void begin_field(const std::string& name) {
@@ -95,7 +91,7 @@ class HeaderReader final : public JsonEvents {
     fields_ |= field_;
   }
 
-  bool start_object(std::size_t) override {
+  void begin_object() override {
     if (place_ == Place::kStart) {
       place_ = Place::kNames;
     } else if (place_ == Place::kNames && entry_.name == kMetadataKey) {
@@ -109,31 +105,27 @@ class HeaderReader final : public JsonEvents {
     } else {
       unexpected("an object");
     }
-    return true;
   }
 
-  bool end_object() override {
+  void end_object() override {
     if (place_ == Place::kTensor) finish_entry();
     place_ = place_ == Place::kNames ? Place::kEnd : Place::kNames;
-    return true;
   }
 
-  bool start_array(std::size_t) override {
+  void begin_array() override {
     if (place_ == Place::kTensor && field_ == kShapeField)
       place_ = Place::kShape;
     else if (place_ == Place::kTensor && field_ == kOffsetsField)
       place_ = Place::kOffsets;
     else
       unexpected("an array");
-    return true;
   }
 
-  bool end_array() override {
+  void end_array() override {
     if (place_ == Place::kOffsets && offsets_read_ != 2)
       fail("{}: tensor '{}' has {} data_offsets, should have 2: begin and end", file_label_,
            printable(entry_.name), offsets_read_);
     place_ = Place::kTensor;
-    return true;
   }
 
   void finish_entry() {

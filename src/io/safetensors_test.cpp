@@ -7,12 +7,12 @@
 #include <cstring>
 
 #include "filigree/io/test_support.h"
+#include "support/messages.h"
 
 namespace filigree {
 namespace {
 
 using io_test::bytes_of;
-using io_test::message_of;
 using io_test::safetensors_bytes;
 
 std::string open_message(std::string_view file) {

@@ -9,6 +9,7 @@
 
 #include "filigree/io/safetensors.h"
 #include "filigree/io/test_support.h"
+#include "support/messages.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -16,9 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using io_test::bytes_of;
-using io_test::message_of;
-using io_test::read_text;
-using io_test::write_text;
 
 // While it lives no file may grow beyond `bytes`, which is what a full disk looks like to a writer.
 class FileSizeLimit {

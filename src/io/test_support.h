@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,26 +16,6 @@ namespace fs = std::filesystem;
 
 inline fs::path golden(std::string_view name) {
   return fs::path(FILIGREE_SOURCE_DIR) / "tests" / "golden" / name;
-}
-
-// The message of the Error that `action` throws; "(no error)" when it does not.
-template <typename Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
-
-inline void write_text(const fs::path& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-inline std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 inline std::span<const std::byte> bytes_of(std::string_view text) {

@@ -9,8 +9,8 @@
 #include "filigree/base/log.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/checkpoint.h"
-#include "filigree/io/json.h"
 #include "filigree/io/safetensors.h"
+#include "filigree/json/object.h"
 #include "filigree/model/adapters_file.h"
 #include "filigree/model/family.h"
 #include "filigree/runtime/threads.h"
@@ -175,8 +175,7 @@ ModelConfig read_model_config(const std::filesystem::path& folder) {
   require(std::filesystem::is_directory(folder),
           "model '{}': no such folder; a model is a folder with config.json and *.safetensors",
           folder.string());
-  // transformers overwrites doubled keys without a word, so they are allowed here too.
-  return config_from(JsonObject::open(folder / "config.json", {.allow_duplicate_keys = true}));
+  return config_from(JsonObject::open(folder / "config.json"));
 }
 
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options) {

@@ -4,8 +4,8 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
-#include "filigree/io/json.h"
 #include "filigree/io/safetensors_writer.h"
+#include "filigree/json/json.h"
 #include "filigree/model/model.h"
 #include "support/check_op.h"
 #include "support/temporary_folder.h"
@@ -89,6 +89,23 @@ TEST_F(LoadTest, NamesWithoutThePrefixAndOldBuffersAreAccepted) {
   EXPECT_EQ(load()->parameter_count(),
             make_model(parse_model_config(tiny_json(), ""), 1)->parameter_count());
   EXPECT_EQ(warnings_, "");
+}
+
+// The same answer as for every other JSON file (json/events.h).
+TEST_F(LoadTest, AConfigurationThatIsNotPlainJsonIsRefused) {
+  const std::string whole = tiny_json().dump();
+  for (const std::string& text :
+       {"{\"n_layer\": 1, " + whole.substr(1), whole + '\0' + "junk", whole + "junk",
+        whole + "\xff", "{\"deep\": " + std::string(60000, '[') + std::string(60000, ']') + "}"}) {
+    std::ofstream(folder_.path() / "config.json") << text;
+    try {
+      load_model(folder_.path());
+      ADD_FAILURE() << text.substr(0, 100);
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("config.json': byte "), std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST_F(LoadTest, AMissingTensorIsNamedWithItsNearest) {

@@ -1,7 +1,7 @@
 // Writing a model as a Hugging Face folder.
 #include "filigree/base/error.h"
-#include "filigree/io/json.h"
 #include "filigree/io/safetensors_writer.h"
+#include "filigree/json/json.h"
 #include "filigree/model/adapters_file.h"
 #include "filigree/model/model.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/io/json.h"
+#include "filigree/json/object.h"
 #include "filigree/model/model.h"
 
 namespace filigree {

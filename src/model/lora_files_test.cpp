@@ -1,8 +1,8 @@
 // Adapters in model folders.
 #include <filesystem>
 
-#include "filigree/io/json.h"
 #include "filigree/io/safetensors_writer.h"
+#include "filigree/json/json.h"
 #include "filigree/model/lora_test_support.h"
 #include "support/check_op.h"
 #include "support/temporary_folder.h"

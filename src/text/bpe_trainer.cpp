@@ -100,10 +100,7 @@ void BpeTrainer::add_text(std::string_view text, std::string_view name) {
 }
 
 void BpeTrainer::add_file(const std::filesystem::path& file) {
-  const auto mapped = MappedFile::open(file);
-  const auto bytes = mapped->bytes();
-  add_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-           fmt::format("'{}'", file.string()));
+  add_text(MappedFile::open(file)->text(), fmt::format("'{}'", file.string()));
 }
 
 Tokenizer BpeTrainer::train() const {

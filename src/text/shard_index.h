@@ -46,7 +46,7 @@ struct ShardIndex {
 std::string write_shard_index(const ShardIndex& index);
 
 // Throws Error for anything that is not a well-formed index; `name` begins the messages.
-ShardIndex parse_shard_index(std::string_view text, std::string_view name);
+ShardIndex parse_shard_index(std::string_view text, const std::string& name);
 
 // A number that tells vocabularies apart: the checksum of every id's name and of which ids are
 // special. Shards and a model fit together when their tokenizers have the same.

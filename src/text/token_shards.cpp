@@ -143,10 +143,8 @@ TokenShards TokenShards::open(const std::filesystem::path& folder, ShardCheck ch
         "interrupted",
         shown(folder), kShardIndexFile);
   const std::shared_ptr<const MappedFile> index_bytes = MappedFile::open(index_file);
-  const std::string_view text(reinterpret_cast<const char*>(index_bytes->bytes().data()),
-                              index_bytes->bytes().size());
   TokenShards shards;
-  shards.index_ = parse_shard_index(text, shown(index_file));
+  shards.index_ = parse_shard_index(index_bytes->text(), shown(index_file));
   for (const SplitEntry& entry : shards.index_.splits) {
     TokenSplit split;
     auto files = std::make_shared<std::vector<ShardFile>>();

@@ -232,22 +232,25 @@ TEST(TokenShards, RefuseDamagedIndexes) {
   };
   expect("filigree token shards", "something else", "not an index of token shards");
   expect("\"version\": 1", "\"version\": 2", "version 2 of the format");
-  expect("\"vocabulary\": 100", "\"vocabulary\": 0", "'vocabulary' is 0");
+  expect("\"vocabulary\": 100", "\"vocabulary\": 0", "key 'vocabulary' is 0, should be");
   expect("\"vocabulary\": 100", "\"vocabulary\": 99999999999",
-         "'vocabulary' is not a whole number");
+         "key 'vocabulary' is 99999999999, should be an integer from 1 to 2147483647");
   expect("\"vocabulary\": 100", "\"vocabulary\": 70000", "takes 4");
-  expect("\"end_of_text\": 0", "\"end_of_text\": 100", "'end_of_text' is not a whole number");
+  expect("\"end_of_text\": 0", "\"end_of_text\": 100",
+         "key 'end_of_text' is 100, should be an integer from 0 to 99");
   expect("\"tokens\": 25", "\"tokens\": 24", "25 tokens together, but 'tokens' says 24");
-  expect("\"tokens\": 25", "\"tokens\": \"x\"", "'tokens' is not a whole number");
-  expect("\"tokens\": 10", "\"tokens\": 72057594037927937", "'tokens' is not a whole number");
+  expect("\"tokens\": 25", "\"tokens\": \"x\"",
+         "key 'splits[0].tokens' is the string \"x\", should be an integer");
+  expect("\"tokens\": 10", "\"tokens\": 72057594037927937",
+         "key 'splits[0].shards[0].tokens' is 72057594037927937, should be");
   expect("\"tokens\": 3,\n          \"checksum\"", "\"tokens\": 0,\n          \"checksum\"",
-         "it has no tokens");
+         "has no tokens");
   expect("\"val\"", "\"train\"", "split 'train' is listed twice");
   expect("train-00001", "train-00000", "is listed twice");
   expect("train-00001", "../train-00001", "not the name of a file in the folder");
-  expect("\"checksum\": \"", "\"checksum\": \"0", "'checksum' is not 16 hexadecimal digits");
-  expect("\"checksum\": \"", "\"chucksum\": \"", "'checksum' is missing");
-  expect("\"splits\": [", "\"splits\": [3, ", "split 0: expected an object");
+  expect("\"checksum\": \"", "\"checksum\": \"0", "not 16 hexadecimal digits");
+  expect("\"checksum\": \"", "\"chucksum\": \"", "key 'splits[0].shards[0].checksum' is missing");
+  expect("\"splits\": [", "\"splits\": [3, ", "key 'splits[0]' is 3, should be an object");
   put(folder / "index.json", whole.substr(0, whole.size() / 2));
   EXPECT_ERROR(TokenShards::open(folder), "index.json");
 }

@@ -13,7 +13,6 @@
 #include "filigree/text/added_tokens.h"
 #include "filigree/text/bpe_model.h"
 #include "filigree/text/byte_level.h"
-#include "filigree/text/json_document.h"
 #include "filigree/text/pre_tokenizer.h"
 #include "filigree/text/tokenizer_files.h"
 #include "filigree/text/word_table.h"
@@ -25,11 +24,6 @@ namespace {
 constexpr std::size_t kCacheFromBytes = 4096;
 constexpr std::size_t kMaxCachedWordBytes = 64;
 constexpr std::size_t kMaxCachedWords = std::size_t{1} << 17;
-
-std::string_view as_text(const MappedFile& file) {
-  const auto bytes = file.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 bool is_file(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -176,11 +170,11 @@ Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
   TokenizerSpec spec;
   if (has_json) {
     const auto mapped = MappedFile::open(json_file);
-    spec = parse_tokenizer_json(as_text(*mapped), json_file.string());
+    spec = parse_tokenizer_json(mapped->text(), json_file.string());
   } else if (is_file(vocab_file) && is_file(merges_file)) {
     const auto vocab = MappedFile::open(vocab_file);
     const auto merges = MappedFile::open(merges_file);
-    spec = parse_vocab_and_merges(as_text(*vocab), vocab_file.string(), as_text(*merges),
+    spec = parse_vocab_and_merges(vocab->text(), vocab_file.string(), merges->text(),
                                   merges_file.string());
   } else {
     fail("no tokenizer in '{}': neither tokenizer.json nor vocab.json with merges.txt is there",
@@ -188,21 +182,21 @@ Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
   }
   if (is_file(config_file)) {
     const auto config = MappedFile::open(config_file);
-    apply_tokenizer_config(as_text(*config), config_file.string(), has_json, spec);
+    apply_tokenizer_config(config->text(), config_file.string(), has_json, spec);
   }
   return Tokenizer(spec);
 }
 
 Tokenizer Tokenizer::from_tokenizer_json(const std::filesystem::path& file) {
   const auto mapped = MappedFile::open(file);
-  return Tokenizer(parse_tokenizer_json(as_text(*mapped), file.string()));
+  return Tokenizer(parse_tokenizer_json(mapped->text(), file.string()));
 }
 
 Tokenizer Tokenizer::from_vocab_and_merges(const std::filesystem::path& vocab_file,
                                            const std::filesystem::path& merges_file) {
   const auto vocab = MappedFile::open(vocab_file);
   const auto merges = MappedFile::open(merges_file);
-  return Tokenizer(parse_vocab_and_merges(as_text(*vocab), vocab_file.string(), as_text(*merges),
+  return Tokenizer(parse_vocab_and_merges(vocab->text(), vocab_file.string(), merges->text(),
                                           merges_file.string()));
 }
 

@@ -9,101 +9,56 @@
 #include "filigree/base/log.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/utf8.h"
-#include "filigree/text/json_document.h"
+#include "filigree/json/object.h"
 
 namespace filigree {
 namespace {
 
 using nlohmann::json;
 
-// Reads fields of one file; messages begin with the file's name.
-class FieldReader {
- public:
-  explicit FieldReader(std::string_view name) : name_(name) {}
+TokenId parse_id(const json& value, std::string_view token, std::string_view name) {
+  if (!value.is_number_unsigned() ||
+      value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<TokenId>::max()})
+    fail("{}: the id of token '{}' is {}; a whole number from 0 to {} is needed", name,
+         printable(token), printable(value.dump(-1, ' ', true)),
+         std::numeric_limits<TokenId>::max());
+  return value.get<TokenId>();
+}
 
-  std::string_view name() const { return name_; }
+std::vector<VocabularyEntry> parse_vocabulary(const JsonObject& object) {
+  std::vector<VocabularyEntry> entries;
+  entries.reserve(object.raw().size());
+  for (const auto& [token, value] : object.raw().get_ref<const json::object_t&>())
+    entries.push_back({token, parse_id(value, token, object.source())});
+  return entries;
+}
 
-  void require_object(const json& value, std::string_view what) const {
-    if (!value.is_object())
-      fail("{}: {} is of type {}; an object is needed", name_, what, value.type_name());
-  }
+std::optional<std::string> optional_string(const JsonObject& object, const char* key) {
+  return object.has(key) ? std::optional(object.string(key)) : std::nullopt;
+}
 
-  // Null when the key is absent or holds null.
-  const json* optional(const json& object, const char* key) const {
-    const auto found = object.find(key);
-    return found == object.end() || found->is_null() ? nullptr : &*found;
-  }
+std::string type_of(const JsonObject& component) {
+  return component.has("type") ? component.string("type") : "(no type)";
+}
 
-  bool boolean(const json& object, const char* key, bool absent) const {
-    const json* value = optional(object, key);
-    if (value == nullptr) return absent;
-    if (!value->is_boolean())
-      fail("{}: '{}' is of type {}; true or false is needed", name_, key, value->type_name());
-    return value->get<bool>();
-  }
+// The components of a normalizer, pre-tokenizer or decoder: itself, or the list of a Sequence.
+std::vector<JsonObject> components(const JsonObject& root, const char* key, const char* list_key) {
+  if (!root.has(key)) return {};
+  const JsonObject component = root.object(key);
+  if (type_of(component) == "Sequence") return component.objects(list_key);
+  return {component};
+}
 
-  std::optional<std::string> string(const json& object, const char* key) const {
-    const json* value = optional(object, key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_string())
-      fail("{}: '{}' is of type {}; a string is needed", name_, key, value->type_name());
-    return value->get<std::string>();
-  }
+std::string types_of(const std::vector<JsonObject>& components) {
+  std::string types;
+  for (const JsonObject& component : components)
+    types += (types.empty() ? "" : ", ") + type_of(component);
+  return types.empty() ? "nothing" : printable(types, 200);
+}
 
-  TokenId id(const json& value, std::string_view token) const {
-    if (!value.is_number_unsigned() ||
-        value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<TokenId>::max()})
-      fail("{}: the id of token '{}' is {}; a whole number from 0 to {} is needed", name_,
-           printable(token), printable(value.dump(-1, ' ', true)),
-           std::numeric_limits<TokenId>::max());
-    return value.get<TokenId>();
-  }
-
-  std::vector<VocabularyEntry> vocabulary(const json& object) const {
-    std::vector<VocabularyEntry> entries;
-    entries.reserve(object.size());
-    for (const auto& [token, value] : object.get_ref<const json::object_t&>())
-      entries.push_back({token, id(value, token)});
-    return entries;
-  }
-
-  // The components of a normalizer, pre-tokenizer or decoder: itself, or the list of a Sequence.
-  std::vector<const json*> components(const json& root, const char* key,
-                                      const char* list_key) const {
-    const json* component = optional(root, key);
-    if (component == nullptr) return {};
-    require_object(*component, key);
-    if (component->value("type", json()) != "Sequence") return {component};
-    std::vector<const json*> listed;
-    const json* list = optional(*component, list_key);
-    if (list == nullptr || !list->is_array())
-      fail("{}: {} is a Sequence without a list '{}'", name_, key, list_key);
-    for (const json& entry : *list) {
-      require_object(entry, key);
-      listed.push_back(&entry);
-    }
-    return listed;
-  }
-
-  static std::string type_of(const json& component) {
-    const auto type = component.find("type");
-    return type != component.end() && type->is_string() ? type->get<std::string>() : "(no type)";
-  }
-
-  static std::string types_of(const std::vector<const json*>& components) {
-    std::string types;
-    for (const json* component : components)
-      types += (types.empty() ? "" : ", ") + type_of(*component);
-    return types.empty() ? "nothing" : printable(types, 200);
-  }
-
-  static bool is_only_byte_level(const std::vector<const json*>& components) {
-    return components.size() == 1 && type_of(*components[0]) == "ByteLevel";
-  }
-
- private:
-  std::string_view name_;
-};
+bool is_only_byte_level(const std::vector<JsonObject>& components) {
+  return components.size() == 1 && type_of(components[0]) == "ByteLevel";
+}
 
 // "left right" with exactly one space between two tokens.
 MergeRule parse_rule(std::string_view line, std::string_view rules_name, std::size_t place) {
@@ -133,25 +88,18 @@ std::vector<MergeRule> parse_json_rules(const json& list, std::string_view rules
   return rules;
 }
 
-std::vector<AddedToken> parse_added_tokens(const json& list, const FieldReader& reader) {
-  if (!list.is_array())
-    fail("{}: added_tokens is of type {}; an array is needed", reader.name(), list.type_name());
+std::vector<AddedToken> parse_added_tokens(const std::vector<JsonObject>& list) {
   std::vector<AddedToken> added;
-  for (const json& entry : list) {
-    reader.require_object(entry, "an entry of added_tokens");
+  for (const JsonObject& entry : list) {
     AddedToken token;
-    const std::optional<std::string> content = reader.string(entry, "content");
-    const json* id = reader.optional(entry, "id");
-    if (!content || id == nullptr)
-      fail("{}: an entry of added_tokens has no 'content' or no 'id'", reader.name());
-    token.content = *content;
-    token.id = reader.id(*id, token.content);
-    token.special = reader.boolean(entry, "special", false);
-    token.normalized = reader.boolean(entry, "normalized", !token.special);
-    token.strip_left = reader.boolean(entry, "lstrip", false);
-    token.strip_right = reader.boolean(entry, "rstrip", false);
-    if (reader.boolean(entry, "single_word", false))
-      fail("{}: added token '{}' has \"single_word\": true, which is not supported", reader.name(),
+    token.content = entry.string("content");
+    token.id = static_cast<TokenId>(entry.integer("id", 0, std::numeric_limits<TokenId>::max()));
+    token.special = entry.boolean_or("special", false);
+    token.normalized = entry.boolean_or("normalized", !token.special);
+    token.strip_left = entry.boolean_or("lstrip", false);
+    token.strip_right = entry.boolean_or("rstrip", false);
+    if (entry.boolean_or("single_word", false))
+      fail("{}: added token '{}' has \"single_word\": true, which is not supported", entry.source(),
            printable(token.content));
     added.push_back(std::move(token));
   }
@@ -159,98 +107,84 @@ std::vector<AddedToken> parse_added_tokens(const json& list, const FieldReader& 
 }
 
 // Nothing but byte-level merging may happen inside a word.
-void refuse_other_models(const json& model, const FieldReader& reader) {
-  if (const auto type = reader.string(model, "type"); type && *type != "BPE")
-    fail("{}: the model is of type '{}'; only BPE is supported", reader.name(), printable(*type));
+void refuse_other_models(const JsonObject& model) {
+  const std::string& name = model.source();
+  if (const std::string type = model.string_or("type", "BPE"); type != "BPE")
+    fail("{}: the model is of type '{}'; only BPE is supported", name, printable(type));
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (!reader.string(model, key).value_or("").empty())
-      fail("{}: the model has a {}, which byte-level BPE does not use", reader.name(), key);
-  if (reader.boolean(model, "byte_fallback", false))
+    if (!model.string_or(key, "").empty())
+      fail("{}: the model has a {}, which byte-level BPE does not use", name, key);
+  if (model.boolean_or("byte_fallback", false))
     fail("{}: \"byte_fallback\": true is not supported; byte-level BPE has a token for each byte",
-         reader.name());
-  if (const json* dropout = reader.optional(model, "dropout"); dropout && *dropout != 0.0)
-    fail("{}: the model has dropout {}; only encoding without dropout is supported", reader.name(),
-         printable(dropout->dump(-1, ' ', true)));
+         name);
+  if (const double dropout = model.number_or("dropout", 0); dropout != 0)
+    fail("{}: the model has dropout {}; only encoding without dropout is supported", name, dropout);
 }
 
 // True when the post-processor puts tokens around a text.
-bool adds_tokens(const json& processor, const FieldReader& reader) {
-  const std::string type = FieldReader::type_of(processor);
+bool adds_tokens(const JsonObject& processor) {
+  const std::string type = type_of(processor);
   if (type == "ByteLevel") return false;
   if (type != "TemplateProcessing") return true;
-  const json* single = reader.optional(processor, "single");
-  return single == nullptr || !single->is_array() || single->size() != 1 ||
+  const auto single = processor.raw().find("single");
+  return single == processor.raw().end() || !single->is_array() || single->size() != 1 ||
          !single->front().is_object() || !single->front().contains("Sequence");
 }
 
 }  // namespace
 
-TokenizerSpec parse_tokenizer_json(std::string_view text, std::string_view name) {
-  const json root = parse_json_document(text, name);
-  const FieldReader reader(name);
-  reader.require_object(root, "the document");
+TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& name) {
+  const JsonObject root = JsonObject::parse(text, name);
   TokenizerSpec spec;
   spec.vocabulary_name = name;
   spec.rules_name = fmt::format("{}: model.merges entry", name);
 
-  const json* model = reader.optional(root, "model");
-  if (model == nullptr) fail("{}: there is no 'model'", name);
-  reader.require_object(*model, "'model'");
-  refuse_other_models(*model, reader);
-  const json* vocabulary = reader.optional(*model, "vocab");
-  const json* rules = reader.optional(*model, "merges");
-  if (vocabulary == nullptr || !vocabulary->is_object())
-    fail("{}: the model has no object 'vocab'", name);
-  if (rules == nullptr || !rules->is_array()) fail("{}: the model has no array 'merges'", name);
-
-  if (const auto found = reader.components(root, "normalizer", "normalizers"); !found.empty())
+  const JsonObject model = root.object("model");
+  refuse_other_models(model);
+  if (const auto found = components(root, "normalizer", "normalizers"); !found.empty())
     fail("{}: the normalizer is {}; only tokenizers without one are supported", name,
-         FieldReader::types_of(found));
-  const auto pre_tokenizer = reader.components(root, "pre_tokenizer", "pretokenizers");
-  if (!FieldReader::is_only_byte_level(pre_tokenizer))
+         types_of(found));
+  const auto pre_tokenizer = components(root, "pre_tokenizer", "pretokenizers");
+  if (!is_only_byte_level(pre_tokenizer))
     fail("{}: the pre_tokenizer is {}; only ByteLevel by itself is supported", name,
-         FieldReader::types_of(pre_tokenizer));
-  const auto decoder = reader.components(root, "decoder", "decoders");
-  if (!decoder.empty() && !FieldReader::is_only_byte_level(decoder))
-    fail("{}: the decoder is {}; only ByteLevel by itself is supported", name,
-         FieldReader::types_of(decoder));
-  if (reader.optional(*pre_tokenizer[0], "add_prefix_space") == nullptr)
-    fail("{}: the ByteLevel pre_tokenizer has no 'add_prefix_space'", name);
-  spec.add_prefix_space = reader.boolean(*pre_tokenizer[0], "add_prefix_space", false);
-  spec.use_pattern = reader.boolean(*pre_tokenizer[0], "use_regex", true);
+         types_of(pre_tokenizer));
+  const auto decoder = components(root, "decoder", "decoders");
+  if (!decoder.empty() && !is_only_byte_level(decoder))
+    fail("{}: the decoder is {}; only ByteLevel by itself is supported", name, types_of(decoder));
+  spec.add_prefix_space = pre_tokenizer[0].boolean("add_prefix_space");
+  spec.use_pattern = pre_tokenizer[0].boolean_or("use_regex", true);
 
-  if (const json* processor = reader.optional(root, "post_processor")) {
-    reader.require_object(*processor, "'post_processor'");
-    if (FieldReader::type_of(*processor) != "ByteLevel") spec.post_processor = processor->dump(2);
-    if (adds_tokens(*processor, reader))
+  if (root.has("post_processor")) {
+    const JsonObject processor = root.object("post_processor");
+    if (type_of(processor) != "ByteLevel") spec.post_processor = processor.raw().dump(2);
+    if (adds_tokens(processor))
       warn("{}: the post_processor {} is not applied: encoding adds no tokens", name,
-           printable(FieldReader::type_of(*processor)));
+           printable(type_of(processor)));
   }
 
-  spec.vocabulary = reader.vocabulary(*vocabulary);
-  spec.rules = parse_json_rules(*rules, spec.rules_name);
-  spec.bpe.unknown_token = reader.string(*model, "unk_token");
-  spec.bpe.fuse_unknown = reader.boolean(*model, "fuse_unk", false);
-  spec.bpe.ignore_merges = reader.boolean(*model, "ignore_merges", false);
-  if (const json* added = reader.optional(root, "added_tokens"))
-    spec.added_tokens = parse_added_tokens(*added, reader);
+  spec.vocabulary = parse_vocabulary(model.object("vocab"));
+  spec.rules = parse_json_rules(model.array("merges"), spec.rules_name);
+  spec.bpe.unknown_token = optional_string(model, "unk_token");
+  spec.bpe.fuse_unknown = model.boolean_or("fuse_unk", false);
+  spec.bpe.ignore_merges = model.boolean_or("ignore_merges", false);
+  if (root.has("added_tokens"))
+    spec.added_tokens = parse_added_tokens(root.objects("added_tokens"));
   return spec;
 }
 
-TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, std::string_view vocab_name,
-                                     std::string_view merges_txt, std::string_view merges_name) {
+TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, const std::string& vocab_name,
+                                     std::string_view merges_txt, const std::string& merges_name) {
   TokenizerSpec spec;
   spec.vocabulary_name = vocab_name;
   spec.rules_name = fmt::format("{}: line", merges_name);
-  const json vocabulary = parse_json_document(vocab_json, vocab_name);
-  const FieldReader reader(vocab_name);
-  reader.require_object(vocabulary, "the vocabulary");
-  spec.vocabulary = reader.vocabulary(vocabulary);
-  if (const auto end = vocabulary.find(kEndOfText); end != vocabulary.end())
+  const JsonObject vocabulary = JsonObject::parse(vocab_json, vocab_name);
+  spec.vocabulary = parse_vocabulary(vocabulary);
+  if (const auto end = vocabulary.raw().find(kEndOfText); end != vocabulary.raw().end())
     spec.added_tokens.push_back({.content = std::string(kEndOfText), .id = end->get<TokenId>()});
 
-  if (merges_txt.size() > kMaxJsonBytes)
-    fail("{}: {} bytes; at most {} are accepted", merges_name, merges_txt.size(), kMaxJsonBytes);
+  if (merges_txt.size() > JsonLimits().max_bytes)
+    fail("{}: {} bytes long, the limit is {}", merges_name, merges_txt.size(),
+         JsonLimits().max_bytes);
   if (const std::size_t bad = first_invalid_utf8(merges_txt); bad != merges_txt.size())
     fail("{}: not valid UTF-8 at byte {}", merges_name, bad);
   for (std::size_t begin = 0, number = 1; begin < merges_txt.size(); ++number) {
@@ -264,20 +198,15 @@ TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, std::string_vi
   return spec;
 }
 
-void apply_tokenizer_config(std::string_view text, std::string_view name, bool has_tokenizer_json,
+void apply_tokenizer_config(std::string_view text, const std::string& name, bool has_tokenizer_json,
                             TokenizerSpec& spec) {
-  const json root = parse_json_document(text, name);
-  const FieldReader reader(name);
-  reader.require_object(root, "the document");
-  if (const json* token = reader.optional(root, "eos_token")) {
-    // Either the text itself or an added token written out.
-    const json* content = token->is_object() ? reader.optional(*token, "content") : token;
-    if (content == nullptr || !content->is_string())
-      fail("{}: 'eos_token' is neither a string nor an object with 'content'", name);
-    spec.end_token = content->get<std::string>();
-  }
+  const JsonObject root = JsonObject::parse(text, name);
+  if (root.has("eos_token"))  // either the text itself or an added token written out
+    spec.end_token = root.raw()["eos_token"].is_object()
+                         ? root.object("eos_token").string("content")
+                         : root.string("eos_token");
   if (has_tokenizer_json) return;
-  spec.add_prefix_space = reader.boolean(root, "add_prefix_space", spec.add_prefix_space);
+  spec.add_prefix_space = root.boolean_or("add_prefix_space", spec.add_prefix_space);
   if (!spec.end_token || *spec.end_token == kEndOfText) return;
   for (const VocabularyEntry& entry : spec.vocabulary)
     if (entry.token == *spec.end_token)

@@ -37,15 +37,15 @@ struct TokenizerSpec {
 // is an Error that names what was found. Merges may be "a b" strings or ["a", "b"] pairs.
 // Truncation and padding are ignored: they concern batches. A post-processor that would add tokens
 // is not applied; that gives a warning. `name` is what messages call the file.
-TokenizerSpec parse_tokenizer_json(std::string_view text, std::string_view name);
+TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& name);
 
 // Makes <|endoftext|> special when the vocabulary has it.
-TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, std::string_view vocab_name,
-                                     std::string_view merges_txt, std::string_view merges_name);
+TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, const std::string& vocab_name,
+                                     std::string_view merges_txt, const std::string& merges_name);
 
 // What a folder's tokenizer_config.json adds: "eos_token"; and where there is no tokenizer.json,
 // which has both, that token as a special one and "add_prefix_space".
-void apply_tokenizer_config(std::string_view text, std::string_view name, bool has_tokenizer_json,
+void apply_tokenizer_config(std::string_view text, const std::string& name, bool has_tokenizer_json,
                             TokenizerSpec& spec);
 
 // The three files' contents, as Hugging Face's tokenizers writes them.

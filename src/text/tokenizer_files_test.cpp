@@ -119,37 +119,53 @@ TEST(TokenizerJson, NamesWhatIsNotSupported) {
 }
 
 TEST(TokenizerJson, NamesWrongTypesAndMissingParts) {
-  EXPECT_ERROR(parse(json::array()), "the document is of type array; an object is needed");
-  EXPECT_ERROR(parse(without("", "model")), "there is no 'model'");
-  EXPECT_ERROR(parse(with("/model", 1)), "'model' is of type number");
-  EXPECT_ERROR(parse(without("/model", "vocab")), "no object 'vocab'");
-  EXPECT_ERROR(parse(with("/model/vocab", json::array())), "no object 'vocab'");
-  EXPECT_ERROR(parse(without("/model", "merges")), "no array 'merges'");
-  EXPECT_ERROR(parse(with("/model/merges", "a b")), "no array 'merges'");
-  EXPECT_ERROR(parse(with("/model/type", 5)), "'type' is of type number; a string");
-  EXPECT_ERROR(parse(with("/model/fuse_unk", 1)), "'fuse_unk' is of type number; true or false");
-  EXPECT_ERROR(parse(with("/normalizer", "NFC")), "normalizer is of type string");
+  EXPECT_ERROR(parse(json::array()), "holds an array, should hold an object");
+  EXPECT_ERROR(parse(without("", "model")), "key 'model' is missing");
+  EXPECT_ERROR(parse(with("/model", 1)), "key 'model' is 1, should be an object");
+  EXPECT_ERROR(parse(without("/model", "vocab")), "key 'model.vocab' is missing");
+  EXPECT_ERROR(parse(with("/model/vocab", json::array())), "key 'model.vocab' is an array");
+  EXPECT_ERROR(parse(without("/model", "merges")), "key 'model.merges' is missing");
+  EXPECT_ERROR(parse(with("/model/merges", "a b")), "key 'model.merges' is the string \"a b\"");
+  EXPECT_ERROR(parse(with("/model/type", 5)), "key 'model.type' is 5, should be a string");
+  EXPECT_ERROR(parse(with("/model/fuse_unk", 1)), "'model.fuse_unk' is 1, should be true or false");
+  EXPECT_ERROR(parse(with("/normalizer", "NFC")),
+               "key 'normalizer' is the string \"NFC\", should be an object");
   EXPECT_ERROR(parse(with("/normalizer", json::parse(R"({"type": "Sequence"})"))),
-               "normalizer is a Sequence without a list 'normalizers'");
+               "key 'normalizer.normalizers' is missing");
   EXPECT_ERROR(parse(with("/normalizer/x", json::array({1}))), "the normalizer is (no type)");
   EXPECT_ERROR(parse(with("/pre_tokenizer", json::parse(R"({"type": "Sequence",
                    "pretokenizers": [7]})"))),
-               "pre_tokenizer is of type number");
-  EXPECT_ERROR(parse(without("/pre_tokenizer", "add_prefix_space")), "no 'add_prefix_space'");
-  EXPECT_ERROR(parse(with("/post_processor", 1)), "'post_processor' is of type number");
-  EXPECT_ERROR(parse(with("/added_tokens", 1)), "added_tokens is of type number");
-  EXPECT_ERROR(parse(with("/added_tokens/0", 1)), "an entry of added_tokens is of type number");
-  EXPECT_ERROR(parse(without("/added_tokens/0", "id")), "no 'content' or no 'id'");
-  EXPECT_ERROR(parse(without("/added_tokens/0", "content")), "no 'content' or no 'id'");
+               "key 'pre_tokenizer.pretokenizers[0]' is 7, should be an object");
+  EXPECT_ERROR(parse(without("/pre_tokenizer", "add_prefix_space")),
+               "key 'pre_tokenizer.add_prefix_space' is missing");
+  EXPECT_ERROR(parse(with("/post_processor", 1)), "key 'post_processor' is 1, should be an object");
+  EXPECT_ERROR(parse(with("/added_tokens", 1)), "key 'added_tokens' is 1, should be an array");
+  EXPECT_ERROR(parse(with("/added_tokens/0", 1)),
+               "key 'added_tokens[0]' is 1, should be an object");
+  EXPECT_ERROR(parse(without("/added_tokens/0", "id")), "key 'added_tokens[0].id' is missing");
+  EXPECT_ERROR(parse(without("/added_tokens/0", "content")),
+               "key 'added_tokens[0].content' is missing");
   EXPECT_ERROR(parse_tokenizer_json("{\"model\": ", "dir/tokenizer.json"),
-               "dir/tokenizer.json: parse error at line 1, column 11");
-  EXPECT_ERROR(parse_tokenizer_json("", "tokenizer.json"), "tokenizer.json: parse error");
+               "'dir/tokenizer.json': byte 10: parse error at line 1, column 11");
+  EXPECT_ERROR(parse_tokenizer_json("", "tokenizer.json"), "'tokenizer.json': byte 0: parse error");
+}
+
+// The parser behind takes a NUL for the end of its input and would ignore the rest.
+TEST(TokenizerJson, RefusesWhatStandsBehindTheDocument) {
+  const std::string whole = small_tokenizer().dump();
+  EXPECT_NO_THROW(parse_tokenizer_json(whole + " \n", "t.json"));
+  const std::string at = fmt::format("'t.json': byte {}: ", whole.size());
+  EXPECT_ERROR(parse_tokenizer_json(whole + '\0', "t.json"), at + "a NUL byte");
+  EXPECT_ERROR(parse_tokenizer_json(whole + '\0' + "junk", "t.json"), at + "a NUL byte");
+  EXPECT_ERROR(parse_tokenizer_json(whole + "junk", "t.json"), at + "parse error");
+  EXPECT_ERROR(parse_tokenizer_json(whole + "\xFF", "t.json"), at + "invalid UTF-8");
 }
 
 TEST(TokenizerJson, NamesBadIdsAndRules) {
   for (const json& id : {json(-1), json(1.5), json("1"), json(nullptr), json(4294967296)})
     EXPECT_ERROR(parse(with("/model/vocab/b", id)), "the id of token 'b' is " + id.dump());
-  EXPECT_ERROR(parse(with("/added_tokens/0/id", -5)), "the id of token '<end>' is -5");
+  EXPECT_ERROR(parse(with("/added_tokens/0/id", -5)),
+               "key 'added_tokens[0].id' is -5, should be an integer");
   EXPECT_ERROR(load(with("/model/vocab/b", 0)), "have the same id 0");
   EXPECT_ERROR(load(with("/model/vocab/b", 100000)), "token 'b' has id 100000");
   EXPECT_ERROR(load(with("/added_tokens/0/id", 2)),
@@ -227,13 +243,15 @@ TEST(VocabAndMerges, NamesWhatIsWrong) {
   EXPECT_ERROR(load_both(vocab, "ab\n"), "merges.txt: line 1: 'ab' is not two tokens");
   EXPECT_ERROR(load_both(vocab, "a b\n\xFF b\n"), "merges.txt: not valid UTF-8 at byte 4");
   EXPECT_ERROR(load_both("{}", ""), "vocab.json: the vocabulary is empty");
-  EXPECT_ERROR(load_both("[]", ""), "vocab.json: the vocabulary is of type array");
-  EXPECT_ERROR(load_both(R"({"a": 0, "a": 1})", ""), "vocab.json: the key 'a' occurs twice");
+  EXPECT_ERROR(load_both("[]", ""), "json: 'vocab.json': holds an array");
+  EXPECT_ERROR(load_both(R"({"a": 0, "a": 1})", ""),
+               "'vocab.json': byte 11: the key 'a' appears twice in one object");
   EXPECT_ERROR(load_both(R"({"a": 0, "b": 0})", ""),
                "vocab.json: tokens 'a' and 'b' have the same id");
   EXPECT_ERROR(load_both(R"({"a": 0, "<|endoftext|>": "x"})", ""),
                "the id of token '<|endoftext|>'");
-  EXPECT_ERROR(load_both(R"({"a": 0,)", ""), "vocab.json: parse error at line 1, column 9");
+  EXPECT_ERROR(load_both(R"({"a": 0,)", ""),
+               "'vocab.json': byte 8: parse error at line 1, column 9");
 }
 
 TEST(TokenizerConfig, GivesTheEndTokenAndThePrefixSpace) {
@@ -252,9 +270,9 @@ TEST(TokenizerConfig, GivesTheEndTokenAndThePrefixSpace) {
   EXPECT_EQ(Tokenizer(complete).eos_id(), 0);
 
   EXPECT_ERROR(apply_tokenizer_config("[]", "c.json", true, spec),
-               "c.json: the document is of type");
+               "json: 'c.json': holds an array");
   EXPECT_ERROR(apply_tokenizer_config(R"({"eos_token": 5})", "c.json", true, spec),
-               "c.json: 'eos_token' is neither");
+               "json: 'c.json': key 'eos_token' is 5, should be a string");
 }
 
 }  // namespace

@@ -7,9 +7,10 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/io/json.h"
 #include "filigree/io/safetensors.h"
 #include "filigree/io/safetensors_writer.h"
+#include "filigree/json/json.h"
+#include "filigree/json/object.h"
 
 namespace filigree {
 namespace {

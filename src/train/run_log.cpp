@@ -2,6 +2,7 @@
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/json/lines.h"
 
 namespace filigree {
 
@@ -16,16 +17,11 @@ RunLog RunLog::start(const std::filesystem::path& path, const nlohmann::json& he
 
 RunLog RunLog::resume(const std::filesystem::path& path, std::int64_t resume_step,
                       const nlohmann::json& header) {
-  std::ifstream in(path);
-  std::string kept, line;
-  while (std::getline(in, line)) {
-    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;  // a line that was being written when the run was killed
-    if (json.contains("step") && json["step"].is_number_integer() &&
-        json["step"].get<std::int64_t>() > resume_step)
-      continue;
-    kept += line + "\n";
-  }
+  std::string kept;
+  if (std::filesystem::exists(path))
+    for (JsonLines lines = JsonLines::open(path, LastLine::kMayBeCut); lines.next();)
+      if (lines.object().integer_or("step", 0) <= resume_step)
+        kept += std::string(lines.text()) + "\n";
   if (kept.empty()) kept = header.dump() + "\n";
   write_file_atomically(path, kept);
   return RunLog(path);

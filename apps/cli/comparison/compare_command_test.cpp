@@ -225,6 +225,9 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfSparseRuns) {
   std::ofstream(path("bad.jsonl")) << "{\n"
                                    << R"({"step": 1})" << '\n';
   expect_failure({"curves", path("bad.jsonl"), "--out", path("x.svg")}, HasSubstr("line 1"));
+  std::ofstream(path("deep.jsonl")) << std::string(60000, '[') << std::string(60000, ']') << '\n';
+  expect_failure({"curves", path("deep.jsonl"), "--out", path("x.svg")},
+                 HasSubstr("deep.jsonl, line 1': byte 64: nested more than 64 levels deep"));
   expect_failure({"curves", path("none"), "--out", path("x.svg")}, HasSubstr("cannot read"));
   expect_failure({"curves", path("run"), "--out", path("x.gif")}, HasSubstr(".svg, .pdf or .png"));
 }

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include "apps/cli/program/program.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/json/lines.h"
 
 namespace filigree::cli {
 namespace {
@@ -28,27 +28,18 @@ struct CurvesOptions {
 // out.
 CurveInput read_curve(const std::string& run, const std::string& name) {
   const fs::path path = fs::is_directory(run) ? fs::path(run) / "log.jsonl" : fs::path(run);
-  std::ifstream in(path);
-  require(in.good(), "cannot read '{}'; RUN is the folder of a run of filigree sparsify",
+  std::error_code ignored;
+  require(fs::is_regular_file(path, ignored),
+          "cannot read '{}'; RUN is the folder of a run of filigree sparsify",
           printable(path.string()));
   CurveInput curve{name, {}, {}, {}, {}};
-  std::int64_t number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    const Json json = Json::parse(line, nullptr, false);
-    if (json.is_discarded() && in.eof()) break;
-    require(!json.is_discarded() && json.is_object(), "'{}', line {}: this is no JSON object",
-            printable(path.string()), number);
-    if (!json.contains("step") || !json.contains("gap") || json.contains("event")) continue;
-    try {
-      curve.steps.push_back(json.at("step").get<double>());
-      curve.gap.push_back(json.at("gap").get<double>());
-      curve.active_edges.push_back(json.at("active_edges").get<double>());
-      curve.lambda.push_back(json.at("lambda").get<double>());
-    } catch (const nlohmann::json::exception&) {
-      fail("'{}', line {}: a step without gap, active_edges and lambda", printable(path.string()),
-           number);
-    }
+  for (JsonLines lines = JsonLines::open(path, LastLine::kMayBeCut); lines.next();) {
+    const JsonObject& line = lines.object();
+    if (!line.has("step") || !line.has("gap") || line.has("event")) continue;
+    curve.steps.push_back(line.number("step"));
+    curve.gap.push_back(line.number("gap"));
+    curve.active_edges.push_back(line.number("active_edges"));
+    curve.lambda.push_back(line.number("lambda"));
   }
   require(!curve.steps.empty(),
           "'{}' has no steps of sparse training (dense runs have no gap and no edges to draw)",

@@ -12,7 +12,7 @@
 #include "apps/cli/training/training_run.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/io/json.h"
+#include "filigree/json/json.h"
 #include "filigree/model/family.h"
 #include "filigree/text/shard_checksum.h"
 #include "filigree/train/language_modelling.h"

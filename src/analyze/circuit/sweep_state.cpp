@@ -126,8 +126,7 @@ void SweepSection::add(std::size_t step, std::vector<double> values) {
 SweepState::SweepState(std::filesystem::path path, bool writes)
     : path_(std::move(path)), writes_(writes) {
   if (!std::filesystem::exists(path_)) return;
-  const auto file = MappedFile::open(path_);
-  read({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
+  read(MappedFile::open(path_)->text());
 }
 
 void SweepState::read(std::string_view bytes) {

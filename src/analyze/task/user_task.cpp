@@ -1,12 +1,12 @@
 #include "filigree/analyze/task/user_task.h"
 
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "filigree/analyze/task/tasks.h"
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
-#include "filigree/io/json.h"
+#include "filigree/json/lines.h"
 
 namespace filigree {
 namespace {
@@ -27,13 +27,10 @@ std::vector<std::string> texts(const JsonObject& object, const char* key) {
   return list;
 }
 
-PromptText parse_line(std::string_view line, const std::string& source) {
-  JsonLimits limits;
-  limits.max_bytes = kMostTaskLineBytes;
-  const JsonObject object(parse_json(line, source, limits), source);
+PromptText prompt_of(const JsonObject& object) {
   for (const std::string& key : object.keys())
     require(key == "clean" || key == "corrupt" || key == "answer" || key == "wrong",
-            "{}: unknown key '{}'; a line has clean, corrupt, answer, wrong", source,
+            "{}: unknown key '{}'; a line has clean, corrupt, answer, wrong", object.source(),
             printable(key));
   return {object.string("clean"), object.string("corrupt"), texts(object, "answer"),
           texts(object, "wrong")};
@@ -48,16 +45,12 @@ TaskPrompts parse_task(std::string_view text, const std::string& source, const T
   TaskPrompts result;
   result.task = source;
   result.corruption = "of the file";
-  std::size_t number = 0;
-  while (!text.empty() && result.prompts.size() < most) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++number;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-    require(number <= kMostTaskLines, "{}: more than {} lines", source, kMostTaskLines);
-    const PromptText pair = parse_line(line, fmt::format("{}, line {}", source, number));
+  JsonLimits limits;
+  limits.max_bytes = kMostTaskLineBytes;
+  JsonLines lines(text, source, LastLine::kWhole, limits);
+  while (result.prompts.size() < most && lines.next()) {
+    require(lines.number() <= kMostTaskLines, "{}: more than {} lines", source, kMostTaskLines);
+    const PromptText pair = prompt_of(lines.object());
     result.add(fit(pair, tokenizer, options), pair);
   }
   require(result.drawn > 0, "{}: there is no prompt in it", source);
@@ -67,10 +60,7 @@ TaskPrompts parse_task(std::string_view text, const std::string& source, const T
 
 TaskPrompts read_task(const std::filesystem::path& file, const Tokenizer& tokenizer,
                       const FitOptions& options, std::size_t most) {
-  const auto mapped = MappedFile::open(file);
-  const auto bytes = mapped->bytes();
-  return parse_task({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(),
-                    tokenizer, options, most);
+  return parse_task(MappedFile::open(file)->text(), file.string(), tokenizer, options, most);
 }
 
 }  // namespace filigree

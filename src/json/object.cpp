@@ -1,14 +1,11 @@
-#include "filigree/io/json.h"
+#include "filigree/json/object.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
-#include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
-#include "filigree/io/json_events.h"
+#include "filigree/json/json.h"
 
 namespace filigree {
 namespace {
@@ -17,76 +14,6 @@ using Json = nlohmann::json;
 
 // A key of untrusted length makes edit distances slow; no key worth suggesting is this long.
 constexpr std::size_t kLongestSuggestion = 128;
-
-class DocumentBuilder final : public JsonEvents {
- public:
-  DocumentBuilder(std::string label, std::string_view text, const JsonLimits& limits)
-      : JsonEvents(std::move(label), text), limits_(limits) {}
-
-  Json take() { return std::move(root_); }
-
- private:
-  bool null() override { return value(nullptr); }
-  bool boolean(bool given) override { return value(given); }
-  bool number_integer(number_integer_t given) override { return value(given); }
-  bool number_unsigned(number_unsigned_t given) override { return value(given); }
-  bool number_float(number_float_t given, const string_t&) override { return value(given); }
-  bool string(string_t& given) override { return value(std::move(given)); }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-
-  bool key(string_t& name) override {
-    auto& members = open_.back()->get_ref<Json::object_t&>();
-    const auto [member, inserted] = members.try_emplace(std::move(name));
-    if (!inserted && !limits_.allow_duplicate_keys)
-      fail("{}: byte {}: the key '{}' appears twice in one object", label(), position(),
-           printable(member->first));
-    member_ = &member->second;
-    return true;
-  }
-
-  bool value(Json given) {
-    add(std::move(given));
-    return true;
-  }
-
-  Json* add(Json given) {
-    if (++values_ > limits_.max_values)
-      fail("{}: byte {}: more than {} values, the limit", label(), position(), limits_.max_values);
-    if (open_.empty()) {
-      root_ = std::move(given);
-      return &root_;
-    }
-    if (open_.back()->is_array()) {
-      open_.back()->push_back(std::move(given));
-      return &open_.back()->back();
-    }
-    *member_ = std::move(given);
-    return member_;
-  }
-
-  bool open(Json container) {
-    if (open_.size() >= limits_.max_depth)
-      fail("{}: byte {}: nested more than {} levels deep, the limit", label(), position(),
-           limits_.max_depth);
-    open_.push_back(add(std::move(container)));
-    return true;
-  }
-
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  JsonLimits limits_;
-  Json root_;
-  std::vector<Json*> open_;  // containers from the root to the current one; none grows while a
-                             // later one is open, so the pointers stay valid
-  Json* member_ = nullptr;   // where the value of the last key goes
-  std::size_t values_ = 0;
-};
 
 std::string describe(const Json& value) {
   switch (value.type()) {
@@ -115,46 +42,36 @@ std::string integer_range(std::int64_t min, std::int64_t max) {
 
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& source, const JsonLimits& limits) {
-  std::string label = fmt::format("json: '{}'", source);
-  if (text.size() > limits.max_bytes)
-    fail("{}: {} bytes long, the limit is {}", label, text.size(), limits.max_bytes);
-  DocumentBuilder builder(std::move(label), text, limits);
-  builder.run();
-  return builder.take();
-}
-
-Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  const auto file = MappedFile::open(path);
-  const std::span<const std::byte> bytes = file->bytes();
-  return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(),
-                    limits);
-}
-
-void write_json(const std::filesystem::path& path, const Json& value) {
-  std::string text;
-  try {
-    text = value.dump(2);
-  } catch (const Json::exception&) {
-    fail("json: cannot write '{}': a string in it is not UTF-8", path.string());
-  }
-  text += '\n';
-  write_file_atomically(path, text);
-}
+struct JsonObject::Document {
+  Json value;
+  std::string source;
+};
 
 JsonObject::JsonObject(Json value, std::string source)
-    : value_(std::move(value)), source_(std::move(source)) {
-  if (!value_.is_object())
-    fail("json: '{}': holds {}, should hold an object", source_, describe(value_));
+    : document_(std::make_shared<Document>(Document{std::move(value), std::move(source)})),
+      value_(&document_->value) {
+  if (!value_->is_object())
+    fail("json: '{}': holds {}, should hold an object", document_->source, describe(*value_));
+}
+
+JsonObject::JsonObject(std::shared_ptr<const Document> document, const Json& value,
+                       std::string prefix)
+    : document_(std::move(document)), value_(&value), prefix_(std::move(prefix)) {}
+
+JsonObject JsonObject::parse(std::string_view text, const std::string& source,
+                             const JsonLimits& limits) {
+  return {parse_json(text, source, limits), source};
 }
 
 JsonObject JsonObject::open(const std::filesystem::path& path, const JsonLimits& limits) {
-  return JsonObject(read_json(path, limits), path.string());
+  return {read_json(path, limits), path.string()};
 }
 
+const std::string& JsonObject::source() const { return document_->source; }
+
 bool JsonObject::has(std::string_view key) const {
-  const auto found = value_.find(key);
-  return found != value_.end() && !found->is_null();
+  const auto found = value_->find(key);
+  return found != value_->end() && !found->is_null();
 }
 
 std::int64_t JsonObject::integer(std::string_view key, std::int64_t min, std::int64_t max) const {
@@ -208,31 +125,45 @@ std::string JsonObject::string_or(std::string_view key, std::string fallback) co
 JsonObject JsonObject::object(std::string_view key) const {
   const Json& found = required(key);
   if (!found.is_object()) wrong(key, found, "an object");
-  JsonObject nested(found, source_);
-  nested.prefix_ = fmt::format("{}{}.", prefix_, printable(key));
-  return nested;
+  return {document_, found, fmt::format("{}{}.", prefix_, printable(key))};
+}
+
+std::vector<JsonObject> JsonObject::objects(std::string_view key) const {
+  std::vector<JsonObject> list;
+  for (const Json& item : array(key)) {
+    const std::string place = fmt::format("{}[{}]", printable(key), list.size());
+    if (!item.is_object()) wrong(place, item, "an object");
+    list.push_back({document_, item, fmt::format("{}{}.", prefix_, place)});
+  }
+  return list;
+}
+
+const Json& JsonObject::array(std::string_view key) const {
+  const Json& found = required(key);
+  if (!found.is_array()) wrong(key, found, "an array");
+  return found;
 }
 
 std::vector<std::string> JsonObject::keys() const {
   std::vector<std::string> names;
-  for (const auto& [name, value] : value_.get_ref<const Json::object_t&>()) names.push_back(name);
+  for (const auto& [name, value] : value_->get_ref<const Json::object_t&>()) names.push_back(name);
   return names;
 }
 
 const Json& JsonObject::required(std::string_view key) const {
-  const auto found = value_.find(key);
-  if (found != value_.end()) return *found;
+  const auto found = value_->find(key);
+  if (found != value_->end()) return *found;
   std::vector<std::string> candidates = keys();
   std::erase_if(candidates, [](const auto& name) { return name.size() > kLongestSuggestion; });
   std::string nearest;
   for (const std::string& name : nearest_names(key, candidates, 3))
     nearest += fmt::format("{}'{}{}'", nearest.empty() ? "" : ", ", prefix_, printable(name));
-  fail("json: '{}': key '{}{}' is missing; {}", source_, prefix_, printable(key),
+  fail("json: '{}': key '{}{}' is missing; {}", source(), prefix_, printable(key),
        nearest.empty() ? "the object is empty" : "nearest keys there: " + nearest);
 }
 
 void JsonObject::wrong(std::string_view key, const Json& found, const std::string& right) const {
-  fail("json: '{}': key '{}{}' is {}, should be {}", source_, prefix_, printable(key),
+  fail("json: '{}': key '{}{}' is {}, should be {}", source(), prefix_, printable(key),
        describe(found), right);
 }
 

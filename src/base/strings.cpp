@@ -63,6 +63,11 @@ std::string human_bytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string percent(double share) {
+  return share >= 0.9995 ? fmt::format("{:.0f} %", 100.0 * share)
+                         : fmt::format("{:.3g} %", 100.0 * share);
+}
+
 std::string with_thousands(std::uint64_t value) {
   std::string digits = fmt::format("{}", value);
   for (std::size_t i = digits.size(); i > 3;) {

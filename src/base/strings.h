@@ -21,6 +21,9 @@ std::vector<std::string> nearest_names(std::string_view name,
 // "12.3 MB"; decimal units.
 std::string human_bytes(std::uint64_t bytes);
 
+// "0.0583 %" of a share of 0.000583; "100 %" from 99.95 on.
+std::string percent(double share);
+
 // "124,439,808".
 std::string with_thousands(std::uint64_t value);
 

@@ -36,6 +36,14 @@ TEST(NearestNames, IsQuickForAHugeName) {
   EXPECT_EQ(nearest_names(huge, names, 1).size(), 1u);
 }
 
+TEST(Percent, HasThreeDigitsAndNoFalseHundred) {
+  EXPECT_EQ(percent(0.000583), "0.0583 %");
+  EXPECT_EQ(percent(0.5), "50 %");
+  EXPECT_EQ(percent(0.9994), "99.9 %");
+  EXPECT_EQ(percent(1.0), "100 %");
+  EXPECT_EQ(percent(0.0), "0 %");
+}
+
 TEST(HumanBytes, PicksTheUnit) {
   EXPECT_EQ(human_bytes(0), "0 B");
   EXPECT_EQ(human_bytes(999), "999 B");

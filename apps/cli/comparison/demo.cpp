@@ -14,7 +14,7 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/stopwatch.h"
 #include "apps/cli/program/table.h"
-#include "apps/cli/training/text_evaluation.h"
+#include "apps/cli/training/evaluation_report.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/text/corpus/corpus.h"
@@ -44,7 +44,7 @@ constexpr const char* kHeldOutFile = "held-out.txt";
 
 struct NamedEvaluationText {
   std::string name;  // "prose", "tasks"
-  EvaluationText text;
+  study::EvaluationText text;
 };
 
 // Prose, the user's or the model's own, where there is some; and sentences of the tasks, in
@@ -86,9 +86,10 @@ std::vector<TextLosses> evaluate_texts(const DemoCommand& command,
       const ModelConfig config = read_model_config(model_folder(names[m]));
       const WindowOptions windows = {.length = std::min(command.length, config.context),
                                      .max_tokens = command.tokens};
-      losses.back().models.push_back(evaluate_on_text(
-          names[m], fmt::format("{} {}", labels[m], text.name), text.text, windows, session));
-      losses.back().models.back().label = labels[m];
+      const study::LoadedModel model(names[m], labels[m], {.placement = session.placement()});
+      losses.back().models.push_back(
+          study::evaluate_text(model, text.text, windows, session.context(),
+                               fmt::format("{} {}", labels[m], text.name)));
     }
   }
   return losses;
@@ -184,7 +185,7 @@ Comparison::More more_of(const std::vector<TextLosses>& losses,
   more.facts.resize(2);
   Json texts = Json::array();
   for (const TextLosses& text : losses) {
-    texts.push_back({{"text", text.text}, {"models", evaluation_json(text.models)}});
+    texts.push_back({{"text", text.text}, {"models", study::to_json(text.models)}});
     // The page has edges and keys of the prompts too, which are shorter.
     for (std::size_t m = 0; m < 2; ++m) {
       const Connectivity open = text.models[m].evaluation.connectivity();

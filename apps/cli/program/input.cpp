@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -49,25 +48,6 @@ std::string read_text(const std::string& file) {
 
 std::string source_name(const std::string& file) {
   return file == "-" ? "standard input" : "'" + printable(file) + "'";
-}
-
-std::vector<TokenId> encode_text(const Tokenizer& tokenizer, std::string_view text,
-                                 const std::string& source, const EncodeOptions& options,
-                                 std::string_view remedy) {
-  try {
-    return tokenizer.encode(text, options);
-  } catch (const Error& error) {
-    fail("{}: {}{}", source, error.what(), remedy);
-  }
-}
-
-void check_ids(const std::vector<TokenId>& ids, std::int64_t vocabulary, const std::string& model) {
-  for (const TokenId id : ids)
-    if (id < 0 || id >= vocabulary)
-      fail(
-          "model '{}': its tokenizer gives id {}, but the model has {} tokens; the folder's "
-          "tokenizer belongs to another model",
-          printable(model), id, vocabulary);
 }
 
 }  // namespace filigree::cli

@@ -1,18 +1,4 @@
-// Seconds since it was made.
+// While commands are moved to studies, which take it from there.
 #pragma once
 
-#include <chrono>
-
-namespace filigree::cli {
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-}  // namespace filigree::cli
+#include "filigree/base/stopwatch.h"

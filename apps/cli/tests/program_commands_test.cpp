@@ -311,7 +311,7 @@ TEST_F(CommandTest, EvalRefusesBadInput) {
   expect_failure({"eval", model_name_, "/nonexistent", "--text", text}, "'/nonexistent'");
   expect_failure({"eval", model_name_, "--text", text, "--length", "65"}, "context of 64");
   expect_failure({"eval", model_name_, "--text", text, "--length", "8", "--stride", "9"},
-                 "--stride 9 is longer than --length 8", 2);
+                 "a stride of 9 is longer than windows of 8 tokens", 2);
 }
 
 }  // namespace

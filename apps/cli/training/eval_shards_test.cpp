@@ -42,6 +42,7 @@ TEST_F(EvalShardsTest, EqualsTheLibrary) {
   EXPECT_EQ(result["active_edges"], expected.connectivity().active_edges);
   EXPECT_EQ(result["keys_per_query"], expected.connectivity().keys_per_query);
   ASSERT_EQ(result["layers"].size(), 2u);
+  EXPECT_EQ(result["layers"][0]["heads"][1]["head"], "L0H1");
   EXPECT_EQ(result["layers"][0]["heads"][1]["active_edges"], 0.0);
   EXPECT_EQ(result["layers"][1]["heads"][0]["active_edges"], 1.0);
   EXPECT_EQ(result["layers"][1]["heads"][0]["keys_per_query"], 10.5);
@@ -67,7 +68,8 @@ TEST_F(EvalShardsTest, ShowsModelsSideBySide) {
 
 TEST_F(EvalShardsTest, RefusesWhatDoesNotFit) {
   expect_failure({"eval", path("dense"), "--data", shards_, "--text", "x"}, "either --text", 2);
-  expect_failure({"eval", path("dense"), "--data", shards_, "--stride", "4"}, "--stride", 2);
+  expect_failure({"eval", path("dense"), "--data", shards_, "--stride", "4"}, "a stride goes with",
+                 2);
   expect_failure({"eval", path("dense"), "--data", shards_, "--split", "test"}, "val");
   expect_failure({"eval", path("dense"), "--data", shards_, "--length", "33"}, "context of 32");
   // Without a tokenizer of its own a model still must have a row for every id.

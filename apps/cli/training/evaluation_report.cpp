@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <iostream>
 
-#include "apps/cli/program/stopwatch.h"
 #include "apps/cli/program/table.h"
 #include "filigree/base/strings.h"
 
@@ -17,23 +14,6 @@ std::string with_error(const std::string& value, std::optional<double> error) {
   return error ? fmt::format("{} ±{:.4f}", value, *error) : value;
 }
 
-Json connectivity_json(const Connectivity& connectivity) {
-  return {{"active_edges", connectivity.active_edges},
-          {"keys_per_query", connectivity.keys_per_query}};
-}
-
-Json layers_json(const Evaluation& evaluation) {
-  Json layers = Json::array();
-  for (std::int64_t l = 0; l < evaluation.layers; ++l) {
-    Json layer = connectivity_json(evaluation.connectivity(l));
-    layer["heads"] = Json::array();
-    for (std::int64_t h = 0; h < evaluation.heads; ++h)
-      layer["heads"].push_back(connectivity_json(evaluation.connectivity(l, h)));
-    layers.push_back(std::move(layer));
-  }
-  return layers;
-}
-
 std::int64_t most_layers(const std::vector<EvaluatedModel>& models) {
   std::int64_t layers = 0;
   for (const EvaluatedModel& model : models) layers = std::max(layers, model.evaluation.layers);
@@ -41,35 +21,6 @@ std::int64_t most_layers(const std::vector<EvaluatedModel>& models) {
 }
 
 }  // namespace
-
-double EvaluatedModel::bits_per_byte() const {
-  return evaluation.total.sum / std::log(2.0) / static_cast<double>(bytes);
-}
-
-std::string percent(double share) {
-  return share >= 0.9995 ? fmt::format("{:.0f} %", 100.0 * share)
-                         : fmt::format("{:.3g} %", 100.0 * share);
-}
-
-EvaluatedModel evaluate_with_bar(const Model& model, const EvaluationWindows& windows,
-                                 const std::string& label, const Session& session) {
-  const Stopwatch watch;
-  Communicator& ranks = session.ranks();
-  const std::int64_t targets = windows.targets;
-  Progress progress(std::cerr, session.progress(label, "tokens", targets));
-  EvaluatedModel result;
-  result.label = label;
-  const auto show = [&](const Evaluation& so_far) {
-    // This rank's part stands for those of all.
-    progress.update(std::min(targets, so_far.total.tokens * ranks.size()),
-                    fmt::format("loss {:.4f}", so_far.loss()));
-    throw_if_interrupted();
-  };
-  result.evaluation = evaluate(model, windows, show, &ranks);
-  progress.finish();
-  result.seconds = watch.seconds();
-  return result;
-}
 
 std::string evaluation_table(const std::vector<EvaluatedModel>& models) {
   const bool several = models.size() > 1;
@@ -96,7 +47,8 @@ std::string evaluation_table(const std::vector<EvaluatedModel>& models) {
                                         change_error(evaluation, first)));
     }
     row.push_back(fmt::format("{:.4g}", evaluation.perplexity()));
-    if (bytes) row.push_back(model.bytes > 0 ? fmt::format("{:.4f}", model.bits_per_byte()) : "-");
+    if (const auto bits = model.bits_per_byte(); bytes)
+      row.push_back(bits ? fmt::format("{:.4f}", *bits) : "-");
     const Connectivity connectivity = evaluation.connectivity();
     const auto tokens = static_cast<std::uint64_t>(evaluation.total.tokens);
     row.insert(row.end(),
@@ -149,34 +101,6 @@ std::string head_tables(const std::vector<EvaluatedModel>& models) {
                         model.label, table.text());
   }
   return text;
-}
-
-Json evaluation_json(const std::vector<EvaluatedModel>& models) {
-  Json list = Json::array();
-  for (std::size_t i = 0; i < models.size(); ++i) {
-    const EvaluatedModel& model = models[i];
-    const Evaluation& evaluation = model.evaluation;
-    Json entry = {{"model", model.model}, {"label", model.label}, {"loss", evaluation.loss()}};
-    if (const auto error = evaluation.loss_error()) entry["loss_error"] = *error;
-    if (i > 0) {
-      entry["change"] = evaluation.loss() - models[0].evaluation.loss();
-      if (const auto error = change_error(evaluation, models[0].evaluation))
-        entry["change_error"] = *error;
-    }
-    entry["perplexity"] = evaluation.perplexity();
-    if (model.bytes > 0) {
-      entry["bits_per_byte"] = model.bits_per_byte();
-      entry["bytes"] = model.bytes;
-    }
-    entry["tokens"] = evaluation.total.tokens;
-    entry["windows"] = evaluation.windows.size();
-    entry["length"] = model.length;
-    entry.update(connectivity_json(evaluation.connectivity()));
-    entry["layers"] = layers_json(evaluation);
-    entry["seconds"] = model.seconds;
-    list.push_back(std::move(entry));
-  }
-  return list;
 }
 
 }  // namespace filigree::cli

@@ -93,7 +93,7 @@ void report_outcome(const TrainingOutcome& outcome, const TrainingOptions& optio
                {"tokens", outcome.tokens},
                {"seconds", outcome.seconds},
                {"last_step", last},
-               {"held_out", evaluation_json(models)}};
+               {"held_out", study::to_json(models)}};
   if (!result.reason.empty()) json["reason"] = result.reason;
   const bool stopped = result.end == TrainerResult::End::kStoppedEarly;
   if (stopped) session.set_exit_code(kOutOfReach);

@@ -183,11 +183,10 @@ EvaluatedModel evaluate_held_out(const Model& model, const std::string& label,
                                  const fs::path& folder, std::int64_t length,
                                  const TrainingOptions& options, const TrainingData& data,
                                  const Session& session) {
-  EvaluatedModel result = evaluate_with_bar(
-      model, shard_windows(*data.held_out, held_out_windows(options, length), model.config()),
-      label, session);
+  EvaluatedModel result = study::evaluate_split(
+      model, *data.held_out, held_out_windows(options, length), session.context(), label);
   result.model = folder.string();
-  result.length = length;
+  result.label = label;
   return result;
 }
 

@@ -1,19 +1,20 @@
-#include "apps/cli/data/shard_input.h"
+#include "filigree/study/training/training_data.h"
 
-#include "apps/cli/program/input.h"
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/model_places.h"
 #include "filigree/text/tokenizer.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 
 TrainingData open_training_data(const std::string& shards, const std::string& held_out) {
   const TokenShards opened = TokenShards::open(shards);
   TrainingData data{shards, opened.index(), opened.split("train"), std::nullopt};
   require(data.train.tokens() > 1,
-          "'{}' has no tokens to train on; prepare it again with more text or a smaller "
-          "--val-fraction",
+          "'{}' has no tokens to train on; prepare it again with more text or with less of it held "
+          "out",
           printable(shards));
   if (held_out.empty()) {
     if (opened.has_split("val") && opened.split("val").tokens() > 1)
@@ -22,23 +23,24 @@ TrainingData open_training_data(const std::string& shards, const std::string& he
   }
   const TokenShards other = TokenShards::open(held_out);
   require(other.index().tokenizer == opened.index().tokenizer,
-          "--held-out '{}' was made with another tokenizer than '{}'; prepare it with --tokenizer "
-          "{}",
+          "the held-out shards '{}' were made with another tokenizer than '{}'; prepare them with "
+          "the tokenizer in '{}'",
           printable(held_out), printable(shards), printable(shards));
   data.held_out = other.split("val");
   require(data.held_out->tokens() > 1,
-          "--held-out '{}' has no tokens in its split 'val'; prepare it with --val FILE",
+          "the held-out shards '{}' have no tokens in their split 'val'; prepare them with a text "
+          "of its own for it",
           printable(held_out));
   return data;
 }
 
 void check_shards_fit(const ShardIndex& index, const std::string& shards,
                       const std::filesystem::path& folder, const ModelConfig& config) {
-  if (has_tokenizer(folder))
+  if (!folder.empty() && has_tokenizer(folder))
     require(tokenizer_fingerprint(Tokenizer::from_folder(folder)) == index.tokenizer,
             "'{}' was made with another tokenizer than that of the model '{}'; prepare the text "
-            "again with --tokenizer {}",
-            printable(shards), printable(folder.string()), printable(folder.string()));
+            "again with the model's",
+            printable(shards), printable(folder.string()));
   require(static_cast<std::int64_t>(index.vocabulary) <= config.vocabulary,
           "'{}' has a vocabulary of {} tokens, but the model '{}' only of {}; prepare the text "
           "again with the model's tokenizer",
@@ -49,9 +51,11 @@ void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::pa
   for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json",
                            "special_tokens_map.json", "added_tokens.json"}) {
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(from / name, ignored))
-      write_file_atomically(to / name, read_text((from / name).string()));
+    if (!std::filesystem::is_regular_file(from / name, ignored)) continue;
+    AtomicFile copy(to / name);
+    copy.write(MappedFile::open(from / name)->bytes());
+    copy.commit();
   }
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

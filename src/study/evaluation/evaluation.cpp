@@ -1,0 +1,203 @@
+#include "filigree/study/evaluation/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "filigree/analyze/maps/head_selection.h"
+#include "filigree/base/error.h"
+#include "filigree/base/stopwatch.h"
+#include "filigree/base/strings.h"
+#include "filigree/study/model_places.h"
+#include "filigree/study/text_input.h"
+#include "filigree/study/training/training_data.h"
+
+namespace filigree::study {
+namespace {
+
+// The bytes of text that the first `targets` targets stand for: all tokens but the first, which
+// nothing predicts, and but the special ones, which mark where documents end and are no text.
+std::int64_t predicted_bytes(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
+                             std::int64_t targets) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 1; i <= static_cast<std::size_t>(targets); ++i)
+    if (!tokenizer.is_special(ids[i]))
+      bytes += static_cast<std::int64_t>(tokenizer.token_bytes(ids[i]).size());
+  return bytes;
+}
+
+// All but names and bytes.
+EvaluatedModel evaluate_windows(const Model& model, const EvaluationWindows& windows,
+                                const WindowOptions& options, const Context& context,
+                                const std::string& work) {
+  const Stopwatch watch;
+  Communicator& ranks = context.communicator();
+  const std::int64_t targets = windows.targets;
+  const std::unique_ptr<WorkReport> report = context.begin({work, "tokens", targets});
+  EvaluatedModel result;
+  const auto show = [&](const Evaluation& so_far) {
+    // This rank's part stands for those of all.
+    report->update(std::min(targets, so_far.total.tokens * ranks.size()),
+                   fmt::format("loss {:.4f}", so_far.loss()));
+    context.throw_if_stopped();
+  };
+  result.evaluation = evaluate(model, windows, show, &ranks);
+  report->finish();
+  result.length = window_length(options, model.config());
+  result.seconds = watch.seconds();
+  return result;
+}
+
+EvaluatedModel named(EvaluatedModel result, const LoadedModel& model) {
+  result.model = model.name();
+  result.label = model.label();
+  return result;
+}
+
+void check_request(const EvaluationRequest& request) {
+  const WindowOptions& windows = request.windows;
+  if (windows.length > 0 && windows.stride > windows.length)
+    throw RequestError(
+        fmt::format("a stride of {} is longer than windows of {} tokens, which would skip some",
+                    windows.stride, windows.length));
+  if (std::holds_alternative<EvaluationShards>(request.data) && windows.stride > 0)
+    throw RequestError("a stride goes with a text; the windows of shards do not overlap");
+  if (const auto* text = std::get_if<EvaluationText>(&request.data))
+    require(!text->text.empty(), "{} is empty; there is nothing to predict", text->source);
+}
+
+std::optional<std::string> caution_about(const std::vector<EvaluatedModel>& models) {
+  const auto differ = [&](auto value) {
+    return std::any_of(models.begin(), models.end(), [&](const EvaluatedModel& model) {
+      return value(model) != value(models[0]);
+    });
+  };
+  if (differ([](const EvaluatedModel& model) { return model.evaluation.total.tokens; }))
+    return "the models cut the text into different tokens: compare bits/byte, not loss";
+  if (differ([](const EvaluatedModel& model) { return model.length; }))
+    return "the models' windows differ in length: compare at one that all of them have";
+  return std::nullopt;
+}
+
+void add_connectivity(Json& json, const Connectivity& connectivity) {
+  json["active_edges"] = connectivity.active_edges;
+  json["keys_per_query"] = connectivity.keys_per_query;
+}
+
+Json layers_json(const Evaluation& evaluation) {
+  Json layers = Json::array();
+  for (std::int64_t l = 0; l < evaluation.layers; ++l) {
+    Json layer = {{"layer", l}};
+    add_connectivity(layer, evaluation.connectivity(l));
+    layer["heads"] = Json::array();
+    for (std::int64_t h = 0; h < evaluation.heads; ++h) {
+      Json head = {{"head", head_name({l, h})}};
+      add_connectivity(head, evaluation.connectivity(l, h));
+      layer["heads"].push_back(std::move(head));
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+Json model_json(const EvaluatedModel& model, const EvaluatedModel* first) {
+  const Evaluation& evaluation = model.evaluation;
+  const std::optional<double> bits = model.bits_per_byte();
+  Json json = {{"model", model.model},
+               {"label", model.label},
+               {"loss", evaluation.loss()},
+               {"loss_error", json_or_null(evaluation.loss_error())},
+               {"change", nullptr},
+               {"change_error", nullptr},
+               {"perplexity", evaluation.perplexity()},
+               {"bits_per_byte", json_or_null(bits)},
+               {"bytes", bits ? Json(model.bytes) : Json()},
+               {"tokens", evaluation.total.tokens},
+               {"windows", evaluation.windows.size()},
+               {"length", model.length}};
+  if (first != nullptr) {
+    json["change"] = evaluation.loss() - first->evaluation.loss();
+    json["change_error"] = json_or_null(change_error(evaluation, first->evaluation));
+  }
+  add_connectivity(json, evaluation.connectivity());
+  json["layers"] = layers_json(evaluation);
+  json["seconds"] = model.seconds;
+  return json;
+}
+
+}  // namespace
+
+EvaluationShards open_evaluation_shards(const std::string& folder, const std::string& split) {
+  EvaluationShards opened{TokenShards::open(folder), folder, split};
+  require(opened.shards.split(split).tokens() >= 2,
+          "'{}' has no tokens in its split '{}'; there is nothing to predict", printable(folder),
+          printable(split));
+  return opened;
+}
+
+std::optional<double> EvaluatedModel::bits_per_byte() const {
+  if (bytes == 0) return std::nullopt;
+  return evaluation.total.sum / std::log(2.0) / static_cast<double>(bytes);
+}
+
+EvaluatedModel evaluate_text(const LoadedModel& model, const EvaluationText& text,
+                             const WindowOptions& options, const Context& context,
+                             const std::string& work) {
+  const Tokenizer& tokenizer = model.tokenizer();
+  const std::vector<TokenId> ids = encode_text(
+      tokenizer, text.text, text.source, {.replace_invalid_utf8 = text.replace_invalid_utf8},
+      "; mend the text, or have invalid bytes read as U+FFFD");
+  require(ids.size() >= 2, "{} is a single token for '{}'; a loss needs at least two", text.source,
+          printable(model.name()));
+  check_ids(ids, model.config().vocabulary, model.name());
+  const EvaluationWindows windows = text_windows(ids, options, model.config());
+  const std::int64_t bytes = predicted_bytes(tokenizer, ids, windows.targets);
+  EvaluatedModel result = named(evaluate_windows(model.model(), windows, options, context,
+                                                 work.empty() ? model.label() : work),
+                                model);
+  result.bytes = bytes;
+  return result;
+}
+
+EvaluatedModel evaluate_shards(const LoadedModel& model, const EvaluationShards& shards,
+                               const WindowOptions& options, const Context& context,
+                               const std::string& work) {
+  check_shards_fit(shards.shards.index(), shards.folder, model.folder(), model.config());
+  return named(evaluate_split(model.model(), shards.shards.split(shards.split), options, context,
+                              work.empty() ? model.label() : work),
+               model);
+}
+
+EvaluatedModel evaluate_split(const Model& model, const TokenSplit& split,
+                              const WindowOptions& options, const Context& context,
+                              const std::string& work) {
+  return evaluate_windows(model, shard_windows(split, options, model.config()), options, context,
+                          work);
+}
+
+EvaluationResult run_evaluation(const EvaluationRequest& request, const Context& context) {
+  check_request(request);
+  for (const std::string& name : request.models) model_folder(name);  // before the long work
+  const std::vector<std::string> labels = short_names(request.models);
+  EvaluationResult result;
+  for (std::size_t m = 0; m < request.models.size(); ++m) {
+    const LoadedModel model(request.models[m], labels[m], {.placement = context.placement});
+    const auto* text = std::get_if<EvaluationText>(&request.data);
+    result.models.push_back(text != nullptr
+                                ? evaluate_text(model, *text, request.windows, context)
+                                : evaluate_shards(model, std::get<EvaluationShards>(request.data),
+                                                  request.windows, context));
+  }
+  result.caution = caution_about(result.models);
+  return result;
+}
+
+Json to_json(const std::vector<EvaluatedModel>& models) {
+  Json list = Json::array();
+  for (const EvaluatedModel& model : models)
+    list.push_back(model_json(model, &model == models.data() ? nullptr : models.data()));
+  return list;
+}
+
+}  // namespace filigree::study

@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 # Compilers and tests that run at once.
 JOBS ?= $(shell nproc)
 export JOBS
-# Where `make install` puts the program.
+# Where `make install` puts the program and the library.
 PREFIX ?= /usr/local
 # Seconds each fuzz target runs in `make fuzz`.
 FUZZ_SECONDS ?= 60
@@ -19,7 +19,7 @@ GPU := $(wildcard /dev/nvidia0)
 
 # Each target is parallel inside; side by side they would only get in each other's way.
 .NOTPARALLEL:
-.PHONY: help build test demo check asan tsan format tidy fuzz install clean packages cuda
+.PHONY: help build test demo check asan tsan format tidy fuzz install package clean packages cuda
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -80,8 +80,16 @@ fuzz: packages  ## fuzz the parsers, FUZZ_SECONDS (60) each, under the sanitizer
 	@tools/build asan
 	@FILIGREE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset asan -j $(JOBS) -L fuzz -E driver --timeout 86400
 
-install: build  ## install below PREFIX (/usr/local)
-	@cmake --install build/release --prefix "$(PREFIX)"
+install: packages  ## install program, library and models below PREFIX (/usr/local)
+	@PREFIX="$(PREFIX)" tools/build release filigree filigree_library
+	@cmake --install build/release
+
+package: packages  ## make the Debian packages filigree and libfiligree-dev
+	@tools/install-packages package
+	@PREFIX=/usr tools/build release filigree filigree_library
+	@rm -rf build/release/packages
+	@cd build/release && cpack >cpack.log || { cat cpack.log; exit 1; }
+	@ls -1 build/release/packages/*.deb
 
 clean:  ## remove everything that was built
 	@rm -rf build

@@ -23,11 +23,13 @@ set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 
-find_package(CUDAToolkit REQUIRED)
-target_compile_definitions(filigree_options INTERFACE FILIGREE_HAS_CUDA)
-target_link_libraries(filigree_options INTERFACE CUDA::cudart_static)
+filigree_find(CUDAToolkit "")
+target_compile_definitions(filigree_headers INTERFACE FILIGREE_HAS_CUDA)
+target_include_directories(filigree_options SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
 # std::array in the arguments of kernels.
 target_compile_options(filigree_options INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
-# What src/ops needs for matrix products on the GPU.
+# What src/runtime needs for the device, and src/ops for matrix products on it.
+set(FILIGREE_GPU_RUNTIME CUDA::cudart_static)
 set(FILIGREE_GPU_PRODUCTS CUDA::cublasLt)
+list(APPEND FILIGREE_LINK_FLAGS -L${CUDAToolkit_LIBRARY_DIR} -lcublasLt -lcudart_static -lrt -ldl)

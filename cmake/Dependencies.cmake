@@ -1,16 +1,49 @@
 # Every library comes from a Debian package (tools/packages.txt names them); nothing is vendored and
-# nothing is downloaded.
-find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(CLI11 REQUIRED)
-find_package(ZLIB REQUIRED)
+# nothing is downloaded. What the library needs wherever it is linked is found through the two macros
+# below, which note it for the installed package (cmake/Package.cmake).
+set(FILIGREE_NEEDS "")      # lines of the CMake package that find the libraries again
+set(FILIGREE_PKGCONFIG "")  # modules of pkg-config
+set(FILIGREE_LINK_FLAGS "")  # what pkg-config has no module for
+# Seen by a project that takes this one in, too.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
-pkg_check_modules(COMPRESSION REQUIRED IMPORTED_TARGET liblzma libzstd)
+
+# filigree_find(PACKAGE MODULE [COMPONENTS ...]): through find_package; MODULE is its name in
+# pkg-config, or empty.
+macro(filigree_find package module)
+  find_package(${package} REQUIRED ${ARGN})
+  string(REPLACE ";" " " find_arguments "${package};${ARGN}")
+  string(APPEND FILIGREE_NEEDS "find_dependency(${find_arguments})\n")
+  list(APPEND FILIGREE_PKGCONFIG ${module})
+endmacro()
+# filigree_pkg_config(NAME [REQUIRED] MODULE...): through pkg-config, as PkgConfig::FILIGREE_NAME;
+# the result is FILIGREE_NAME_FOUND.
+macro(filigree_pkg_config name)
+  set(find_modules ${ARGN})
+  set(find_required ${ARGN})
+  list(FILTER find_required INCLUDE REGEX "^REQUIRED$")
+  list(REMOVE_ITEM find_modules REQUIRED)
+  pkg_check_modules(FILIGREE_${name} ${find_required} IMPORTED_TARGET GLOBAL ${find_modules})
+  if(FILIGREE_${name}_FOUND)
+    string(REPLACE ";" " " find_arguments "${find_modules}")
+    string(APPEND FILIGREE_NEEDS "filigree_find_modules(FILIGREE_${name} ${find_arguments})\n")
+    list(APPEND FILIGREE_PKGCONFIG ${find_modules})
+  endif()
+endmacro()
+
+filigree_find(Threads "")
+list(APPEND FILIGREE_LINK_FLAGS -pthread)
+filigree_find(fmt fmt)
+filigree_find(nlohmann_json nlohmann_json)
+filigree_find(ZLIB zlib)
+filigree_pkg_config(PCRE2 REQUIRED libpcre2-8)
+filigree_pkg_config(COMPRESSION REQUIRED liblzma libzstd)
 # Figures are left out where their libraries are missing.
-pkg_check_modules(CAIRO IMPORTED_TARGET cairo cairo-pdf cairo-svg cairo-png pangocairo>=1.50 pangoft2
-  fontconfig zlib)
+filigree_pkg_config(CAIRO cairo cairo-pdf cairo-svg cairo-png pangocairo>=1.50 pangoft2 fontconfig zlib)
+set(CAIRO_FOUND ${FILIGREE_CAIRO_FOUND})
+if(FILIGREE_PROGRAM)
+  find_package(CLI11 REQUIRED)
+endif()
 if(FILIGREE_TESTS)
   find_package(GTest REQUIRED)
   pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)
@@ -34,9 +67,17 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   set(false_warnings -Wno-restrict)
 endif()
 
-# What every target is compiled with.
+# What a user of the library is compiled with too: where the headers are, the language, and the
+# definitions that headers read (FILIGREE_HAS_...).
+add_library(filigree_headers INTERFACE)
+add_library(filigree::headers ALIAS filigree_headers)
+set_target_properties(filigree_headers PROPERTIES EXPORT_NAME headers)
+target_include_directories(filigree_headers INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(filigree_headers INTERFACE cxx_std_20)
+
+# What every target here is compiled with besides, and nobody else's.
 add_library(filigree_options INTERFACE)
-target_include_directories(filigree_options INTERFACE ${CMAKE_SOURCE_DIR}/include)
 target_compile_options(filigree_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow>"
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings_are_errors};${false_warnings}>"

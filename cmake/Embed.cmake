@@ -22,10 +22,10 @@ endif()
 
 set(filigree_embed_script ${CMAKE_CURRENT_LIST_FILE})
 function(filigree_embed target file name)
-  set(source ${CMAKE_BINARY_DIR}/generated/embedded_${name}.cpp)
+  set(source ${PROJECT_BINARY_DIR}/generated/embedded_${name}.cpp)
   add_custom_command(OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_SOURCE_DIR}/${file} -DOUTPUT=${source} -DNAME=${name}
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${PROJECT_SOURCE_DIR}/${file} -DOUTPUT=${source} -DNAME=${name}
       -P ${filigree_embed_script}
-    DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${filigree_embed_script} VERBATIM)
+    DEPENDS ${PROJECT_SOURCE_DIR}/${file} ${filigree_embed_script} VERBATIM)
   target_sources(${target} PRIVATE ${source})
 endfunction()

@@ -1,15 +1,17 @@
-# filigree_module(NAME [DEPENDS module...] [LINK target...] [WITHOUT pattern] [PRECOMPILE header...])
+# filigree_module(NAME [DEPENDS module...] [LINK target...] [INSIDE target...] [WITHOUT pattern]
+#                 [PRECOMPILE header...])
 #
 # Makes the library filigree_NAME of all sources below src/NAME and, of the *_test.cpp files that sit
 # beside them, the test program NAME_tests, registered test by test under the CTest label "unit".
 # CUDA sources (*.cu, files named *_cuda.*, folders named cuda/) take part with FILIGREE_CUDA only,
 # and the tests among them have the label "cuda" instead. Sources that fit the pattern are left out.
+# LINK is for libraries whose headers those of the module include, INSIDE for all others.
 function(filigree_module name)
-  cmake_parse_arguments(ARG "" "WITHOUT" "DEPENDS;LINK;PRECOMPILE" ${ARGN})
-  set(root ${CMAKE_SOURCE_DIR}/src/${name})
+  cmake_parse_arguments(ARG "" "WITHOUT" "DEPENDS;LINK;INSIDE;PRECOMPILE" ${ARGN})
+  set(root ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.cu)
   # Matched below src only, so that a checkout below a folder named "cuda" is not mistaken.
-  list(TRANSFORM sources REPLACE "^${CMAKE_SOURCE_DIR}/" "")
+  list(TRANSFORM sources REPLACE "^${PROJECT_SOURCE_DIR}/" "")
   if(ARG_WITHOUT)
     list(FILTER sources EXCLUDE REGEX "${ARG_WITHOUT}")
   endif()
@@ -25,26 +27,31 @@ function(filigree_module name)
   list(FILTER tests EXCLUDE REGEX "${cuda_pattern}")
   list(FILTER sources EXCLUDE REGEX "_test\\.(cpp|cu)$")
   foreach(files IN ITEMS sources tests cuda_tests)
-    list(TRANSFORM ${files} PREPEND ${CMAKE_SOURCE_DIR}/)
+    list(TRANSFORM ${files} PREPEND ${PROJECT_SOURCE_DIR}/)
   endforeach()
 
   list(TRANSFORM ARG_DEPENDS PREPEND filigree_)
   if(sources)
     add_library(filigree_${name} STATIC ${sources})
-    target_link_libraries(filigree_${name} PUBLIC filigree_options ${ARG_DEPENDS} ${ARG_LINK})
+    target_link_libraries(filigree_${name} PUBLIC filigree_headers ${ARG_DEPENDS} ${ARG_LINK}
+      PRIVATE filigree_options ${ARG_INSIDE})
+    set_property(GLOBAL APPEND PROPERTY filigree_modules filigree_${name})
     if(ARG_PRECOMPILE)
       filigree_precompile(filigree_${name} ${ARG_PRECOMPILE})
     endif()
   else()
     add_library(filigree_${name} INTERFACE)
-    target_link_libraries(filigree_${name} INTERFACE filigree_options ${ARG_DEPENDS} ${ARG_LINK})
+    target_link_libraries(filigree_${name} INTERFACE filigree_headers ${ARG_DEPENDS} ${ARG_LINK})
   endif()
+  set_property(GLOBAL APPEND PROPERTY filigree_linked ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY filigree_linked_inside ${ARG_INSIDE})
   if(FILIGREE_TESTS AND tests)
-    filigree_test_program(${name}_tests LABEL unit SOURCES ${tests} LINK filigree_${name})
+    filigree_test_program(${name}_tests LABEL unit SOURCES ${tests}
+      LINK filigree_${name} ${ARG_INSIDE})
   endif()
   if(FILIGREE_TESTS AND FILIGREE_CUDA AND cuda_tests)
     filigree_test_program(${name}_cuda_tests LABEL cuda SOURCES ${cuda_tests}
-      LINK filigree_${name})
+      LINK filigree_${name} ${ARG_INSIDE})
   endif()
 endfunction()
 
@@ -80,12 +87,12 @@ endfunction()
 function(filigree_test_program name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main GTest::gmock)
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE filigree_options ${ARG_LINK} GTest::gtest_main GTest::gmock)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   # A third less time to compile; what tests measure is in the libraries.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)
   target_compile_definitions(${name} PRIVATE
-    FILIGREE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FILIGREE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    FILIGREE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FILIGREE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   list(LENGTH ARG_SOURCES files)
   if(files GREATER 2)
     filigree_precompile(${name} <gmock/gmock.h> <gtest/gtest.h>)

@@ -34,12 +34,13 @@ if(FILIGREE_SANITIZE)
   string(APPEND FILIGREE_BUILD_OPTIONS ", sanitizers ${FILIGREE_SANITIZE}")
 endif()
 
-set(version_source ${CMAKE_BINARY_DIR}/generated/version_info.cpp)
-set(version_command ${CMAKE_COMMAND} -DSOURCE_DIR=${CMAKE_SOURCE_DIR} -DOUTPUT=${version_source}
+set(version_source ${PROJECT_BINARY_DIR}/generated/version_info.cpp)
+set(version_command ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DOUTPUT=${version_source}
   -DVERSION=${PROJECT_VERSION} -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
   -DOPTIONS=${FILIGREE_BUILD_OPTIONS} -P ${CMAKE_CURRENT_LIST_FILE})
 add_custom_target(filigree_version_source
   COMMAND ${version_command} BYPRODUCTS ${version_source} COMMENT "Version" VERBATIM)
 add_library(filigree_version STATIC ${version_source})
 add_dependencies(filigree_version filigree_version_source)
-target_link_libraries(filigree_options INTERFACE filigree_version)
+target_link_libraries(filigree_version PRIVATE filigree_options)
+set_property(GLOBAL APPEND PROPERTY filigree_modules filigree_version)

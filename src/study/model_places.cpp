@@ -39,23 +39,33 @@ std::string last_part(const std::string& path) {
   return name.empty() || name == "." || name == ".." ? path : name.string();
 }
 
+bool lies_below(const fs::path& file, const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path real = fs::canonical(folder, ignored);
+  return !real.empty() && std::mismatch(real.begin(), real.end(), file.begin(), file.end()).first ==
+                              real.end();
+}
+
 }  // namespace
 
 std::vector<fs::path> model_places() {
   std::vector<fs::path> places;
+  const auto add_place = [&](const fs::path& place) {
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  };
   if (const char* folders = std::getenv("FILIGREE_MODELS")) {
     const std::string list = folders;
     for (std::size_t begin = 0; begin <= list.size();) {
       const std::size_t end = std::min(list.find(':', begin), list.size());
-      if (end > begin) places.emplace_back(list.substr(begin, end - begin));
+      if (end > begin) add_place(list.substr(begin, end - begin));
       begin = end + 1;
     }
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error)
-    places.push_back(program.parent_path().parent_path() / "share" / "filigree" / "models");
-  places.emplace_back(FILIGREE_SOURCE_MODELS);
+  if (!error) add_place(program.parent_path().parent_path() / "share" / "filigree" / "models");
+  add_place(FILIGREE_INSTALLED_MODELS);
+  if (!error && lies_below(program, FILIGREE_BUILD_FOLDER)) add_place(FILIGREE_SOURCE_MODELS);
   return places;
 }
 

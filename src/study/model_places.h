@@ -3,7 +3,8 @@
 //
 //   the folders of the environment variable FILIGREE_MODELS, separated by colons
 //   ../share/filigree/models from the program's folder, where the program is installed
-//   models/ of the source tree, for a program that was built there
+//   share/filigree/models of the prefix that the library was configured for
+//   models/ of the source tree, for a program in the build folder alone
 #pragma once
 
 #include <filesystem>

@@ -1,15 +1,14 @@
 // Shared by the tests of this module: a small model whose maps are not flat, and prompts for it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "filigree/analyze/maps/capture.h"
-#include "filigree/base/error.h"
 #include "filigree/base/random.h"
 #include "filigree/model/model.h"
+#include "support/errors.h"
 
 namespace filigree::analyze_test {
 
@@ -38,15 +37,6 @@ inline Prompt random_prompt(std::size_t length, std::uint64_t seed = 1) {
   for (std::size_t i = 0; i < length; ++i)
     prompt.ids.push_back(static_cast<TokenId>(random.below(97)));
   return prompt;
-}
-
-inline std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace filigree::analyze_test

@@ -4,17 +4,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include "filigree/base/error.h"
+#include "support/errors.h"
+#include "support/file_size_limit.h"
+#include "support/files.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -24,11 +25,6 @@ namespace fs = std::filesystem;
 
 class AtomicFileTest : public testing::Test {
  protected:
-  static std::string read(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
   std::ptrdiff_t files() const {
     return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
   }
@@ -38,43 +34,13 @@ class AtomicFileTest : public testing::Test {
   const fs::path path_ = folder_ / "file";
 };
 
-std::string error_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-// Lets no file grow beyond `bytes`, as a full disk would; a write past it fails with EFBIG.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    previous_handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &previous_);
-    const rlimit limit = {bytes, previous_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &previous_);
-    std::signal(SIGXFSZ, previous_handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit previous_ = {};
-  void (*previous_handler_)(int);
-};
-
 TEST_F(AtomicFileTest, WritesAndReplaces) {
   write_file_atomically(path_, "first");
-  EXPECT_EQ(read(path_), "first");
+  EXPECT_EQ(read_file(path_), "first");
   write_file_atomically(path_, "second, longer");
-  EXPECT_EQ(read(path_), "second, longer");
+  EXPECT_EQ(read_file(path_), "second, longer");
   write_file_atomically(path_, "");
-  EXPECT_EQ(read(path_), "");
+  EXPECT_EQ(read_file(path_), "");
   EXPECT_EQ(files(), 1);
 }
 
@@ -82,10 +48,10 @@ TEST_F(AtomicFileTest, TheTargetChangesOnlyOnCommit) {
   write_file_atomically(path_, "old");
   AtomicFile file(path_);
   file.write("ne");
-  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(read_file(path_), "old");
   file.write("w");
   file.commit();
-  EXPECT_EQ(read(path_), "new");
+  EXPECT_EQ(read_file(path_), "new");
 }
 
 TEST_F(AtomicFileTest, WithoutCommitNothingHappens) {
@@ -95,7 +61,7 @@ TEST_F(AtomicFileTest, WithoutCommitNothingHappens) {
     file.write("new");
     EXPECT_EQ(files(), 2);
   }
-  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(read_file(path_), "old");
   EXPECT_EQ(files(), 1);
 }
 
@@ -108,7 +74,7 @@ TEST_F(AtomicFileTest, AFullDiskLeavesTheOldFileAndNoPartialOne) {
     message = error_of([&] { write_file_atomically(path_, large); });
   }
   EXPECT_EQ(message, "cannot write '" + path_.string() + "': File too large");
-  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(read_file(path_), "old");
   EXPECT_EQ(files(), 1);
 }
 
@@ -123,7 +89,7 @@ TEST_F(AtomicFileTest, CommitAfterAFailedWriteIsRefused) {
     EXPECT_EQ(error_of([&] { file.commit(); }),
               "cannot commit '" + path_.string() + "': an earlier write failed");
   }
-  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(read_file(path_), "old");
   EXPECT_EQ(files(), 1);
 }
 
@@ -133,7 +99,7 @@ TEST_F(AtomicFileTest, CommitTwiceIsRefused) {
   file.commit();
   EXPECT_EQ(error_of([&] { file.commit(); }),
             "cannot commit '" + path_.string() + "': already committed");
-  EXPECT_EQ(read(path_), "text");
+  EXPECT_EQ(read_file(path_), "text");
 }
 
 TEST_F(AtomicFileTest, NamesWhatIsWrong) {
@@ -155,16 +121,16 @@ TEST_F(AtomicFileTest, APartialFileOfACrashedProcessIsNoObstacle) {
   for (int i = 1; i <= 3; ++i)
     std::ofstream(folder_ / fmt::format("{}-{}.partial", name.substr(0, dash), number + i)) << "x";
   write_file_atomically(path_, "text");
-  EXPECT_EQ(read(path_), "text");
+  EXPECT_EQ(read_file(path_), "text");
 }
 
 TEST_F(AtomicFileTest, ASymbolicLinkStaysALink) {
   const fs::path link = folder_ / "link";
   fs::create_symlink("file", link);  // relative to the folder of the link
   write_file_atomically(link, "not there before");
-  EXPECT_EQ(read(path_), "not there before");
+  EXPECT_EQ(read_file(path_), "not there before");
   write_file_atomically(link, "replaced");
-  EXPECT_EQ(read(path_), "replaced");
+  EXPECT_EQ(read_file(path_), "replaced");
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_EQ(files(), 2);
 }

@@ -5,25 +5,18 @@
 
 #include <string>
 
+#include "support/errors.h"
+
 namespace filigree {
 namespace {
 
-std::string message_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Error, FailFormatsItsMessage) {
-  EXPECT_EQ(message_of([] { fail("softmax: axis {} of '{}'", 3, "x"); }), "softmax: axis 3 of 'x'");
+  EXPECT_EQ(error_of([] { fail("softmax: axis {} of '{}'", 3, "x"); }), "softmax: axis 3 of 'x'");
 }
 
 TEST(Error, RequireThrowsOnlyWhenTheConditionDoesNotHold) {
-  EXPECT_EQ(message_of([] { require(true, "unused {}", 1); }), "no error");
-  EXPECT_EQ(message_of([] { require(false, "used {}", 1); }), "used 1");
+  EXPECT_EQ(error_of([] { require(true, "unused {}", 1); }), "no error");
+  EXPECT_EQ(error_of([] { require(false, "used {}", 1); }), "used 1");
 }
 
 TEST(Error, IsAStandardException) {

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
-#include "filigree/base/error.h"
+#include "support/errors.h"
+#include "support/files.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -18,19 +18,10 @@ namespace fs = std::filesystem;
 
 class MappedFileTest : public testing::Test {
  protected:
-  fs::path write(const std::string& text) const {
-    const fs::path path = folder_ / "file";
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
+  fs::path write(const std::string& text) const { return write_file(folder_ / "file", text); }
 
   static std::string error_of(const fs::path& path) {
-    try {
-      MappedFile::open(path);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return filigree::error_of([&] { MappedFile::open(path); });
   }
 
   TemporaryFolder temporary_;

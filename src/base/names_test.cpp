@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/errors.h"
+
 namespace filigree {
 
 enum class Fruit { kApple, kPear, kPlum };
@@ -22,12 +24,8 @@ TEST(Names, OneTablePrintsParsesAndLists) {
 }
 
 TEST(Names, AWrongNameIsAnErrorThatListsTheRightOnes) {
-  try {
-    parse_name<Fruit>("nut\n", "fruit");
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "fruit 'nut\\x0a' is not known; it is apple, pear or plum");
-  }
+  EXPECT_EQ(error_of([] { parse_name<Fruit>("nut\n", "fruit"); }),
+            "fruit 'nut\\x0a' is not known; it is apple, pear or plum");
 }
 
 TEST(Names, ListsReadAsASentence) {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
-#include "filigree/base/error.h"
 #include "filigree/figure/graph_layout.h"
 #include "filigree/figure/save.h"
+#include "support/errors.h"
 #include "support/figure_samples.h"
 #include "support/pictures.h"
 
@@ -18,15 +18,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::string error_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // Draws in every format; returns the picture.
 Picture draw(const Figure& figure) {

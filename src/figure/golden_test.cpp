@@ -10,6 +10,7 @@
 #include "filigree/base/atomic_file.h"
 #include "filigree/figure/save.h"
 #include "support/figure_samples.h"
+#include "support/files.h"
 #include "support/pictures.h"
 
 namespace filigree::figure {
@@ -40,8 +41,7 @@ TEST_P(StoredPicture, LooksTheSame) {
   const std::string name = sample.name + "-" + theme + ".png";
   const std::string png = render(sample.make(theme_named(theme)), Format::kPng, {.dpi = kDpi});
   const Picture actual = decode_png(png);
-  const Picture stored =
-      decode_png(read_bytes(FILIGREE_SOURCE_DIR "/tests/golden/figures/" + name));
+  const Picture stored = decode_png(read_file(golden_folder() / "figures" / name));
   ASSERT_GT(stored.width, 0) << "tests/golden/figures/" << name << " is missing or no PNG";
   const std::string different = compare_pictures(actual, stored);
   if (different.empty()) return;

@@ -5,21 +5,12 @@
 
 #include <limits>
 
-#include "filigree/base/error.h"
+#include "support/errors.h"
 
 namespace filigree::figure {
 namespace {
 
 using testing::HasSubstr;
-
-std::string error_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Heatmap, ExactZeroIsToldApartFromTheSmallestValue) {
   const ColorScale magnitude, difference = {ScaleKind::kDifference, 1};

@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 
-#include "filigree/base/error.h"
+#include "support/errors.h"
 #include "support/figure_samples.h"
+#include "support/files.h"
 #include "support/pictures.h"
 #include "support/temporary_folder.h"
 
@@ -19,15 +19,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-std::string error_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::size_t count(std::string_view text, std::string_view part) {
   std::size_t found = 0;
@@ -45,9 +36,9 @@ TEST(Save, TheEndingChoosesTheFormat) {
   save(figure, folder.path() / "a.svg");
   save(figure, folder.path() / "a.PDF");
   save(figure, folder.path() / "a.png");
-  EXPECT_THAT(read_bytes(folder.path() / "a.svg"), StartsWith("<?xml"));
-  EXPECT_THAT(read_bytes(folder.path() / "a.PDF"), StartsWith("%PDF-"));
-  EXPECT_THAT(read_bytes(folder.path() / "a.png"), StartsWith("\x89PNG"));
+  EXPECT_THAT(read_file(folder.path() / "a.svg"), StartsWith("<?xml"));
+  EXPECT_THAT(read_file(folder.path() / "a.PDF"), StartsWith("%PDF-"));
+  EXPECT_THAT(read_file(folder.path() / "a.png"), StartsWith("\x89PNG"));
   for (const char* name : {"a.jpg", "a", "svg"})
     EXPECT_THAT(error_of([&] { save(figure, folder.path() / name); }),
                 AllOf(HasSubstr(name), HasSubstr(".svg, .pdf or .png")));

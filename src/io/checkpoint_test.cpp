@@ -10,14 +10,14 @@
 #include "filigree/io/test_support.h"
 #include "filigree/json/json.h"
 #include "filigree/json/object.h"
-#include "support/messages.h"
 #include "support/temporary_folder.h"
+#include "support/errors.h"
+#include "support/files.h"
 
 namespace filigree {
 namespace {
 
 namespace fs = std::filesystem;
-using io_test::golden;
 using Shape = std::vector<std::int64_t>;
 
 TEST(GoldenFiles, CheckpointsHaveTheShapesOfTheirConfiguration) {
@@ -27,10 +27,10 @@ TEST(GoldenFiles, CheckpointsHaveTheShapesOfTheirConfiguration) {
                                                       {"gpt2-tiny-f16", TensorKind::kF16}};
   for (const auto& [name, kind] : cases) {
     SCOPED_TRACE(name);
-    const JsonObject config = JsonObject::open(golden(name) / "config.json");
+    const JsonObject config = JsonObject::open(golden_folder() / name / "config.json");
     const std::int64_t layers = config.integer("n_layer");
     const std::int64_t width = config.integer("n_embd");
-    const Checkpoint checkpoint = Checkpoint::open(golden(name));
+    const Checkpoint checkpoint = Checkpoint::open(golden_folder() / name);
     EXPECT_EQ(checkpoint.tensors().size(), static_cast<std::size_t>(12 * layers + 4));
     EXPECT_EQ(checkpoint.at("transformer.wte.weight").shape,
               (Shape{config.integer("vocab_size"), width}));
@@ -52,8 +52,8 @@ TEST(GoldenFiles, CheckpointsHaveTheShapesOfTheirConfiguration) {
 }
 
 TEST(GoldenFiles, ShardedHoldsTheTensorsOfItsShards) {
-  const Checkpoint whole = Checkpoint::open(golden("gpt2-tiny"));
-  const Checkpoint sharded = Checkpoint::open(golden("gpt2-tiny-sharded"));
+  const Checkpoint whole = Checkpoint::open(golden_folder() / "gpt2-tiny");
+  const Checkpoint sharded = Checkpoint::open(golden_folder() / "gpt2-tiny-sharded");
   EXPECT_EQ(whole.files().size(), 1u);
   EXPECT_EQ(sharded.files().size(), 10u);
   // The two models differ in their random weights, not in what they hold.
@@ -62,16 +62,18 @@ TEST(GoldenFiles, ShardedHoldsTheTensorsOfItsShards) {
     EXPECT_EQ(whole.tensors()[i].name, sharded.tensors()[i].name);
     EXPECT_EQ(whole.tensors()[i].shape, sharded.tensors()[i].shape) << whole.tensors()[i].name;
   }
-  const auto index = read_json(golden("gpt2-tiny-sharded") / "model.safetensors.index.json");
+  const auto index =
+      read_json(golden_folder() / "gpt2-tiny-sharded" / "model.safetensors.index.json");
   for (const auto& [name, shard] : index.at("weight_map").items()) {
-    const auto file = SafetensorsFile::open(golden("gpt2-tiny-sharded") / shard.get<std::string>());
+    const auto file =
+        SafetensorsFile::open(golden_folder() / "gpt2-tiny-sharded" / shard.get<std::string>());
     EXPECT_TRUE(std::ranges::equal(sharded.at(name).data, file.at(name).data)) << name;
   }
 }
 
 TEST(GoldenFiles, SplittingIntoShardsKeepsEveryByte) {
   const TemporaryFolder folder;
-  const Checkpoint whole = Checkpoint::open(golden("gpt2-tiny"));
+  const Checkpoint whole = Checkpoint::open(golden_folder() / "gpt2-tiny");
   std::vector<TensorToWrite> shards[3];
   nlohmann::json weight_map;
   for (std::size_t i = 0; i < whole.tensors().size(); ++i) {
@@ -98,8 +100,8 @@ TEST(GoldenFiles, SplittingIntoShardsKeepsEveryByte) {
 TEST(GoldenFiles, ExpectedValuesOpen) {
   for (const char* name : {"gpt2-tiny", "gpt2-tiny-sharded", "gpt2-tiny-bf16", "gpt2-tiny-f16"}) {
     SCOPED_TRACE(name);
-    const JsonObject config = JsonObject::open(golden(name) / "config.json");
-    const auto expected = SafetensorsFile::open(golden(name) / "expected.safetensors");
+    const JsonObject config = JsonObject::open(golden_folder() / name / "config.json");
+    const auto expected = SafetensorsFile::open(golden_folder() / name / "expected.safetensors");
     const TensorView& ids = expected.at("input_ids");
     ASSERT_EQ(ids.shape, (Shape{2, 17}));
     std::vector<std::int32_t> values(34);
@@ -111,15 +113,15 @@ TEST(GoldenFiles, ExpectedValuesOpen) {
     EXPECT_EQ(expected.at("logits").shape, (Shape{2, 17, config.integer("vocab_size")}));
     EXPECT_EQ(expected.at("loss").element_count(), 1);
     EXPECT_EQ(expected.at("attentions.0").shape, (Shape{2, config.integer("n_head"), 17, 17}));
-    const Checkpoint checkpoint = Checkpoint::open(golden(name));
+    const Checkpoint checkpoint = Checkpoint::open(golden_folder() / name);
     for (const TensorView& parameter : checkpoint.tensors())
       EXPECT_EQ(expected.at("grad." + parameter.name).shape, parameter.shape) << parameter.name;
   }
 }
 
 TEST(GoldenFiles, GatedAttentionOpens) {
-  const auto file = SafetensorsFile::open(golden("gated_attention.safetensors"));
-  const auto cases = read_json(golden("gated_attention.json"));
+  const auto file = SafetensorsFile::open(golden_folder() / "gated_attention.safetensors");
+  const auto cases = read_json(golden_folder() / "gated_attention.json");
   ASSERT_EQ(cases.size(), 5u);
   for (const auto& entry : cases) {
     const JsonObject parameters(entry, "gated_attention.json");
@@ -142,11 +144,11 @@ class CheckpointFolder : public testing::Test {
     write_safetensors(folder_ / file, std::move(tensors));
   }
   void index(std::string_view weight_map) {
-    write_text(folder_ / "model.safetensors.index.json",
+    write_file(folder_ / "model.safetensors.index.json",
                fmt::format(R"({{"metadata": {{"total_size": 2}}, "weight_map": {}}})", weight_map));
   }
   std::string message() const {
-    return message_of([&] { Checkpoint::open(folder_.path()); });
+    return error_of([&] { Checkpoint::open(folder_.path()); });
   }
 
   const TemporaryFolder folder_;
@@ -161,7 +163,7 @@ TEST_F(CheckpointFolder, OpensOneFile) {
   EXPECT_EQ(checkpoint.tensors()[0].name, "a");
   EXPECT_EQ(checkpoint.find("b"), &checkpoint.tensors()[1]);
   EXPECT_EQ(checkpoint.find("c"), nullptr);
-  EXPECT_EQ(message_of([&] { checkpoint.at("c"); }),
+  EXPECT_EQ(error_of([&] { checkpoint.at("c"); }),
             prefix_ + " has no tensor 'c'; nearest: 'a', 'b'");
 }
 
@@ -182,7 +184,7 @@ TEST_F(CheckpointFolder, OpensShardsWithTensorsTheIndexDoesNotList) {
 
 TEST_F(CheckpointFolder, WithoutWeightsSaysWhatWasLookedFor) {
   EXPECT_EQ(message(), prefix_ + " has neither model.safetensors nor model.safetensors.index.json");
-  write_text(folder_ / "pytorch_model.bin", "x");
+  write_file(folder_ / "pytorch_model.bin", "x");
   EXPECT_EQ(message(),
             prefix_ +
                 " has pytorch_model.bin, which is not supported yet, and neither model.safetensors "
@@ -195,11 +197,11 @@ TEST_F(CheckpointFolder, MustBeAFolder) {
       " is not a folder; give the one that holds config.json and "
       "model.safetensors";
   const fs::path missing = folder_ / "none";
-  EXPECT_EQ(message_of([&] { Checkpoint::open(missing); }),
+  EXPECT_EQ(error_of([&] { Checkpoint::open(missing); }),
             "checkpoint: '" + missing.string() + "'" + right);
   shard("model.safetensors", {"a"});
   const fs::path file = folder_ / "model.safetensors";
-  EXPECT_EQ(message_of([&] { Checkpoint::open(file); }),
+  EXPECT_EQ(error_of([&] { Checkpoint::open(file); }),
             "checkpoint: '" + file.string() + "'" + right);
 }
 
@@ -230,7 +232,7 @@ TEST_F(CheckpointFolder, TensorInTwoShards) {
 
 TEST_F(CheckpointFolder, BrokenShardIsNamed) {
   shard("1.safetensors", {"a"});
-  write_text(folder_ / "2.safetensors", "short");
+  write_file(folder_ / "2.safetensors", "short");
   index(R"({"a": "1.safetensors", "b": "2.safetensors"})");
   EXPECT_EQ(message(), "safetensors: '" + (folder_ / "2.safetensors").string() +
                            "': 5 bytes long, too short for the 8 bytes of the header length");
@@ -240,7 +242,7 @@ TEST(ShardIndex, ShardsAreFileNames) {
   for (const std::string bad :
        {"../x", "/etc/passwd", "a/b", "..", ".", "", "a\\\\b", "a\\u0000b"}) {
     const std::string message =
-        message_of([&] { parse_weight_map(R"({"weight_map":{"t":")" + bad + "\"}}", "i.json"); });
+        error_of([&] { parse_weight_map(R"({"weight_map":{"t":")" + bad + "\"}}", "i.json"); });
     EXPECT_TRUE(message.starts_with("checkpoint: 'i.json': tensor 't' is mapped to '")) << message;
     EXPECT_TRUE(message.ends_with("', should be a plain file name, without folders")) << message;
   }
@@ -248,7 +250,7 @@ TEST(ShardIndex, ShardsAreFileNames) {
 
 TEST(ShardIndex, WrongStructure) {
   const auto message = [](std::string_view text) {
-    return message_of([&] { parse_weight_map(text, "i.json"); });
+    return error_of([&] { parse_weight_map(text, "i.json"); });
   };
   EXPECT_EQ(message("[]"), "json: 'i.json': holds an array, should hold an object");
   EXPECT_EQ(message(R"({"weights": {}})"),

@@ -7,9 +7,10 @@
 #include <numeric>
 
 #include "filigree/io/test_support.h"
-#include "support/messages.h"
 #include "support/npz_reader.h"
 #include "support/temporary_folder.h"
+#include "support/errors.h"
+#include "support/files.h"
 
 namespace filigree {
 namespace {
@@ -48,7 +49,7 @@ TEST(Npy, HeadersAreNumPys) {
   EXPECT_THAT(npy_header(TensorKind::kI32, std::vector<std::int64_t>{5}),
               HasSubstr("'descr': '<i4', 'fortran_order': False, 'shape': (5,), }"));
   EXPECT_THAT(npy_header(TensorKind::kI64, {}), HasSubstr("'shape': (), }"));
-  EXPECT_THAT(message_of([] { npy_header(TensorKind::kBf16, {}); }), HasSubstr("no type for BF16"));
+  EXPECT_THAT(error_of([] { npy_header(TensorKind::kBf16, {}); }), HasSubstr("no type for BF16"));
 }
 
 TEST(Npz, IsReadBackWithEveryChecksum) {
@@ -86,15 +87,15 @@ TEST(Npz, RefusesWhatIsIncompleteAndLeavesNoFile) {
     NpzWriter npz(folder / "a.npz");
     npz.begin("x", TensorKind::kF32, {4});
     const std::vector<float> values = counting(5);
-    EXPECT_THAT(message_of([&] { npz.write(bytes_of(values)); }), HasSubstr("4 bytes more"));
+    EXPECT_THAT(error_of([&] { npz.write(bytes_of(values)); }), HasSubstr("4 bytes more"));
     npz.write(bytes_of(values).first(12));
-    EXPECT_THAT(message_of([&] { npz.commit(); }), HasSubstr("'x.npy' lacks 4 of its bytes"));
-    EXPECT_THAT(message_of([&] { npz.begin("y", TensorKind::kF32, {1}); }), HasSubstr("lacks 4"));
+    EXPECT_THAT(error_of([&] { npz.commit(); }), HasSubstr("'x.npy' lacks 4 of its bytes"));
+    EXPECT_THAT(error_of([&] { npz.begin("y", TensorKind::kF32, {1}); }), HasSubstr("lacks 4"));
     npz.write(bytes_of(values).first(4));
-    EXPECT_THAT(message_of([&] { npz.begin("x", TensorKind::kF32, {1}); }), HasSubstr("twice"));
+    EXPECT_THAT(error_of([&] { npz.begin("x", TensorKind::kF32, {1}); }), HasSubstr("twice"));
     for (const char* name : {"a/b", "a\\b", "\xFF", ""})
-      EXPECT_THAT(message_of([&] { npz.begin(name, TensorKind::kF32, {1}); }), HasSubstr("name"));
-    EXPECT_THAT(message_of([&] { npz.begin("z", TensorKind::kF32, {-1}); }), HasSubstr("'z'"));
+      EXPECT_THAT(error_of([&] { npz.begin(name, TensorKind::kF32, {1}); }), HasSubstr("name"));
+    EXPECT_THAT(error_of([&] { npz.begin("z", TensorKind::kF32, {-1}); }), HasSubstr("'z'"));
   }
   EXPECT_EQ(folder.file_count(), 0u);
 }
@@ -117,7 +118,7 @@ TEST(Npz, NumPyReadsIt) {
     npz.add("ids", TensorKind::kI32, {2}, std::as_bytes(std::span(ids)));
     npz.add_text("meta.json", "{\"a\": \"\xC3\xA9\"}");
     npz.commit();
-    write_text(folder / "check.py", R"(import json, sys, zipfile
+    write_file(folder / "check.py", R"(import json, sys, zipfile
 import numpy as np
 path = sys.argv[1]
 assert zipfile.ZipFile(path).testzip() is None

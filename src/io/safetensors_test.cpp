@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "filigree/io/test_support.h"
-#include "support/messages.h"
+#include "support/errors.h"
 
 namespace filigree {
 namespace {
@@ -16,7 +16,7 @@ using io_test::bytes_of;
 using io_test::safetensors_bytes;
 
 std::string open_message(std::string_view file) {
-  return message_of([&] { SafetensorsFile::from_bytes(bytes_of(file), "m"); });
+  return error_of([&] { SafetensorsFile::from_bytes(bytes_of(file), "m"); });
 }
 
 // Of a file with this header and `data_size` bytes of data.
@@ -89,12 +89,12 @@ TEST(Safetensors, OpensEveryKindButComputesWithFour) {
     if (computable) {
       EXPECT_EQ(kind_of(tensor.dtype()), tensor.kind);
     } else {
-      EXPECT_EQ(message_of([&] { tensor.dtype(); }),
+      EXPECT_EQ(error_of([&] { tensor.dtype(); }),
                 "safetensors: tensor 't' has dtype " + name +
                     ", which cannot be computed with; F32, BF16, F16 and I32 can");
     }
     std::vector<float> values(count, 1.0f);
-    const std::string read = message_of([&] { read_f32(tensor, values); });
+    const std::string read = error_of([&] { read_f32(tensor, values); });
     if (computable && name != "I32") {
       EXPECT_EQ(values, std::vector<float>(count, 0.0f)) << name;
     } else {
@@ -140,9 +140,9 @@ TEST(Safetensors, ReadsMisalignedData) {
   std::array<std::int32_t, 1> integer = {};
   read_i32(opened.at("i"), integer);
   EXPECT_EQ(integer[0], -7);
-  EXPECT_EQ(message_of([&] { read_i32(opened.at("f"), integer); }),
+  EXPECT_EQ(error_of([&] { read_i32(opened.at("f"), integer); }),
             "safetensors: tensor 'f' has dtype F32, cannot be read as i32");
-  EXPECT_EQ(message_of([&] { read_f32(opened.at("b"), one); }),
+  EXPECT_EQ(error_of([&] { read_f32(opened.at("b"), one); }),
             "safetensors: tensor 'b' has 2 elements (shape [2]), cannot be read into 1");
 }
 
@@ -163,7 +163,7 @@ TEST(Safetensors, ConvertsMoreThanOneBlock) {
 TEST(Safetensors, ViewsKeepTheFileMapped) {
   TensorView view;
   {
-    const auto file = SafetensorsFile::open(io_test::golden("gpt2-tiny") / "model.safetensors");
+    const auto file = SafetensorsFile::open(golden_folder() / "gpt2-tiny" / "model.safetensors");
     view = file.at("transformer.ln_f.weight");
   }
   ASSERT_NE(view.owner, nullptr);
@@ -173,8 +173,8 @@ TEST(Safetensors, ViewsKeepTheFileMapped) {
 }
 
 TEST(Safetensors, UnknownNameListsTheNearest) {
-  const auto file = SafetensorsFile::open(io_test::golden("gpt2-tiny") / "model.safetensors");
-  EXPECT_EQ(message_of([&] { file.at("transformer.ln_f.wieght"); }),
+  const auto file = SafetensorsFile::open(golden_folder() / "gpt2-tiny" / "model.safetensors");
+  EXPECT_EQ(error_of([&] { file.at("transformer.ln_f.wieght"); }),
             "safetensors: '" + file.source() +
                 "': no tensor 'transformer.ln_f.wieght'; nearest: 'transformer.ln_f.weight', "
                 "'transformer.ln_f.bias', 'transformer.wpe.weight'");
@@ -233,7 +233,7 @@ TEST(SafetensorsErrors, Metadata) {
     for (int i = 0; i < count; ++i) keys += fmt::format(R"({}"{}":"")", i == 0 ? "" : ",", i);
     return R"({"__metadata__":{)" + keys + "}}";
   };
-  EXPECT_EQ(header_message(with_keys(100000), 0), "(no error)");
+  EXPECT_EQ(header_message(with_keys(100000), 0), "no error");
   EXPECT_EQ(header_message(with_keys(100001), 0),
             "safetensors: 'm': more than 100000 metadata keys, the limit");
 }
@@ -308,7 +308,7 @@ TEST(SafetensorsErrors, PlacesInTheData) {
                                       a, b),
                           data_size);
   };
-  EXPECT_EQ(file_message("0,8", "8,16", 16), "(no error)");
+  EXPECT_EQ(file_message("0,8", "8,16", 16), "no error");
   EXPECT_EQ(file_message("0,8", "8,16", 15),
             "safetensors: 'm': tensor 'b' ends at byte 16, past the end of the data (15 bytes)");
   EXPECT_EQ(file_message("0,8", "18446744073709551600,18446744073709551608", 16),
@@ -344,9 +344,9 @@ TEST(SafetensorsErrors, EveryTruncationOfAGoodFileIsRefused) {
   const std::string whole = safetensors_bytes(
       R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
       "01234567");
-  ASSERT_EQ(open_message(whole), "(no error)");
+  ASSERT_EQ(open_message(whole), "no error");
   for (std::size_t size = 0; size < whole.size(); ++size)
-    EXPECT_NE(open_message(std::string_view(whole).substr(0, size)), "(no error)") << size;
+    EXPECT_NE(open_message(std::string_view(whole).substr(0, size)), "no error") << size;
 }
 
 }  // namespace

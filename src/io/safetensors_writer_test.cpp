@@ -3,14 +3,13 @@
 #include "filigree/io/safetensors_writer.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-
-#include <csignal>
 
 #include "filigree/io/safetensors.h"
 #include "filigree/io/test_support.h"
-#include "support/messages.h"
+#include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
+#include "support/errors.h"
+#include "support/files.h"
 
 namespace filigree {
 namespace {
@@ -18,40 +17,18 @@ namespace {
 namespace fs = std::filesystem;
 using io_test::bytes_of;
 
-// While it lives no file may grow beyond `bytes`, which is what a full disk looks like to a writer.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    previous_handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &previous_);
-    rlimit limited = previous_;
-    limited.rlim_cur = bytes;
-    ::setrlimit(RLIMIT_FSIZE, &limited);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &previous_);
-    std::signal(SIGXFSZ, previous_handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit previous_ = {};
-  void (*previous_handler_)(int) = nullptr;
-};
-
 TEST(SafetensorsWriter, RewritesTransformersFilesByteForByte) {
   const TemporaryFolder folder;
   for (const char* name : {"gpt2-tiny", "gpt2-tiny-bf16", "gpt2-tiny-f16"}) {
     for (const char* file : {"model.safetensors", "expected.safetensors"}) {
-      const fs::path source = io_test::golden(name) / file;
+      const fs::path source = golden_folder() / name / file;
       const auto opened = SafetensorsFile::open(source);
       std::vector<TensorToWrite> tensors;
       for (const TensorView& view : opened.tensors())
         tensors.insert(tensors.begin(),
                        tensor_to_write(view.name, view.kind, view.shape, view.data));
       write_safetensors(folder / "copy.safetensors", std::move(tensors), opened.metadata());
-      EXPECT_TRUE(read_text(folder / "copy.safetensors") == read_text(source)) << source;
+      EXPECT_TRUE(read_file(folder / "copy.safetensors") == read_file(source)) << source;
     }
   }
 }
@@ -64,7 +41,7 @@ TEST(SafetensorsWriter, SortsWidestFirstAndMarksTheFormat) {
                            tensor_to_write("h", TensorKind::kF16, {1, 1}, bytes_of("hh")),
                            tensor_to_write("a\"\n", TensorKind::kF32, {1}, bytes_of("aaaa")),
                            tensor_to_write("none", TensorKind::kI64, {2, 0}, {})});
-  const std::string text = read_text(path);
+  const std::string text = read_file(path);
   const std::string header = R"({"__metadata__":{"format":"pt"},)"
                              R"("none":{"dtype":"I64","shape":[2,0],"data_offsets":[0,0]},)"
                              R"("a\"\n":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
@@ -84,7 +61,7 @@ TEST(SafetensorsWriter, SortsWidestFirstAndMarksTheFormat) {
 TEST(SafetensorsWriter, WritesAnEmptyFile) {
   const TemporaryFolder folder;
   write_safetensors(folder / "m.safetensors", {}, {});
-  EXPECT_EQ(read_text(folder / "m.safetensors"), std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
+  EXPECT_EQ(read_file(folder / "m.safetensors"), std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
 }
 
 TEST(SafetensorsWriter, AsksForOneTensorAtATime) {
@@ -108,15 +85,15 @@ TEST(SafetensorsWriter, AsksForOneTensorAtATime) {
 
 class FailedWrite : public testing::Test {
  protected:
-  FailedWrite() { write_text(path_, "previous"); }
+  FailedWrite() { write_file(path_, "previous"); }
 
   std::string message(std::vector<TensorToWrite> tensors,
                       const SafetensorsMetadata& metadata = {}) {
-    return message_of([&] { write_safetensors(path_, std::move(tensors), metadata); });
+    return error_of([&] { write_safetensors(path_, std::move(tensors), metadata); });
   }
 
   void TearDown() override {
-    EXPECT_EQ(read_text(path_), "previous");
+    EXPECT_EQ(read_file(path_), "previous");
     EXPECT_EQ(folder_.file_count(), 1u) << "a partial file was left behind";
   }
 
@@ -192,7 +169,7 @@ TEST_F(FailedWrite, MoreBytesThanAFileCanHave) {
 TEST(SafetensorsWriter, MissingFolderIsAnError) {
   const TemporaryFolder folder;
   const fs::path path = folder / "none/m.safetensors";
-  EXPECT_EQ(message_of([&] { write_safetensors(path, {}); }),
+  EXPECT_EQ(error_of([&] { write_safetensors(path, {}); }),
             "cannot create '" + path.string() + "': No such file or directory");
 }
 

@@ -8,15 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/error.h"
+#include "support/errors.h"
+#include "support/files.h"
 
 namespace filigree::io_test {
 
 namespace fs = std::filesystem;
-
-inline fs::path golden(std::string_view name) {
-  return fs::path(FILIGREE_SOURCE_DIR) / "tests" / "golden" / name;
-}
 
 inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));

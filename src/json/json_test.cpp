@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "support/messages.h"
 #include "support/temporary_folder.h"
+#include "support/errors.h"
+#include "support/files.h"
 
 namespace filigree {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string parse_message(std::string_view text, const JsonLimits& limits = {}) {
-  return message_of([&] { parse_json(text, "a.json", limits); });
+  return error_of([&] { parse_json(text, "a.json", limits); });
 }
 
 TEST(Json, ReadsEveryTypeOfValue) {
@@ -101,9 +102,9 @@ TEST(Json, DuplicateKeysAreAnError) {
 TEST(Json, ReadsAndReplacesFiles) {
   const TemporaryFolder folder;
   const nlohmann::json value = {{"b", {1, 2}}, {"a", "x"}};
-  write_text(folder / "c.json", "old");
+  write_file(folder / "c.json", "old");
   write_json(folder / "c.json", value);
-  EXPECT_EQ(read_text(folder / "c.json"),
+  EXPECT_EQ(read_file(folder / "c.json"),
             "{\n  \"a\": \"x\",\n  \"b\": [\n    1,\n    2\n  ]\n}\n");
   EXPECT_EQ(read_json(folder / "c.json"), value);
   EXPECT_EQ(folder.file_count(), 1u);
@@ -112,19 +113,19 @@ TEST(Json, ReadsAndReplacesFiles) {
 TEST(Json, MissingFileIsNamed) {
   const TemporaryFolder folder;
   const std::string path = (folder / "none.json").string();
-  EXPECT_EQ(message_of([&] { read_json(path); }),
+  EXPECT_EQ(error_of([&] { read_json(path); }),
             "cannot open '" + path + "': No such file or directory");
 }
 
 TEST(Json, WritingInvalidUtf8IsAnErrorThatKeepsTheFile) {
   const TemporaryFolder folder;
   const fs::path path = folder / "c.json";
-  write_text(path, "old");
-  EXPECT_EQ(message_of([&] {
+  write_file(path, "old");
+  EXPECT_EQ(error_of([&] {
               write_json(path, {{"a", "\xff"}});
             }),
             "json: cannot write '" + path.string() + "': a string in it is not UTF-8");
-  EXPECT_EQ(read_text(path), "old");
+  EXPECT_EQ(read_file(path), "old");
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 
 #include <vector>
 
-#include "support/messages.h"
 #include "support/temporary_folder.h"
+#include "support/errors.h"
+#include "support/files.h"
 
 namespace filigree {
 namespace {
@@ -19,7 +20,7 @@ std::vector<std::int64_t> steps(std::string_view text, LastLine last = LastLine:
 }
 
 std::string message(std::string_view text, LastLine last = LastLine::kWhole) {
-  return message_of([&] { steps(text, last); });
+  return error_of([&] { steps(text, last); });
 }
 
 TEST(JsonLines, GiveEachLineWithItsNumber) {
@@ -63,10 +64,10 @@ TEST(JsonLines, ACutLastLineIsLeftOutWhereItMayBe) {
     for (const char* behind : {"", "\n", "\n\n"}) {
       EXPECT_EQ(steps(whole + cut + behind, LastLine::kMayBeCut), std::vector<std::int64_t>{1})
           << cut;
-      EXPECT_NE(message(whole + cut + behind), "(no error)") << cut;
+      EXPECT_NE(message(whole + cut + behind), "no error") << cut;
     }
     // Not the last one.
-    EXPECT_NE(message(whole + cut + "\n" + whole, LastLine::kMayBeCut), "(no error)") << cut;
+    EXPECT_NE(message(whole + cut + "\n" + whole, LastLine::kMayBeCut), "no error") << cut;
   }
   EXPECT_EQ(steps(whole + next, LastLine::kMayBeCut), (std::vector<std::int64_t>{1, 2}));
 }
@@ -77,19 +78,19 @@ TEST(JsonLines, OtherFaultsOfALastLineAreErrors) {
   for (const std::string_view line : {"{\"step\": 2} x"sv, "x"sv, "{\"step\": 2, \0"sv, "{\"\xff"sv,
                                       "{\"step\": 2}\xe2\x82"sv, "[1]"sv, "{\"a\": 1, \"a\": "sv})
     EXPECT_NE(message(std::string("{\"step\": 1}\n").append(line), LastLine::kMayBeCut),
-              "(no error)")
+              "no error")
         << line;
-  EXPECT_NE(message(std::string(60000, '['), LastLine::kMayBeCut), "(no error)");
+  EXPECT_NE(message(std::string(60000, '['), LastLine::kMayBeCut), "no error");
 }
 
 TEST(JsonLines, OpensFiles) {
   const TemporaryFolder folder;
-  write_text(folder / "log.jsonl", "{\"step\": 1}\n{\"step\": 2}\n");
+  write_file(folder / "log.jsonl", "{\"step\": 1}\n{\"step\": 2}\n");
   JsonLines lines = JsonLines::open(folder / "log.jsonl");
   EXPECT_TRUE(lines.next() && lines.next());
   EXPECT_EQ(lines.object().integer("step"), 2);
   EXPECT_EQ(lines.place(), (folder / "log.jsonl").string() + ", line 2");
-  EXPECT_NE(message_of([&] { JsonLines::open(folder / "none"); }), "(no error)");
+  EXPECT_NE(error_of([&] { JsonLines::open(folder / "none"); }), "no error");
 }
 
 }  // namespace

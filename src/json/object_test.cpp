@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "filigree/json/json.h"
-#include "support/messages.h"
+#include "support/errors.h"
 
 namespace filigree {
 namespace {
@@ -45,25 +45,25 @@ TEST_F(JsonObjectTest, FallsBackOnAbsentAndNullOnly) {
   EXPECT_FALSE(config_.has("n_inner"));
   EXPECT_FALSE(config_.has("absent"));
   EXPECT_TRUE(config_.has("tied"));
-  EXPECT_EQ(message_of([&] { config_.integer_or("n_head", 1, 1, 64); }),
+  EXPECT_EQ(error_of([&] { config_.integer_or("n_head", 1, 1, 64); }),
             "json: 'config.json': key 'n_head' is the string \"12\", should be an integer from 1 "
             "to 64");
 }
 
 TEST_F(JsonObjectTest, MissingKeyListsTheNearest) {
-  EXPECT_EQ(message_of([&] { config_.integer("n_layers"); }),
+  EXPECT_EQ(error_of([&] { config_.integer("n_layers"); }),
             "json: 'config.json': key 'n_layers' is missing; nearest keys there: 'n_layer', "
             "'n_inner', 'n_head'");
-  EXPECT_EQ(message_of([&] { config_.object("rope").number("factors"); }),
+  EXPECT_EQ(error_of([&] { config_.object("rope").number("factors"); }),
             "json: 'config.json': key 'rope.factors' is missing; nearest keys there: "
             "'rope.factor', 'rope.kind'");
   const JsonObject empty(nlohmann::json::object(), "e.json");
-  EXPECT_EQ(message_of([&] { empty.integer("a"); }),
+  EXPECT_EQ(error_of([&] { empty.integer("a"); }),
             "json: 'e.json': key 'a' is missing; the object is empty");
 }
 
 TEST_F(JsonObjectTest, WrongTypeAndRangeSayWhatWouldBeRight) {
-  const auto message = [&](auto read) { return message_of([&] { read(config_); }); };
+  const auto message = [&](auto read) { return error_of([&] { read(config_); }); };
   EXPECT_EQ(message([](auto& c) { c.integer("n_layer", 1, 11); }),
             "json: 'config.json': key 'n_layer' is 12, should be an integer from 1 to 11");
   EXPECT_EQ(message([](auto& c) { c.integer("negative", 1); }),
@@ -91,12 +91,12 @@ TEST_F(JsonObjectTest, ReadsListsOfObjects) {
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].integer("n"), 1);
   EXPECT_EQ(config_.array("parts").size(), 2u);
-  EXPECT_EQ(message_of([&] { parts[1].integer("n"); }),
+  EXPECT_EQ(error_of([&] { parts[1].integer("n"); }),
             "json: 'config.json': key 'parts[1].n' is the string \"x\", should be an integer");
-  EXPECT_EQ(message_of([&] { config_.objects("rope"); }),
+  EXPECT_EQ(error_of([&] { config_.objects("rope"); }),
             "json: 'config.json': key 'rope' is an object, should be an array");
   const JsonObject mixed = JsonObject::parse(R"({"a": {"b": [{}, 7]}})", "m.json");
-  EXPECT_EQ(message_of([&] { mixed.object("a").objects("b"); }),
+  EXPECT_EQ(error_of([&] { mixed.object("a").objects("b"); }),
             "json: 'm.json': key 'a.b[1]' is 7, should be an object");
 }
 
@@ -113,14 +113,14 @@ TEST_F(JsonObjectTest, NestedObjectsKeepTheDocument) {
 TEST_F(JsonObjectTest, KeysInMessagesArePrintable) {
   const JsonObject config = JsonObject::parse(R"({"a\u0000\u001b": {"b": 1}})", "c.json");
   const std::string key = config.keys()[0];
-  EXPECT_EQ(message_of([&] { config.integer(key); }),
+  EXPECT_EQ(error_of([&] { config.integer(key); }),
             "json: 'c.json': key 'a\\x00\\x1b' is an object, should be an integer");
-  EXPECT_EQ(message_of([&] { config.object(key).string("b"); }),
+  EXPECT_EQ(error_of([&] { config.object(key).string("b"); }),
             "json: 'c.json': key 'a\\x00\\x1b.b' is 1, should be a string");
 }
 
 TEST_F(JsonObjectTest, RootMustBeAnObject) {
-  EXPECT_EQ(message_of([] { JsonObject::parse("[]", "c.json"); }),
+  EXPECT_EQ(error_of([] { JsonObject::parse("[]", "c.json"); }),
             "json: 'c.json': holds an array, should hold an object");
 }
 

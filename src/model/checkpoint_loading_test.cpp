@@ -1,6 +1,5 @@
 // What a folder must look like to be loaded, and what is said when it does not.
 #include <cmath>
-#include <fstream>
 
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
@@ -8,6 +7,7 @@
 #include "filigree/json/json.h"
 #include "filigree/model/model.h"
 #include "support/check_op.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -55,12 +55,7 @@ class LoadTest : public testing::Test {
   }
 
   std::string failure() {
-    try {
-      load();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return error_of([&] { load(); });
   }
 
   void expect_failure(const std::vector<std::string>& parts) {

@@ -3,15 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "filigree/base/error.h"
 #include "filigree/base/random.h"
 #include "filigree/model/model.h"
+#include "support/errors.h"
 
 namespace filigree {
 
@@ -56,15 +55,6 @@ inline Tensor ids(std::int64_t B, std::int64_t T) {
 inline std::vector<double> logits_of(const Model& model) {
   const Tensor logits = model.forward(ids(2, 9)).value();
   return {logits.values().begin(), logits.values().end()};
-}
-
-inline std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 #define EXPECT_ERROR_WITH(action, part)                                                         \

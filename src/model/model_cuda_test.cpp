@@ -1,6 +1,4 @@
 // The same model on both devices: taps, interventions, caches, adapters, gates, files.
-#include <fstream>
-#include <iterator>
 
 #include "filigree/model/lora_test_support.h"
 #include "filigree/model/model.h"
@@ -9,6 +7,7 @@
 #include "filigree/ops/layout/layout.h"
 #include "filigree/ops/reduce/reduce.h"
 #include "support/check_cuda.h"
+#include "support/files.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -202,12 +201,9 @@ TEST(CudaModel, IsSavedAsTheSameFiles) {
   model->store_gate();
   save_model(*model, folder.path() / "gpu", {.keep_adapters = true});
   for (const char* name : {"config.json", "model.safetensors", "adapters.safetensors"}) {
-    const auto read = [&](const char* where) {
-      std::ifstream file(folder.path() / where / name, std::ios::binary);
-      return std::string(std::istreambuf_iterator<char>(file), {});
-    };
-    EXPECT_FALSE(read("cpu").empty()) << name;
-    EXPECT_EQ(read("cpu"), read("gpu")) << name;
+    EXPECT_FALSE(read_file(folder.path() / "cpu" / name).empty()) << name;
+    EXPECT_EQ(read_file(folder.path() / "cpu" / name), read_file(folder.path() / "gpu" / name))
+        << name;
   }
 }
 

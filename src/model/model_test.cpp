@@ -1,7 +1,6 @@
 #include "filigree/model/model.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
@@ -11,6 +10,7 @@
 #include "filigree/ops/layout/layout.h"
 #include "filigree/ops/reduce/reduce.h"
 #include "support/check_op.h"
+#include "support/errors.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
 
@@ -45,15 +45,6 @@ Tensor ids(std::int64_t B, std::int64_t T) {
   for (std::int64_t i = 0; i < B * T; ++i)
     tensor.mutable_i32()[i] = static_cast<std::int32_t>((i * 17 + 5) % 50);
   return tensor;
-}
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Taps, AnUnknownNameIsAnErrorThatListsTheNearest) {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "filigree/base/error.h"
 #include "support/check_op.h"
+#include "support/errors.h"
 
 namespace filigree {
 namespace {
@@ -135,13 +135,8 @@ TEST(Lora, MergingLeavesTensorsThatShareTheMemoryAlone) {
 }
 
 TEST(Lora, RefusesOptionsThatMakeNoSense) {
-  const auto message = [](const LoraOptions& options) -> std::string {
-    try {
-      make_lora(layer(kLayouts[1]), options, 1, 2);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+  const auto message = [](const LoraOptions& options) {
+    return error_of([&] { make_lora(layer(kLayouts[1]), options, 1, 2); });
   };
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "filigree/base/error.h"
+#include "support/errors.h"
 
 namespace filigree {
 namespace {
@@ -146,15 +147,12 @@ TEST_F(ThreadsTest, RethrowsTheExceptionOfTheLowestRange) {
   for (const int threads : {1, 4}) {
     set_num_threads(threads);
     for (int repeat = 0; repeat < 200; ++repeat) {
-      std::string message;
-      try {
+      const auto run = [] {
         parallel_for(100, 1, [](std::int64_t begin, std::int64_t) {
           if (begin >= 10 && begin % 5 == 0) fail("range {}", begin);
         });
-      } catch (const Error& error) {
-        message = error.what();
-      }
-      ASSERT_EQ(message, "range 10");
+      };
+      ASSERT_EQ(error_of(run), "range 10");
     }
   }
 }
@@ -163,8 +161,7 @@ TEST_F(ThreadsTest, TheLowestRangeCountsWhicheverThrowsFirst) {
   for (const std::int64_t first : {0, 1}) {
     std::atomic<int> arrived{0};
     std::atomic<bool> first_throws{false};
-    std::string message;
-    try {
+    const auto run = [&] {
       parallel_for(2, 1, [&](std::int64_t begin, std::int64_t) {
         ++arrived;
         EXPECT_TRUE(eventually([&] { return arrived.load() == 2; }));
@@ -176,10 +173,8 @@ TEST_F(ThreadsTest, TheLowestRangeCountsWhicheverThrowsFirst) {
         }
         fail("range {}", begin);
       });
-    } catch (const Error& error) {
-      message = error.what();
-    }
-    EXPECT_EQ(message, "range 0");
+    };
+    EXPECT_EQ(error_of(run), "range 0");
   }
 }
 

@@ -17,11 +17,6 @@ Tokenizer byte_tokenizer() {
   return Tokenizer(spec);
 }
 
-std::filesystem::path write(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
-
 // `count` different documents of a few words, numbered from `first`.
 std::string documents(int first, int count) {
   std::string text;
@@ -52,7 +47,7 @@ std::vector<std::string> texts_of(const TokenShards& shards, std::string_view sp
 std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& item : std::filesystem::directory_iterator(folder))
-    files[item.path().filename().string()] = read_whole_file(item.path());
+    files[item.path().filename().string()] = read_file(item.path());
   return files;
 }
 
@@ -60,8 +55,8 @@ TEST(PrepareShards, PutsEveryDocumentIntoOneSplitInOrder) {
   const std::filesystem::path folder = fresh_folder();
   const Tokenizer tokenizer = byte_tokenizer();
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", documents(0, 1000)),
-                   write(folder / "b.txt", documents(1000, 500))};
+  options.texts = {write_file(folder / "a.txt", documents(0, 1000)),
+                   write_file(folder / "b.txt", documents(1000, 500))};
   options.val_fraction = 0.1;
   options.shard_tokens = 10000;
   const ShardIndex index = prepare_shards(options, tokenizer, folder / "out");
@@ -92,7 +87,7 @@ TEST(PrepareShards, PutsEveryDocumentIntoOneSplitInOrder) {
 TEST(PrepareShards, WritesTheSameBytesForEveryThreadCount) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", documents(0, 3000))};
+  options.texts = {write_file(folder / "a.txt", documents(0, 3000))};
   options.shard_tokens = 50000;
   options.val_fraction = 0.2;
   const int before = num_threads();
@@ -113,8 +108,8 @@ TEST(PrepareShards, WritesTheSameBytesForEveryThreadCount) {
 TEST(PrepareShards, TakesValidationFromItsOwnFiles) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", documents(0, 200))};
-  options.validation_texts = {write(folder / "b.txt", documents(200, 20))};
+  options.texts = {write_file(folder / "a.txt", documents(0, 200))};
+  options.validation_texts = {write_file(folder / "b.txt", documents(200, 20))};
   options.val_fraction = 0.5;
   const ShardIndex index = prepare_shards(options, byte_tokenizer(), folder / "out");
   EXPECT_EQ(index.split("train").documents, 200u);
@@ -124,7 +119,7 @@ TEST(PrepareShards, TakesValidationFromItsOwnFiles) {
 TEST(PrepareShards, PutsEqualDocumentsOnOneSide) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", documents(0, 100) + documents(0, 100))};
+  options.texts = {write_file(folder / "a.txt", documents(0, 100) + documents(0, 100))};
   options.val_fraction = 0.5;
   const Tokenizer tokenizer = byte_tokenizer();
   prepare_shards(options, tokenizer, folder / "out");
@@ -142,7 +137,7 @@ TEST(PrepareShards, KeepsThePiecesOfAHugeDocumentTogether) {
   while (huge.size() < (std::size_t{5} << 20)) huge += "line of a huge document\n";
   huge += "end";
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", huge + "\n<|endoftext|>\nsmall")};
+  options.texts = {write_file(folder / "a.txt", huge + "\n<|endoftext|>\nsmall")};
   options.val_fraction = 0;
   const Tokenizer tokenizer = byte_tokenizer();
   const ShardIndex index = prepare_shards(options, tokenizer, folder / "out");
@@ -157,8 +152,8 @@ TEST(PrepareShards, KeepsThePiecesOfAHugeDocumentTogether) {
 TEST(PrepareShards, LeavesNoFolderThatOpensWhenItFails) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", documents(0, 2000)),
-                   write(folder / "b.txt", "good\n<|endoftext|>\nbad \xFF")};
+  options.texts = {write_file(folder / "a.txt", documents(0, 2000)),
+                   write_file(folder / "b.txt", "good\n<|endoftext|>\nbad \xFF")};
   options.shard_tokens = 30000;
   const Tokenizer tokenizer = byte_tokenizer();
   EXPECT_ERROR(prepare_shards(options, tokenizer, folder / "out"), "invalid UTF-8 at byte 23");
@@ -177,7 +172,7 @@ TEST(PrepareShards, LeavesNoFolderThatOpensWhenItFails) {
 TEST(PrepareShards, RefusesBeforeItTouchesTheFolder) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", documents(0, 10))};
+  options.texts = {write_file(folder / "a.txt", documents(0, 10))};
   const Tokenizer tokenizer = byte_tokenizer();
   prepare_shards(options, tokenizer, folder / "out");
   options.texts.push_back(folder / "missing.txt");
@@ -193,7 +188,7 @@ TEST(PrepareShards, RefusesBeforeItTouchesTheFolder) {
 TEST(PrepareShards, RefusesEmptyTexts) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", "\n\n<|endoftext|>\n")};
+  options.texts = {write_file(folder / "a.txt", "\n\n<|endoftext|>\n")};
   EXPECT_ERROR(prepare_shards(options, byte_tokenizer(), folder / "out"), "the texts are empty");
   EXPECT_ERROR(train_tokenizer_for(options, {.vocab_size = 300}), "the texts are empty");
 }
@@ -205,7 +200,7 @@ TEST(PrepareShards, SpellsTheNamesOfTokensThatTheTextMentions) {
   spec.added_tokens.push_back({.content = "<|pad|>", .id = 257});
   const Tokenizer tokenizer(spec);
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", "a <|pad|> b")};
+  options.texts = {write_file(folder / "a.txt", "a <|pad|> b")};
   options.val_fraction = 0;
   const ShardIndex index = prepare_shards(options, tokenizer, folder / "out");
   EXPECT_EQ(index.split("train").tokens, 12u);
@@ -214,7 +209,7 @@ TEST(PrepareShards, SpellsTheNamesOfTokensThatTheTextMentions) {
 TEST(PrepareShards, ReportsProgress) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
-  options.texts = {write(folder / "a.txt", documents(0, 60000))};
+  options.texts = {write_file(folder / "a.txt", documents(0, 60000))};
   std::vector<PreparationProgress> reports;
   const ShardIndex index =
       prepare_shards(options, byte_tokenizer(), folder / "out",

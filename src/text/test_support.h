@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "filigree/base/error.h"
 #include "filigree/text/byte_level.h"
 #include "filigree/text/tokenizer_files.h"
+#include "support/files.h"
 
 // `statement` throws Error, and its message contains `part`.
 #define EXPECT_ERROR(statement, part) \
@@ -21,12 +21,6 @@
               ::testing::ThrowsMessage<::filigree::Error>(::testing::HasSubstr(part)))
 
 namespace filigree {
-
-inline std::string read_whole_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.is_open()) << path;
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 // A folder of its own for the running test, empty at first.
 inline std::filesystem::path fresh_folder() {

@@ -9,10 +9,8 @@ namespace filigree {
 namespace {
 
 std::filesystem::path write(const std::string& name, std::string_view bytes) {
-  const std::filesystem::path path =
-      std::filesystem::path(testing::TempDir()) / ("filigree_text_source_" + name);
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
+  return write_file(std::filesystem::path(testing::TempDir()) / ("filigree_text_source_" + name),
+                    bytes);
 }
 
 std::string xz(std::string_view text) {

@@ -36,24 +36,20 @@ std::filesystem::path small_folder(std::uint64_t vocabulary = 100) {
   return folder;
 }
 
-void put(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
-
 // Puts a number over the bytes at `offset`.
 template <typename Number>
 void patch(const std::filesystem::path& path, std::size_t offset, Number number) {
-  std::string bytes = read_whole_file(path);
+  std::string bytes = read_file(path);
   std::memcpy(bytes.data() + offset, &number, sizeof(number));
-  put(path, bytes);
+  write_file(path, bytes);
 }
 
 void replace_in_index(const std::filesystem::path& folder, const std::string& from,
                       const std::string& to) {
-  std::string text = read_whole_file(folder / "index.json");
+  std::string text = read_file(folder / "index.json");
   const std::size_t at = text.find(from);
   ASSERT_NE(at, std::string::npos) << from << " in " << text;
-  put(folder / "index.json", text.replace(at, from.size(), to));
+  write_file(folder / "index.json", text.replace(at, from.size(), to));
 }
 
 std::vector<TokenId> all_tokens(const TokenSplit& split) {
@@ -114,7 +110,7 @@ TEST(TokenShards, AreTheDocumentedBytes) {
   const std::uint64_t checksum = xxh64(payload);
   std::string expected("FGTOKENS\x01\0\0\0\x02\0\0\0\x03\0\0\0\0\0\0\0", 24);
   expected.append(reinterpret_cast<const char*>(&checksum), 8);
-  EXPECT_EQ(read_whole_file(folder / "val-00000.tokens"), expected + payload);
+  EXPECT_EQ(read_file(folder / "val-00000.tokens"), expected + payload);
 }
 
 TEST(TokenShards, DoNotOpenBeforeTheyAreFinished) {
@@ -130,8 +126,8 @@ TEST(TokenShards, DoNotOpenBeforeTheyAreFinished) {
 
 TEST(TokenShards, AreReplacedWithoutAMixture) {
   const std::filesystem::path folder = small_folder();
-  put(folder / "train-00001.tokens.12-3.partial", "left by a killed run");
-  put(folder / "notes.txt", "mine");
+  write_file(folder / "train-00001.tokens.12-3.partial", "left by a killed run");
+  write_file(folder / "notes.txt", "mine");
   TokenShardsWriter writer(folder, options_of(50));
   EXPECT_ERROR(TokenShards::open(folder), "has no index.json");
   writer.add_tokens(0, std::vector<TokenId>{1, 2});
@@ -153,7 +149,7 @@ TEST(TokenShards, RefuseWhatCannotBeWritten) {
   auto options = options_of(100);
   options.end_of_text = 100;
   EXPECT_ERROR(TokenShardsWriter(folder, options), "end-of-text token 100 is beyond");
-  put(folder / "file", "");
+  write_file(folder / "file", "");
   EXPECT_ERROR(TokenShardsWriter(folder / "file" / "below", options_of(100)),
                "cannot prepare the folder");
 }
@@ -161,22 +157,22 @@ TEST(TokenShards, RefuseWhatCannotBeWritten) {
 TEST(TokenShards, RefuseDamagedShards) {
   const std::filesystem::path folder = small_folder();
   const std::filesystem::path shard = folder / "train-00001.tokens";
-  const std::string whole = read_whole_file(shard);
+  const std::string whole = read_file(shard);
   const auto expect = [&](const std::string& part) {
     EXPECT_ERROR(TokenShards::open(folder), "train-00001.tokens");
     EXPECT_ERROR(TokenShards::open(folder), part);
-    put(shard, whole);
+    write_file(shard, whole);
     TokenShards::open(folder);
   };
-  put(shard, whole.substr(0, whole.size() - 1));
+  write_file(shard, whole.substr(0, whole.size() - 1));
   expect("10 tokens take 52 bytes, but the file has 51");
-  put(shard, whole.substr(0, whole.size() - 2));
+  write_file(shard, whole.substr(0, whole.size() - 2));
   expect("it is truncated or damaged");
-  put(shard, whole + "xx");
+  write_file(shard, whole + "xx");
   expect("but the file has 54");
-  put(shard, whole.substr(0, 31));
+  write_file(shard, whole.substr(0, 31));
   expect("fewer than a header's 32");
-  put(shard, "");
+  write_file(shard, "");
   expect("fewer than a header's 32");
   patch(shard, 0, 'f');
   expect("does not begin like a token shard");
@@ -209,12 +205,12 @@ TEST(TokenShards, RefuseIdsBeyondTheVocabulary) {
     // With the right checksum for the wrong id, as another program might write it.
     const std::filesystem::path shard = folder / "val-00000.tokens";
     const int width = vocabulary == "100" ? 2 : 4;
-    std::string before = read_whole_file(shard).substr(32);
+    std::string before = read_file(shard).substr(32);
     if (width == 2)
       patch(shard, 34, std::uint16_t{100});
     else
       patch(shard, 36, std::uint32_t{70000});
-    const std::string after = read_whole_file(shard).substr(32);
+    const std::string after = read_file(shard).substr(32);
     patch(shard, 24, xxh64(after));
     replace_in_index(folder, checksum_text(xxh64(before)), checksum_text(xxh64(after)));
     EXPECT_ERROR(TokenShards::open(folder),
@@ -224,11 +220,11 @@ TEST(TokenShards, RefuseIdsBeyondTheVocabulary) {
 
 TEST(TokenShards, RefuseDamagedIndexes) {
   const std::filesystem::path folder = small_folder();
-  const std::string whole = read_whole_file(folder / "index.json");
+  const std::string whole = read_file(folder / "index.json");
   const auto expect = [&](const std::string& from, const std::string& to, const std::string& part) {
     replace_in_index(folder, from, to);
     EXPECT_ERROR(TokenShards::open(folder), part);
-    put(folder / "index.json", whole);
+    write_file(folder / "index.json", whole);
   };
   expect("filigree token shards", "something else", "not an index of token shards");
   expect("\"version\": 1", "\"version\": 2", "version 2 of the format");
@@ -251,7 +247,7 @@ TEST(TokenShards, RefuseDamagedIndexes) {
   expect("\"checksum\": \"", "\"checksum\": \"0", "not 16 hexadecimal digits");
   expect("\"checksum\": \"", "\"chucksum\": \"", "key 'splits[0].shards[0].checksum' is missing");
   expect("\"splits\": [", "\"splits\": [3, ", "key 'splits[0]' is 3, should be an object");
-  put(folder / "index.json", whole.substr(0, whole.size() / 2));
+  write_file(folder / "index.json", whole.substr(0, whole.size() / 2));
   EXPECT_ERROR(TokenShards::open(folder), "index.json");
 }
 

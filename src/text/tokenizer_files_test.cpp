@@ -200,7 +200,7 @@ TEST(TokenizerJson, WarnsOfTokensThatAPostProcessorWouldAdd) {
   // It is still there after saving.
   const auto folder = fresh_folder();
   tokenizer.save(folder);
-  EXPECT_EQ(json::parse(read_whole_file(folder / "tokenizer.json"))["post_processor"],
+  EXPECT_EQ(json::parse(read_file(folder / "tokenizer.json"))["post_processor"],
             template_with_token);
 }
 

@@ -11,12 +11,12 @@ namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kSmall = FILIGREE_SOURCE_DIR "/tests/golden/bpe-8k";
+const std::filesystem::path kSmall = golden_folder() / "bpe-8k";
 const std::filesystem::path kGpt2 = FILIGREE_SOURCE_DIR "/../shared/fixtures/gpt2-vocab";
 
 void expect_all_cases(const Tokenizer& tokenizer, const std::filesystem::path& file,
                       std::size_t at_least, const EncodeOptions& options) {
-  const json cases = json::parse(read_whole_file(file));
+  const json cases = json::parse(read_file(file));
   ASSERT_GE(cases.size(), at_least);
   for (const json& entry : cases) {
     const std::string text = entry.at("text").get<std::string>();
@@ -49,7 +49,7 @@ TEST(TokenizerGolden, SavedFilesAreByteForByteThoseOfHuggingFace) {
   const auto folder = fresh_folder();
   Tokenizer::from_folder(kSmall).save(folder);
   for (const char* file : {"tokenizer.json", "vocab.json", "merges.txt"})
-    EXPECT_TRUE(read_whole_file(folder / file) == read_whole_file(kSmall / file)) << file;
+    EXPECT_TRUE(read_file(folder / file) == read_file(kSmall / file)) << file;
 }
 
 // These cases were made without special tokens: <|endoftext|> is spelled out.

@@ -229,7 +229,7 @@ TEST(TokenizerFolder, SavingKeepsEverything) {
   const auto folder = fresh_folder() / "new" / "folder";
   Tokenizer(spec).save(folder);
   const TokenizerSpec back =
-      parse_tokenizer_json(read_whole_file(folder / "tokenizer.json"), "tokenizer.json");
+      parse_tokenizer_json(read_file(folder / "tokenizer.json"), "tokenizer.json");
   EXPECT_EQ(back.vocabulary.size(), spec.vocabulary.size());
   EXPECT_EQ(back.rules.size(), spec.rules.size());
   ASSERT_EQ(back.added_tokens.size(), 2u);
@@ -278,7 +278,7 @@ TEST(TokenizerFolder, SavingFailsClearly) {
 TEST(TokenizerFolder, AFullDiskLeavesTheOldFiles) {
   const auto folder = fresh_folder();
   Tokenizer(spec_with_rules({})).save(folder);
-  const std::string before = read_whole_file(folder / "vocab.json");
+  const std::string before = read_file(folder / "vocab.json");
   rlimit old_limit = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
   const rlimit tight = {1000, old_limit.rlim_max};
@@ -287,7 +287,7 @@ TEST(TokenizerFolder, AFullDiskLeavesTheOldFiles) {
   EXPECT_ERROR(Tokenizer(small_spec()).save(folder), "vocab.json");
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old_limit), 0);
   std::signal(SIGXFSZ, old_handler);
-  EXPECT_EQ(read_whole_file(folder / "vocab.json"), before);
+  EXPECT_EQ(read_file(folder / "vocab.json"), before);
   EXPECT_EQ(Tokenizer::from_folder(folder).vocab_size(), 256u);
 }
 

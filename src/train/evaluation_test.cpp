@@ -10,6 +10,7 @@
 #include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "filigree/train/shard_source.h"
 #include "filigree/train/weights_checksum.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -61,12 +62,7 @@ ModelConfig config() {
 class EvaluationTest : public ::testing::Test {
  protected:
   std::string error_of(const std::vector<TokenId>& ids, const WindowOptions& options) {
-    try {
-      measure(ids, options);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return filigree::error_of([&] { measure(ids, options); });
   }
 
   Evaluation measure(const std::vector<TokenId>& ids, const WindowOptions& options) {

@@ -1,12 +1,12 @@
 // Small runs that train adapters: what they change, what they leave, and how they resume.
 #include <algorithm>
 
-#include "filigree/base/error.h"
 #include "filigree/train/language_modelling.h"
 #include "filigree/train/sparsification.h"
 #include "filigree/train/test_support.h"
 #include "filigree/train/trainer.h"
 #include "support/check_op.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -67,15 +67,6 @@ struct LoraRun {
     return all;
   }
 };
-
-std::string failure(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class LoraTraining : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(DenseAndSparse, LoraTraining, testing::Values(false, true));
@@ -149,7 +140,7 @@ TEST(LoraResume, OtherAdaptersAreRefused) {
   LoraRun(false).train(folder.path());
   const auto resume = [](const std::filesystem::path& path,
                          const std::optional<LoraOptions>& lora) {
-    return failure([&] {
+    return error_of([&] {
       LoraRun run(false, lora);
       run.options.resume = true;
       run.train(path);

@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "support/messages.h"
 #include "support/temporary_folder.h"
+#include "support/errors.h"
+#include "support/files.h"
 
 namespace filigree {
 namespace {
@@ -13,17 +14,17 @@ TEST(RunLog, KeepsTheStepsBeforeTheOneThatIsResumed) {
   const TemporaryFolder folder;
   const auto path = folder / "log.jsonl";
   RunLog::start(path, {{"run", "test"}}).write({{"step", 1}});
-  write_text(path, read_text(path) + "{\"event\":\"saved\"}\n{\"step\":2}\n{\"step\":3}\n{\"st");
+  write_file(path, read_file(path) + "{\"event\":\"saved\"}\n{\"step\":2}\n{\"step\":3}\n{\"st");
   RunLog::resume(path, 2, {{"run", "other"}}).write({{"step", 3}});
   EXPECT_EQ(
-      read_text(path),
+      read_file(path),
       "{\"run\":\"test\"}\n{\"step\":1}\n{\"event\":\"saved\"}\n{\"step\":2}\n{\"step\":3}\n");
 }
 
 TEST(RunLog, BeginsAnewWhereThereIsNone) {
   const TemporaryFolder folder;
   RunLog::resume(folder / "log.jsonl", 5, {{"run", "test"}});
-  EXPECT_EQ(read_text(folder / "log.jsonl"), "{\"run\":\"test\"}\n");
+  EXPECT_EQ(read_file(folder / "log.jsonl"), "{\"run\":\"test\"}\n");
 }
 
 // A damaged log is not thrown away in silence.
@@ -35,10 +36,10 @@ TEST(RunLog, RefusesWhatNoRunWrites) {
        {"{\"run\":\"test\"}\n{\"step\":1\n{\"step\":2}\n"sv,
         "{\"run\":\"test\"}\n{\"step\":1}\0\0"sv, "{\"run\":\"test\"}\njunk\n"sv,
         "{\"run\":\"test\"}\n{\"step\":1,\"step\":2}\n"sv}) {
-    write_text(path, text);
-    const std::string message = message_of([&] { RunLog::resume(path, 1, {{"run", "test"}}); });
+    write_file(path, text);
+    const std::string message = error_of([&] { RunLog::resume(path, 1, {{"run", "test"}}); });
     EXPECT_TRUE(message.starts_with("json: '" + path.string() + ", line 2': byte ")) << message;
-    EXPECT_EQ(read_text(path), text);
+    EXPECT_EQ(read_file(path), text);
   }
 }
 

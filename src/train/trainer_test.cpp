@@ -9,12 +9,12 @@
 #include <csignal>
 #include <fstream>
 
-#include "filigree/base/error.h"
 #include "filigree/base/random.h"
 #include "filigree/train/language_modelling.h"
 #include "filigree/train/sparsification.h"
 #include "filigree/train/test_support.h"
 #include "support/check_op.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -149,15 +149,6 @@ TEST(Trainer, KilledTwentyTimesItEndsInTheSameBits) {
   EXPECT_EQ(finished.weights(), uninterrupted.weights());
 }
 
-std::string failure(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Trainer, AChangedSettingIsNamedOnResume) {
   const TemporaryFolder temporary;
   RunFolder folder(temporary.path());
@@ -165,10 +156,10 @@ TEST(Trainer, AChangedSettingIsNamedOnResume) {
   SmallRun other(false);
   other.options.resume = true;
   other.options.settings["steps"] = 99;
-  const std::string message = failure([&] { other.train(folder); });
+  const std::string message = error_of([&] { other.train(folder); });
   EXPECT_NE(message.find("'steps' was 40"), std::string::npos) << message;
   SmallRun again(false);
-  EXPECT_NE(failure([&] { again.train(folder); }).find("holds a run already"), std::string::npos);
+  EXPECT_NE(error_of([&] { again.train(folder); }).find("holds a run already"), std::string::npos);
 }
 
 TEST(Trainer, ALossThatIsNotFiniteStopsWithTheLastCheckpointIntact) {
@@ -179,7 +170,7 @@ TEST(Trainer, ALossThatIsNotFiniteStopsWithTheLastCheckpointIntact) {
   callbacks.progress = [&](std::int64_t step, const Metrics&) {
     if (step == 10) run.model->parameters()[0].variable.mutable_value().mutable_f32()[0] = NAN;
   };
-  const std::string message = failure([&] { run.train(folder, callbacks); });
+  const std::string message = error_of([&] { run.train(folder, callbacks); });
   EXPECT_NE(message.find("not finite at step"), std::string::npos) << message;
   ASSERT_EQ(folder.checkpoints().size(), 1u);
   SmallRun resumed(false);
@@ -219,7 +210,7 @@ TEST(Trainer, AFullDiskLeavesTheLastCheckpointIntact) {
     const rlimit small = {4096, unlimited.rlim_max};
     if (step == 10) ::setrlimit(RLIMIT_FSIZE, &small);
   };
-  const std::string message = failure([&] { run.train(folder, callbacks); });
+  const std::string message = error_of([&] { run.train(folder, callbacks); });
   ::setrlimit(RLIMIT_FSIZE, &unlimited);
   std::signal(SIGXFSZ, before);
   EXPECT_NE(message.find("cannot"), std::string::npos) << message;

@@ -1,17 +1,13 @@
 // Stored results of PyTorch and transformers (tests/golden), as tensors.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "filigree/io/safetensors.h"
 #include "filigree/tensor/tensor.h"
+#include "support/files.h"
 
 namespace filigree {
-
-inline std::filesystem::path golden_folder() {
-  return std::filesystem::path(FILIGREE_SOURCE_DIR) / "tests" / "golden";
-}
 
 inline Tensor golden_tensor(const SafetensorsFile& file, const std::string& name) {
   const TensorView& view = file.at(name);

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "support/files.h"
 
 namespace filigree {
 
@@ -62,8 +62,7 @@ inline NpyArray parse_npy(const std::string& file) {
 
 // The files of an archive by name. Throws std::runtime_error for anything out of order.
 inline std::map<std::string, std::string> read_zip(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  const std::string zip{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const std::string zip = read_file(path);
   const auto number = [&](std::uint64_t at, int bytes) {
     if (at + static_cast<std::uint64_t>(bytes) > zip.size())
       throw std::runtime_error("zip: number past the end");

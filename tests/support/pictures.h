@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -76,11 +75,6 @@ inline std::string compare_pictures(const Picture& actual, const Picture& stored
   if (different <= actual.pixels.size() / 10000) return "";
   return fmt::format("{} of {} pixels differ, by up to {} of 255", different, actual.pixels.size(),
                      largest);
-}
-
-inline std::string read_bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace filigree

@@ -13,7 +13,6 @@
 namespace filigree {
 namespace {
 
-using analyze_test::error_of;
 using ::testing::HasSubstr;
 
 constexpr double kTolerance = 2e-4;  // of logit differences of a few units

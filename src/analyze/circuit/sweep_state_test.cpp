@@ -4,19 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <functional>
 
 #include "filigree/analyze/circuit/edge_circuit.h"
 #include "filigree/analyze/circuit/test_support.h"
 #include "filigree/analyze/test_support.h"
 #include "filigree/base/error.h"
+#include "support/files.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
 
-using analyze_test::error_of;
 using ::testing::HasSubstr;
 
 class SweepStateFile : public testing::Test {
@@ -105,11 +104,10 @@ TEST_F(SweepStateFile, IsRefusedWhenDamaged) {
     state.section("heads", 1).add(3, {1, 2, 3});
     state.section("curve", 2).add(0, {4});
     state.save();
-    std::ifstream in(file_, std::ios::binary);
-    bytes.assign(std::istreambuf_iterator<char>(in), {});
+    bytes = read_file(file_);
   }
   const auto error_with = [&](const std::string& content) {
-    std::ofstream(file_, std::ios::binary | std::ios::trunc) << content;
+    write_file(file_, content);
     return error_of([&] { SweepState state(file_); });
   };
   EXPECT_EQ(error_with(bytes), "no error");
@@ -134,7 +132,7 @@ TEST_F(SweepStateFile, IsRefusedWhenItsSizesLie) {
         numbers({0, 1, 1, 0, huge / 8 + 1}), numbers({0, 1, 2, 0, 0}), std::string("abc")}) {
     std::string bytes = "FILIGREE SWEEP 1" + body;
     bytes += numbers({SweepKey().add(bytes).value()});
-    std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes;
+    write_file(file_, bytes);
     EXPECT_THAT(error_of([&] { SweepState state(file_); }), HasSubstr("damaged"));
   }
 }

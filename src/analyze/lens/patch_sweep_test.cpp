@@ -5,7 +5,7 @@
 
 #include "filigree/analyze/circuit/test_support.h"
 #include "filigree/analyze/task/check.h"
-#include "filigree/base/error.h"
+#include "support/errors.h"
 
 namespace filigree {
 namespace {
@@ -143,13 +143,8 @@ TEST(PatchSweep, KnowsTheErrorOfItsMeans) {
 TEST(PatchSweep, RefusesWhatMakesNoSense) {
   const auto model = small_model(false, 2);
   const auto prompts = small_prompts({6});
-  const auto error_of = [&](const SweepOptions& options) -> std::string {
-    try {
-      sweep_patches(*model, prompts, options);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+  const auto error_of = [&](const SweepOptions& options) {
+    return filigree::error_of([&] { sweep_patches(*model, prompts, options); });
   };
   EXPECT_THAT(error_of({Site::kResidual, SweepAxis::kHead}), HasSubstr("has no heads"));
   EXPECT_THAT(error_of({Site::kEmbedding, SweepAxis::kPosition}), HasSubstr("embedding"));

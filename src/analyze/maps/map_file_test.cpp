@@ -14,7 +14,6 @@
 namespace filigree {
 namespace {
 
-using analyze_test::error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

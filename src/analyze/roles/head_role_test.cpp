@@ -16,7 +16,6 @@ using analyze_test::column_keys;
 using analyze_test::ConstructedMap;
 using analyze_test::dense_map;
 using analyze_test::dotted_keys;
-using analyze_test::error_of;
 using analyze_test::every_key;
 using analyze_test::KeysOf;
 using analyze_test::mixture;

@@ -14,7 +14,6 @@ namespace {
 using analyze_test::column_keys;
 using analyze_test::ConstructedMap;
 using analyze_test::dense_map;
-using analyze_test::error_of;
 using analyze_test::offset_keys;
 using analyze_test::sparse_map;
 

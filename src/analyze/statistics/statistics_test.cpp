@@ -17,7 +17,6 @@
 namespace filigree {
 namespace {
 
-using analyze_test::error_of;
 using analyze_test::random_prompt;
 using analyze_test::small_model;
 using ::testing::HasSubstr;

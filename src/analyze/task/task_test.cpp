@@ -14,16 +14,15 @@
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
 #include "filigree/text/byte_level.h"
+#include "support/files.h"
 
 namespace filigree {
 namespace {
 
-using analyze_test::error_of;
 using ::testing::HasSubstr;
 
 const Tokenizer& tokenizer() {
-  static const Tokenizer loaded = Tokenizer::from_folder(
-      std::filesystem::path(FILIGREE_SOURCE_DIR) / "tests" / "golden" / "bpe-8k");
+  static const Tokenizer loaded = Tokenizer::from_folder(golden_folder() / "bpe-8k");
   return loaded;
 }
 

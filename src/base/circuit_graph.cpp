@@ -11,29 +11,19 @@
 
 namespace filigree {
 
-std::string name_of(const GraphNode& node) {
+std::int64_t depth_of(const Component& node) {
   switch (node.kind) {
-    case GraphNodeKind::kInput: return "input";
-    case GraphNodeKind::kHead: return fmt::format("L{}H{}", node.layer, node.head);
-    case GraphNodeKind::kMlp: return fmt::format("MLP {}", node.layer);
-    case GraphNodeKind::kLogits: return "logits";
+    case ComponentKind::kInput: return -1;
+    case ComponentKind::kHead: return 2 * node.layer;
+    case ComponentKind::kMlp: return 2 * node.layer + 1;
+    case ComponentKind::kLogits: break;
   }
-  return "unknown";
-}
-
-int depth_of(const GraphNode& node) {
-  switch (node.kind) {
-    case GraphNodeKind::kInput: return -1;
-    case GraphNodeKind::kHead: return 2 * node.layer;
-    case GraphNodeKind::kMlp: return 2 * node.layer + 1;
-    case GraphNodeKind::kLogits: break;
-  }
-  return std::numeric_limits<int>::max();
+  return std::numeric_limits<std::int64_t>::max();
 }
 
 void check_graph(const CircuitGraph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const GraphNode& node = graph.nodes[i];
+    const Component& node = graph.nodes[i];
     require(node.layer >= 0 && node.layer < (1 << 20) && node.head >= 0,
             "circuit graph: node {} has layer {} and head {}", i, node.layer, node.head);
     require(std::find(graph.nodes.begin(), graph.nodes.begin() + static_cast<std::ptrdiff_t>(i),
@@ -45,11 +35,11 @@ void check_graph(const CircuitGraph& graph) {
     require(edge.from < graph.nodes.size() && edge.to < graph.nodes.size(),
             "circuit graph: edge {} runs from node {} to node {}, but there are {} nodes", i,
             edge.from, edge.to, graph.nodes.size());
-    const GraphNode &from = graph.nodes[edge.from], &to = graph.nodes[edge.to];
+    const Component &from = graph.nodes[edge.from], &to = graph.nodes[edge.to];
     const std::string name =
         fmt::format("circuit graph: the edge {} -> {}", name_of(from), name_of(to));
     require(depth_of(from) < depth_of(to), "{} runs against the computation", name);
-    require((to.kind == GraphNodeKind::kHead) == (edge.input != GraphInput::kNone),
+    require((to.kind == ComponentKind::kHead) == (edge.input != GraphInput::kNone),
             "{}: edges into heads, and only they, go into a query, key or value", name);
     require(std::isfinite(edge.score), "{} has the score {}", name, edge.score);
   }

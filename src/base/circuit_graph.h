@@ -3,20 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <cstdint>
 #include <vector>
 
+#include "filigree/base/component.h"
+
 namespace filigree {
-
-enum class GraphNodeKind { kInput, kHead, kMlp, kLogits };
-
-struct GraphNode {
-  GraphNodeKind kind = GraphNodeKind::kInput;
-  int layer = 0;  // of heads and MLPs
-  int head = 0;   // of heads
-
-  friend bool operator==(const GraphNode&, const GraphNode&) = default;
-};
 
 // What of a head an edge goes into; nothing else has a choice.
 enum class GraphInput { kNone, kQuery, kKey, kValue };
@@ -28,15 +20,12 @@ struct GraphEdge {
 };
 
 struct CircuitGraph {
-  std::vector<GraphNode> nodes = {};
+  std::vector<Component> nodes = {};
   std::vector<GraphEdge> edges = {};
 };
 
-// "input", "L3H7", "MLP 3", "logits".
-std::string name_of(const GraphNode& node);
-
 // Where a node stands in the order of the computation: edges must go from lower to higher.
-int depth_of(const GraphNode& node);
+std::int64_t depth_of(const Component& node);
 
 // Throws Error, naming the node or edge, where a node comes twice, an edge names a node that is
 // not there or runs against the computation, its input does not fit its end, or its score is not

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "support/errors.h"
 
 namespace filigree {
 namespace {
@@ -14,19 +14,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string error_of(const CircuitGraph& graph) {
-  try {
-    check_graph(graph);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return filigree::error_of([&] { check_graph(graph); });
 }
 
 CircuitGraph small_graph() {
-  return {.nodes = {{GraphNodeKind::kInput},
-                    {GraphNodeKind::kHead, 2, 5},
-                    {GraphNodeKind::kMlp, 2},
-                    {GraphNodeKind::kLogits}},
+  return {.nodes = {{ComponentKind::kInput},
+                    {ComponentKind::kHead, 2, 5},
+                    {ComponentKind::kMlp, 2},
+                    {ComponentKind::kLogits}},
           .edges = {{0, 1, GraphInput::kQuery, 0.5},
                     {1, 2, GraphInput::kNone, -0.25},
                     {2, 3, GraphInput::kNone, 1}}};
@@ -37,7 +32,7 @@ TEST(CircuitGraph, NamesAndOrdersNodes) {
   EXPECT_EQ(error_of(graph), "no error");
   EXPECT_EQ(name_of(graph.nodes[0]), "input");
   EXPECT_EQ(name_of(graph.nodes[1]), "L2H5");
-  EXPECT_EQ(name_of(graph.nodes[2]), "MLP 2");
+  EXPECT_EQ(name_of(graph.nodes[2]), "L2 MLP");
   EXPECT_EQ(name_of(graph.nodes[3]), "logits");
   for (std::size_t i = 1; i < graph.nodes.size(); ++i)
     EXPECT_LT(depth_of(graph.nodes[i - 1]), depth_of(graph.nodes[i]));
@@ -45,17 +40,17 @@ TEST(CircuitGraph, NamesAndOrdersNodes) {
 
 TEST(CircuitGraph, RefusesWhatCannotBe) {
   CircuitGraph graph = small_graph();
-  graph.nodes.push_back({GraphNodeKind::kMlp, 2});
-  EXPECT_THAT(error_of(graph), AllOf(HasSubstr("MLP 2"), HasSubstr("twice")));
+  graph.nodes.push_back({ComponentKind::kMlp, 2});
+  EXPECT_THAT(error_of(graph), AllOf(HasSubstr("L2 MLP"), HasSubstr("twice")));
   graph = small_graph();
   graph.edges.push_back({2, 1, GraphInput::kValue, 1});
-  EXPECT_THAT(error_of(graph), AllOf(HasSubstr("MLP 2 -> L2H5"), HasSubstr("against")));
+  EXPECT_THAT(error_of(graph), AllOf(HasSubstr("L2 MLP -> L2H5"), HasSubstr("against")));
   graph = small_graph();
   graph.edges[0].input = GraphInput::kNone;
   EXPECT_THAT(error_of(graph), AllOf(HasSubstr("input -> L2H5"), HasSubstr("query")));
   graph = small_graph();
   graph.edges[2].input = GraphInput::kKey;
-  EXPECT_THAT(error_of(graph), HasSubstr("MLP 2 -> logits"));
+  EXPECT_THAT(error_of(graph), HasSubstr("L2 MLP -> logits"));
   graph = small_graph();
   graph.edges[2].score = std::nan("");
   EXPECT_THAT(error_of(graph), HasSubstr("nan"));
@@ -75,7 +70,7 @@ TEST(CircuitGraph, KeepsTheStrongestEdgesAndWhatTheyTouch) {
   EXPECT_EQ(error_of(two), "no error");
   // The input has lost its only edge; the others keep their order.
   ASSERT_EQ(two.edges.size(), 2u);
-  EXPECT_EQ(two.nodes, std::vector<GraphNode>(graph.nodes.begin() + 1, graph.nodes.end()));
+  EXPECT_EQ(two.nodes, std::vector<Component>(graph.nodes.begin() + 1, graph.nodes.end()));
   EXPECT_EQ(two.edges[0].score, 2);
   EXPECT_EQ(two.edges[1].score, -3);
   EXPECT_EQ(name_of(two.nodes[two.edges[1].to]), "logits");

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "filigree/base/component.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/figure/page.h"
@@ -33,7 +34,7 @@ std::size_t rows_for(std::size_t heads, std::size_t columns) {
   return (heads + columns - 1) / columns;
 }
 
-std::string head_name(const GridHead& head) { return fmt::format("L{}H{}", head.layer, head.head); }
+std::string name_of(const GridHead& head) { return head_name({head.layer, head.head}); }
 
 void check_input(const AttentionGrid& input) {
   require(!input.panels.empty(), "attention grid: there is no panel; give at least one model");
@@ -44,13 +45,13 @@ void check_input(const AttentionGrid& input) {
       require(head.map.rows > 0 && head.map.rows == head.map.columns &&
                   head.map.levels.size() == head.map.rows * head.map.columns,
               "{}: the map of head {} has {} x {} cells; make it with grid_head()", name,
-              head_name(head), head.map.rows, head.map.columns);
+              name_of(head), head.map.rows, head.map.columns);
       require(input.tokens.empty() || head.tokens == input.tokens.size(),
-              "{}: head {} has {} tokens, but {} tokens are named", name, head_name(head),
+              "{}: head {} has {} tokens, but {} tokens are named", name, name_of(head),
               head.tokens, input.tokens.size());
       for (const std::size_t role : head.roles)
         require(role < input.roles.size(), "{}: head {} has role {}, but only {} are named", name,
-                head_name(head), role, input.roles.size());
+                name_of(head), role, input.roles.size());
     }
   }
 }
@@ -139,7 +140,7 @@ void draw_head(Canvas& canvas, const AttentionGrid& input, const Layout& layout,
                      .align = Align::kRight,
                      .vertical = VerticalAlign::kTop};
   const double inset = std::min(3.0, layout.side * 0.035);
-  canvas.text({map.right() - inset, map.y + inset * 0.5}, head_name(head), style);
+  canvas.text({map.right() - inset, map.y + inset * 0.5}, name_of(head), style);
   if (head.roles.empty() || head.tokens < 4) return;
   // Colours alone do not carry eleven roles: where there is room the name stands there too.
   std::string names;
@@ -158,7 +159,7 @@ GridHead grid_head(int layer, int head, std::span<const float> weights, std::siz
                    const ColorScale& scale) {
   GridHead result = {.layer = layer, .head = head, .tokens = tokens};
   result.map = make_levels(weights, {tokens, tokens, true}, scale,
-                           "attention grid: head " + head_name(result));
+                           "attention grid: head " + name_of(result));
   return result;
 }
 

@@ -86,10 +86,10 @@ void draw_edge(Canvas& canvas, std::vector<Point> line, const Stroke& stroke) {
       solid);
 }
 
-void draw_node(Canvas& canvas, const Rect& box, const GraphNode& node, const Theme& theme) {
-  const bool head = node.kind == GraphNodeKind::kHead;
+void draw_node(Canvas& canvas, const Rect& box, const Component& node, const Theme& theme) {
+  const bool head = node.kind == ComponentKind::kHead;
   const Color fill = head                               ? theme.page
-                     : node.kind == GraphNodeKind::kMlp ? mix(theme.page, theme.category(4), 0.28)
+                     : node.kind == ComponentKind::kMlp ? mix(theme.page, theme.category(4), 0.28)
                                                         : mix(theme.page, theme.muted, 0.16);
   canvas.rounded(box, head ? 3.2 : 1.6, fill, {theme.muted, 0.7});
   canvas.text(box.center(), name_of(node),
@@ -155,8 +155,8 @@ Figure circuit_graph(const CircuitDrawing& input, const Theme& theme) {
   LayoutOptions options = {.width = inside};
   for (const CircuitPanel& panel : input.panels) {
     options.edges = std::max(options.edges, panel.graph.edges.size());
-    for (const GraphNode& node : panel.graph.nodes)
-      if (node.kind == GraphNodeKind::kHead || node.kind == GraphNodeKind::kMlp)
+    for (const Component& node : panel.graph.nodes)
+      if (node.kind == ComponentKind::kHead || node.kind == ComponentKind::kMlp)
         options.layers.push_back(node.layer);
   }
   const auto laid = std::make_shared<std::vector<Laid>>();

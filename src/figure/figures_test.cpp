@@ -251,7 +251,7 @@ TEST(CircuitGraph, OddInput) {
   EXPECT_THAT(error_of([&] { circuit_graph(input, light_theme()); }),
               AllOf(HasSubstr("'GPT-2'"), HasSubstr("no nodes")));
   // Nodes without edges; edges that all have the score 0; rows of 40 heads.
-  input.panels[0].graph.nodes = {{GraphNodeKind::kHead, 3, 1}};
+  input.panels[0].graph.nodes = {{ComponentKind::kHead, 3, 1}};
   draw(circuit_graph(input, light_theme()));
   input.panels[0].graph = samples::sample_graph(3, 40, 150, 2);
   for (GraphEdge& edge : input.panels[0].graph.edges) edge.score = 0;

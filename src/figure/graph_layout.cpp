@@ -29,7 +29,7 @@ class Layout {
   Layout(const CircuitGraph& graph, const LayoutOptions& options)
       : graph_(graph), options_(options), width_(options.width) {
     has_mlps_ = std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                            [](const GraphNode& node) { return node.kind == GraphNodeKind::kMlp; });
+                            [](const Component& node) { return node.kind == ComponentKind::kMlp; });
     result_.nodes.resize(graph.nodes.size());
     place_levels();
     order_heads();
@@ -45,18 +45,18 @@ class Layout {
 
   // Heights, from the bottom up; y is measured from the bottom until the total is known.
   void place_levels() {
-    std::map<int, std::vector<std::size_t>> heads, mlps;
+    std::map<std::int64_t, std::vector<std::size_t>> heads, mlps;
     std::vector<std::size_t> inputs, logits;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const GraphNode& node = graph_.nodes[i];
+      const Component& node = graph_.nodes[i];
       switch (node.kind) {
-        case GraphNodeKind::kInput: inputs.push_back(i); break;
-        case GraphNodeKind::kHead: heads[node.layer].push_back(i); break;
-        case GraphNodeKind::kMlp: mlps[node.layer].push_back(i); break;
-        case GraphNodeKind::kLogits: logits.push_back(i); break;
+        case ComponentKind::kInput: inputs.push_back(i); break;
+        case ComponentKind::kHead: heads[node.layer].push_back(i); break;
+        case ComponentKind::kMlp: mlps[node.layer].push_back(i); break;
+        case ComponentKind::kLogits: logits.push_back(i); break;
       }
     }
-    std::vector<int> layers = options_.layers;
+    std::vector<std::int64_t> layers = options_.layers;
     for (const auto& [layer, nodes] : heads) layers.push_back(layer);
     for (const auto& [layer, nodes] : mlps) layers.push_back(layer);
     std::sort(layers.begin(), layers.end());
@@ -74,7 +74,7 @@ class Layout {
       levels_.push_back({y, inputs});
       y += pitch;
     }
-    for (const int layer : layers) {
+    for (const std::int64_t layer : layers) {
       result_.layers.push_back({layer, y});
       std::vector<std::size_t>& row = heads[layer];
       std::sort(row.begin(), row.end(), [&](std::size_t a, std::size_t b) {
@@ -109,17 +109,17 @@ class Layout {
     const double room = right() - left();
     Rect box = {0, level.y - kNodeHeight / 2, kHeadWidth, kNodeHeight};
     switch (graph_.nodes[node].kind) {
-      case GraphNodeKind::kInput:
-      case GraphNodeKind::kLogits:
+      case ComponentKind::kInput:
+      case ComponentKind::kLogits:
         // Wide, so that the many edges at them fan out.
         box.width = 0.62 * room;
         box.x = left() + (room - box.width) / 2;
         break;
-      case GraphNodeKind::kMlp:
+      case ComponentKind::kMlp:
         box.width = kMlpWidth;
         box.x = width_ - kMlpWidth - 1;
         break;
-      case GraphNodeKind::kHead:
+      case ComponentKind::kHead:
         box.x = left() +
                 (static_cast<double>(i) + 0.5) / static_cast<double>(level.nodes.size()) * room -
                 kHeadWidth / 2;
@@ -147,7 +147,7 @@ class Layout {
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
       measure();
       for (Level& level : levels_) {
-        if (graph_.nodes[level.nodes[0]].kind != GraphNodeKind::kHead) continue;
+        if (graph_.nodes[level.nodes[0]].kind != ComponentKind::kHead) continue;
         std::stable_sort(level.nodes.begin(), level.nodes.end(),
                          [&](std::size_t a, std::size_t b) { return pull[a] < pull[b]; });
         for (std::size_t i = 0; i < level.nodes.size(); ++i) place(level, i);
@@ -155,7 +155,7 @@ class Layout {
     }
     measure();
     for (const Level& level : levels_)
-      if (graph_.nodes[level.nodes[0]].kind == GraphNodeKind::kHead) nudge(level, pull);
+      if (graph_.nodes[level.nodes[0]].kind == ComponentKind::kHead) nudge(level, pull);
   }
 
   void nudge(const Level& level, const std::vector<double>& pull) {

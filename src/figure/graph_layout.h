@@ -15,7 +15,7 @@
 namespace filigree::figure {
 
 struct LayerLabel {
-  int layer = 0;
+  std::int64_t layer = 0;
   double y = 0;  // middle of the row
 };
 
@@ -28,8 +28,8 @@ struct GraphLayout {
 
 struct LayoutOptions {
   double width = 516;
-  std::vector<int> layers = {};  // to have a row besides those of the graph, in any order
-  std::size_t edges = 0;         // rows are set apart for as many, where the graph has fewer
+  std::vector<std::int64_t> layers = {};  // to have a row besides those of the graph, in any order
+  std::size_t edges = 0;  // rows are set apart for as many, where the graph has fewer
 };
 
 // The graph has been checked (check_graph).

@@ -55,15 +55,15 @@ std::string circuit_dot(const CircuitGraph& graph, std::string_view title) {
       "  fontname=\"Noto Sans\";\n"
       "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Noto Sans\"];\n"
       "  edge [fontname=\"Noto Sans\", labelfontsize=9, labeldistance=1.6];\n";
-  std::map<int, std::vector<std::size_t>> ranks;
+  std::map<std::int64_t, std::vector<std::size_t>> ranks;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) ranks[depth_of(graph.nodes[i])].push_back(i);
   for (const auto& [depth, nodes] : ranks) {
     text += "  { rank=same;";
     for (const std::size_t i : nodes) {
-      const GraphNode& node = graph.nodes[i];
+      const Component& node = graph.nodes[i];
       text += fmt::format(" n{} [label={}{}];", i, dot_quoted(name_of(node)),
-                          node.kind == GraphNodeKind::kHead  ? ""
-                          : node.kind == GraphNodeKind::kMlp ? ", fillcolor=\"#F8E7BF\""
+                          node.kind == ComponentKind::kHead  ? ""
+                          : node.kind == ComponentKind::kMlp ? ", fillcolor=\"#F8E7BF\""
                                                              : ", fillcolor=\"#E4E7EB\"");
     }
     text += " }\n";

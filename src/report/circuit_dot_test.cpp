@@ -15,10 +15,10 @@ namespace {
 using ::testing::HasSubstr;
 
 CircuitGraph graph() {
-  return {.nodes = {{GraphNodeKind::kInput},
-                    {GraphNodeKind::kHead, 0, 1},
-                    {GraphNodeKind::kMlp, 0},
-                    {GraphNodeKind::kLogits}},
+  return {.nodes = {{ComponentKind::kInput},
+                    {ComponentKind::kHead, 0, 1},
+                    {ComponentKind::kMlp, 0},
+                    {ComponentKind::kLogits}},
           .edges = {{0, 1, GraphInput::kKey, 2},
                     {1, 2, GraphInput::kNone, -1},
                     {2, 3, GraphInput::kNone, 0.5}}};

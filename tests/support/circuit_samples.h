@@ -64,29 +64,29 @@ inline CircuitCurves effect_curves(int kinds) {
 inline CircuitGraph sample_graph(int layers, int heads, int edges, std::uint64_t seed) {
   Random random(seed, 5);
   CircuitGraph graph;
-  const auto node = [&](const GraphNode& wanted) {
+  const auto node = [&](const Component& wanted) {
     const auto found = std::find(graph.nodes.begin(), graph.nodes.end(), wanted);
     if (found == graph.nodes.end()) graph.nodes.push_back(wanted);
     return static_cast<std::size_t>(std::find(graph.nodes.begin(), graph.nodes.end(), wanted) -
                                     graph.nodes.begin());
   };
-  const auto pick = [&](int below) {  // depth below: -1 is the input
-    const int depth = below - 1 - static_cast<int>(random.below(6));
-    if (depth < 0) return GraphNode{};
-    if (depth % 2 == 1) return GraphNode{GraphNodeKind::kMlp, depth / 2, 0};
-    return GraphNode{GraphNodeKind::kHead, depth / 2,
-                     static_cast<int>(random.below(static_cast<std::uint64_t>(heads)))};
+  const auto pick = [&](std::int64_t below) {  // depth below: -1 is the input
+    const std::int64_t depth = below - 1 - static_cast<std::int64_t>(random.below(6));
+    if (depth < 0) return Component{};
+    if (depth % 2 == 1) return Component{ComponentKind::kMlp, depth / 2, 0};
+    return Component{ComponentKind::kHead, depth / 2,
+                     static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(heads)))};
   };
   // Backwards from the logits, so that every node leads somewhere.
-  std::vector<GraphNode> open = {{GraphNodeKind::kLogits, 0, 0}};
+  std::vector<Component> open = {{ComponentKind::kLogits, 0, 0}};
   node(open[0]);
   for (std::size_t next = 0; static_cast<int>(graph.edges.size()) < edges; ++next) {
-    const GraphNode to = open[next % open.size()];
-    if (to.kind == GraphNodeKind::kInput) continue;
-    const bool logits = to.kind == GraphNodeKind::kLogits;
-    const GraphNode from = pick(logits ? 2 * layers : depth_of(to));
+    const Component to = open[next % open.size()];
+    if (to.kind == ComponentKind::kInput) continue;
+    const bool logits = to.kind == ComponentKind::kLogits;
+    const Component from = pick(logits ? 2 * layers : depth_of(to));
     GraphEdge edge = {node(from), node(to), GraphInput::kNone, 0};
-    if (to.kind == GraphNodeKind::kHead) edge.input = static_cast<GraphInput>(1 + random.below(3));
+    if (to.kind == ComponentKind::kHead) edge.input = static_cast<GraphInput>(1 + random.below(3));
     edge.score = std::exp(random.normal() * 0.9 - 2) * (random.below(5) == 0 ? -1 : 1);
     const bool known =
         std::any_of(graph.edges.begin(), graph.edges.end(), [&](const GraphEdge& other) {
@@ -189,9 +189,8 @@ inline LabelledMaps composition_map(int layers, int heads) {
     MapAxis earlier = {.name = "earlier head"}, later = {.name = "later head"};
     for (int layer = 0; layer < layers; ++layer) {
       for (MapAxis* axis : {&earlier, &later}) {
-        axis->groups.push_back({fmt::format("L{}", layer), static_cast<std::size_t>(heads)});
-        for (int head = 0; head < heads; ++head)
-          axis->labels.push_back(fmt::format("L{}H{}", layer, head));
+        axis->groups.push_back({layer_name(layer), static_cast<std::size_t>(heads)});
+        for (int head = 0; head < heads; ++head) axis->labels.push_back(head_name({layer, head}));
       }
     }
     MapPanel panel = {

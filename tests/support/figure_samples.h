@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "filigree/base/component.h"
 #include "filigree/base/random.h"
 #include "filigree/figure/attention_grid.h"
 #include "filigree/figure/correlation_map.h"
@@ -184,7 +185,7 @@ inline ScatterPanel scatter_panel(const std::string& title, int heads, std::size
     const auto pattern = static_cast<Pattern>((h * 2) % kPatterns);
     std::vector<float> map = weights(pattern, tokens, static_cast<std::uint64_t>(h / 4) + 7, 2.5);
     if (sparse) map = gated(std::move(map), 0.12f);
-    panel.heads.push_back({fmt::format("L{}H{}", h, 2 * h + 1), causal_cells(map, tokens)});
+    panel.heads.push_back({head_name({h, 2 * h + 1}), causal_cells(map, tokens)});
   }
   for (const ScatterHead& a : panel.heads) {
     for (const ScatterHead& b : panel.heads) {
@@ -210,7 +211,8 @@ inline CorrelationMap correlations(std::size_t heads) {
   constexpr std::size_t kTokens = 20;
   std::vector<std::vector<float>> dense, sparse;
   for (std::size_t h = 0; h < heads; ++h) {
-    input.names.push_back(fmt::format("L{}H{}", h / 12, h % 12));
+    const auto number = static_cast<std::int64_t>(h);
+    input.names.push_back(head_name({number / 12, number % 12}));
     const auto pattern = static_cast<Pattern>(h % kPatterns);
     const std::vector<float> map = weights(pattern, kTokens, h, 3);
     dense.push_back(causal_cells(map, kTokens));

@@ -130,8 +130,7 @@ class Search {
     std::vector<PatchTarget> targets, kept;
     std::vector<double> of_targets;
     for (std::size_t i = 1; i < graph.nodes().size(); ++i) {
-      const ComponentNode& node = graph.nodes()[i];
-      const PatchTarget target = {node.is_mlp() ? Site::kMlpOut : Site::kZ, node.layer, node.head};
+      const PatchTarget target = target_of(graph.nodes()[i]);
       targets.push_back(target);
       of_targets.push_back(largest[i]);
       if (in_circuit.count(static_cast<std::int64_t>(i)) > 0) kept.push_back(target);
@@ -160,7 +159,7 @@ class Search {
     }
     for (const auto& [place, values] : drops) {
       const auto& [layer, head, query, key] = place;
-      found_.parts.push_back({fmt::format("L{}H{} {} <- {}", layer, head, query, key),
+      found_.parts.push_back({fmt::format("{} {} <- {}", head_name({layer, head}), query, key),
                               estimate(values),
                               {{"layer", layer}, {"head", head}, {"query", query}, {"key", key}}});
     }

@@ -158,14 +158,15 @@ bool by_head(const PatchCommand& command, const std::string& site) {
 }
 
 std::string place_name(const PatchCommand& command, const SweptSite& site, std::size_t cell) {
-  const std::size_t columns = site.columns.size();
-  const std::string& column = site.columns[cell % columns];
-  if (by_head(command, site.site)) return fmt::format("L{}H{}", cell / columns, column);
-  const auto place =
-      static_cast<std::int64_t>(cell % columns) - (site.sweep.from_end ? site.sweep.columns : 0);
-  const std::string number = std::to_string(place);
-  return number == column ? fmt::format("L{} position {}", cell / columns, number)
-                          : fmt::format("L{} position {} '{}'", cell / columns, number, column);
+  const auto columns = static_cast<std::int64_t>(site.columns.size());
+  const std::int64_t layer = static_cast<std::int64_t>(cell) / columns;
+  const std::int64_t column = static_cast<std::int64_t>(cell) % columns;
+  if (by_head(command, site.site)) return head_name({layer, column});
+  const std::string& label = site.columns[static_cast<std::size_t>(column)];
+  const std::string number =
+      std::to_string(column - (site.sweep.from_end ? site.sweep.columns : 0));
+  const std::string place = fmt::format("{} position {}", layer_name(layer), number);
+  return number == label ? place : fmt::format("{} '{}'", place, label);
 }
 
 std::string strongest_table(const PatchCommand& command, const SweptSite& site) {

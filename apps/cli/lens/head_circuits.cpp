@@ -266,7 +266,7 @@ void draw(const HeadCircuitsCommand& command, const CircuitsFound& found,
     panel.rows.name = "earlier head", panel.columns.name = "later head";
     // The last layer writes to no head and the first reads from none.
     for (std::int64_t l = 0; l < L; ++l) {
-      figure::AxisGroup group = {fmt::format("L{}", l), static_cast<std::size_t>(H)};
+      figure::AxisGroup group = {layer_name(l), static_cast<std::size_t>(H)};
       if (l + 1 < L) panel.rows.groups.push_back(group);
       if (l > 0) panel.columns.groups.push_back(group);
     }

@@ -121,16 +121,8 @@ CircuitGraph drawn_edges(const ComponentGraph& graph, const std::vector<std::int
   CircuitGraph result;
   for (auto& [node, at] : place) {
     at = result.nodes.size();
-    if (node == logits) {
-      result.nodes.push_back({GraphNodeKind::kLogits});
-      continue;
-    }
-    const ComponentNode& part = graph.nodes()[static_cast<std::size_t>(node)];
-    result.nodes.push_back({part.is_input() ? GraphNodeKind::kInput
-                            : part.is_mlp() ? GraphNodeKind::kMlp
-                                            : GraphNodeKind::kHead,
-                            static_cast<int>(std::max<std::int64_t>(0, part.layer)),
-                            static_cast<int>(std::max<std::int64_t>(0, part.head))});
+    result.nodes.push_back(node == logits ? Component{ComponentKind::kLogits}
+                                          : graph.nodes()[static_cast<std::size_t>(node)]);
   }
   for (const Drawn& edge : drawn)
     result.edges.push_back({place[edge.from], place[edge.to], edge.input, edge.score});

@@ -8,6 +8,7 @@
 
 #include "filigree/analyze/circuit/clean_run.h"
 #include "filigree/analyze/circuit/sweep.h"
+#include "filigree/base/circuit_graph.h"
 #include "filigree/base/error.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/regions/regions.h"
@@ -34,9 +35,7 @@ std::int64_t place_of(const ComponentInput& input) {
 }
 
 // The place a run must start at to compute a node anew.
-std::int64_t place_of(const ComponentNode& node) {
-  return node.is_input() ? -1 : 2 * node.layer + (node.is_mlp() ? 1 : 0);
-}
+std::int64_t place_of(const Component& node) { return depth_of(node); }
 
 RunPlan plan_of(const ComponentGraph& graph, const EdgeSet& set) {
   std::map<std::int64_t, std::vector<std::int64_t>> listed;
@@ -115,7 +114,7 @@ class EdgeBatch final : public SweepBatch {
         readers[tap_name(graph_.inputs()[static_cast<std::size_t>(part.input)])].push_back(
             {i, &part});
         for (const std::int64_t u : part.nodes) {
-          const ComponentNode& node = graph_.nodes()[static_cast<std::size_t>(u)];
+          const Component& node = graph_.nodes()[static_cast<std::size_t>(u)];
           if (place_of(node) >= start) watched.insert(tap_name(node));
         }
       }
@@ -152,7 +151,7 @@ class EdgeBatch final : public SweepBatch {
         const ComponentInput& input = graph.inputs()[static_cast<std::size_t>(part.input)];
         if (part.from_corrupt && !before_start) names.insert(corrupt_tap(input));
         for (const std::int64_t u : part.nodes) {
-          const ComponentNode& node = graph.nodes()[static_cast<std::size_t>(u)];
+          const Component& node = graph.nodes()[static_cast<std::size_t>(u)];
           if (!before_start || place_of(node) < plan.start) names.insert(tap_name(node));
         }
       }
@@ -198,13 +197,13 @@ class EdgeBatch final : public SweepBatch {
   // What run `run` of a pass takes of a node: the difference at each of its tokens.
   RegionSource source_of(std::int64_t u, std::int64_t run, std::int64_t start, float sign,
                          Sources& sources) const {
-    const ComponentNode& node = graph_.nodes()[static_cast<std::size_t>(u)];
+    const Component& node = graph_.nodes()[static_cast<std::size_t>(u)];
     const bool of_pass = place_of(node) >= start;
     const std::string name = tap_name(node);
     const Tensor& values = (of_pass ? of_pass_ : differences_).at(name);
-    const std::int64_t step = values.shape().inner(1), head = std::max<std::int64_t>(node.head, 0);
+    const std::int64_t step = values.shape().inner(1);
     return {sources.index_of(values, name),
-            (of_pass ? run * run_.tokens() * step : 0) + head * width_, step, sign};
+            (of_pass ? run * run_.tokens() * step : 0) + node.head * width_, step, sign};
   }
 
   // The stream [B, T, d], or each head's copy of it [B, T, heads, d], as the inputs read it.
@@ -255,10 +254,10 @@ std::string tap_name(const ComponentInput& input) {
   return "";
 }
 
-std::string tap_name(const ComponentNode& node) {
-  if (node.is_input()) return "blocks.0.hook_resid_pre";
-  return node.is_mlp() ? fmt::format("blocks.{}.hook_mlp_out", node.layer)
-                       : fmt::format("blocks.{}.attn.hook_result", node.layer);
+std::string tap_name(const Component& node) {
+  if (node.kind == ComponentKind::kInput) return "blocks.0.hook_resid_pre";
+  return node.kind == ComponentKind::kMlp ? fmt::format("blocks.{}.hook_mlp_out", node.layer)
+                                          : fmt::format("blocks.{}.attn.hook_result", node.layer);
 }
 
 PatchedRuns run_edges(const Model& model, const ComponentGraph& graph,

@@ -30,7 +30,7 @@ class Edges : public testing::TestWithParam<bool> {
 
   // A node's output, [T, d] of a prompt's clean or corrupt run.
   std::vector<float> output(const TaskPrompt& prompt, bool corrupt, std::int64_t node) const {
-    const ComponentNode& which = graph_.nodes()[static_cast<std::size_t>(node)];
+    const Component& which = graph_.nodes()[static_cast<std::size_t>(node)];
     Taps taps;
     taps.observe(tap_name(which));
     model_->forward(prompt_ids({&prompt}, corrupt), {.taps = &taps});
@@ -39,7 +39,7 @@ class Edges : public testing::TestWithParam<bool> {
     std::vector<float> rows;
     for (std::int64_t t = 0; t < prompt.length(); ++t)
       for (std::int64_t i = 0; i < d; ++i)
-        rows.push_back(value.f32()[(t * heads + std::max<std::int64_t>(which.head, 0)) * d + i]);
+        rows.push_back(value.f32()[(t * heads + which.head) * d + i]);
     return rows;
   }
 
@@ -332,8 +332,8 @@ TEST(DrawnEdges, HaveNodesAndScoresAndGoToEveryHeadThatSharesAKey) {
   CircuitGraph drawn = drawn_edges(graph, edges, scores);
   check_graph(drawn);
   std::vector<std::string> names;
-  for (const GraphNode& node : drawn.nodes) names.push_back(name_of(node));
-  EXPECT_THAT(names, testing::ElementsAre("input", "MLP 0", "L1H3", "logits"));
+  for (const Component& node : drawn.nodes) names.push_back(name_of(node));
+  EXPECT_THAT(names, testing::ElementsAre("input", "L0 MLP", "L1H3", "logits"));
   ASSERT_EQ(drawn.edges.size(), 3u);
   EXPECT_EQ(drawn.edges[0].score, -2);
   EXPECT_EQ(drawn.edges[0].input, GraphInput::kNone);

@@ -23,9 +23,9 @@ ComponentGraph::ComponentGraph(const ModelConfig& config)
     for (std::int64_t h = 0; h < heads_; ++h) read(Branch::kQuery, l, h);
     for (std::int64_t g = 0; g < key_heads_; ++g) read(Branch::kKey, l, g);
     for (std::int64_t g = 0; g < key_heads_; ++g) read(Branch::kValue, l, g);
-    for (std::int64_t h = 0; h < heads_; ++h) nodes_.push_back({l, h});
+    for (std::int64_t h = 0; h < heads_; ++h) nodes_.push_back({ComponentKind::kHead, l, h});
     read(Branch::kMlp, l, -1);
-    nodes_.push_back({l, -1});
+    nodes_.push_back({ComponentKind::kMlp, l});
   }
   read(Branch::kLogits, layers_ - 1, -1);
 }
@@ -88,29 +88,26 @@ std::vector<std::int64_t> ComponentGraph::fed_by(std::int64_t index) const {
 }
 
 std::vector<std::int64_t> ComponentGraph::inputs_of(std::int64_t index) const {
-  const ComponentNode& node = nodes_[static_cast<std::size_t>(index)];
-  if (node.is_input()) return {};
-  if (node.is_mlp()) return {input(Branch::kMlp, node.layer)};
+  const Component& node = nodes_[static_cast<std::size_t>(index)];
+  if (node.kind == ComponentKind::kInput) return {};
+  if (node.kind == ComponentKind::kMlp) return {input(Branch::kMlp, node.layer)};
   const std::int64_t key_head = node.head / (heads_ / key_heads_);
   return {input(Branch::kQuery, node.layer, node.head), input(Branch::kKey, node.layer, key_head),
           input(Branch::kValue, node.layer, key_head)};
 }
 
 std::string ComponentGraph::node_text(std::int64_t index) const {
-  const ComponentNode& node = nodes_.at(static_cast<std::size_t>(index));
-  if (node.is_input()) return "input";
-  return node.is_mlp() ? fmt::format("L{} MLP", node.layer)
-                       : fmt::format("L{}H{}", node.layer, node.head);
+  return name_of(nodes_.at(static_cast<std::size_t>(index)));
 }
 
 std::string ComponentGraph::input_text(std::int64_t index) const {
   const ComponentInput& input = inputs_.at(static_cast<std::size_t>(index));
   switch (input.branch) {
-    case Branch::kQuery: return fmt::format("L{}H{} q", input.layer, input.head);
-    case Branch::kKey: return fmt::format("L{}H{} k", input.layer, input.head);
-    case Branch::kValue: return fmt::format("L{}H{} v", input.layer, input.head);
-    case Branch::kMlp: return fmt::format("L{} MLP", input.layer);
-    case Branch::kLogits: return "logits";
+    case Branch::kQuery: return head_name({input.layer, input.head}) + " q";
+    case Branch::kKey: return head_name({input.layer, input.head}) + " k";
+    case Branch::kValue: return head_name({input.layer, input.head}) + " v";
+    case Branch::kMlp: return mlp_name(input.layer);
+    case Branch::kLogits: return name_of(Component{ComponentKind::kLogits});
   }
   return "unknown";
 }

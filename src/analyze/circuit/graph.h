@@ -12,20 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "filigree/base/component.h"
 #include "filigree/model/config.h"
 
 namespace filigree {
 
 // What an input feeds.
 enum class Branch { kQuery, kKey, kValue, kMlp, kLogits };
-
-struct ComponentNode {
-  std::int64_t layer = -1;  // -1: the input
-  std::int64_t head = -1;   // -1: the MLP
-
-  bool is_input() const { return layer < 0; }
-  bool is_mlp() const { return layer >= 0 && head < 0; }
-};
 
 struct ComponentInput {
   Branch branch = Branch::kLogits;
@@ -45,7 +38,7 @@ class ComponentGraph {
   explicit ComponentGraph(const ModelConfig& config);
 
   // In the order in which a run computes them.
-  const std::vector<ComponentNode>& nodes() const { return nodes_; }
+  const std::vector<Component>& nodes() const { return nodes_; }
   const std::vector<ComponentInput>& inputs() const { return inputs_; }
   std::int64_t edges() const { return edges_; }
   std::int64_t heads() const { return heads_; }
@@ -66,7 +59,7 @@ class ComponentGraph {
   // The inputs of a node: none for the input.
   std::vector<std::int64_t> inputs_of(std::int64_t index) const;
 
-  std::string node_text(std::int64_t index) const;   // "input", "L3H7", "L3 MLP"
+  std::string node_text(std::int64_t index) const;   // as base/component.h writes it
   std::string input_text(std::int64_t index) const;  // "L3H7 q", "L3 MLP", "logits"
   std::string edge_text(std::int64_t number) const;  // "L0H1 -> L1H0 k"
 
@@ -77,7 +70,7 @@ class ComponentGraph {
 
  private:
   std::int64_t layers_, heads_, key_heads_;
-  std::vector<ComponentNode> nodes_;
+  std::vector<Component> nodes_;
   std::vector<ComponentInput> inputs_;
   std::int64_t edges_ = 0;
 };

@@ -62,13 +62,19 @@ std::string tap_name(const PatchTarget& target) {
   return fmt::format("blocks.{}.{}", target.layer, hook_of(target.site));
 }
 
+PatchTarget target_of(const Component& component) {
+  if (component.kind == ComponentKind::kHead) return {Site::kZ, component.layer, component.head};
+  require(component.kind == ComponentKind::kMlp,
+          "patch: the component '{}' is neither head nor MLP", name_of(component));
+  return {Site::kMlpOut, component.layer};
+}
+
 std::string text_of(const PatchTarget& target) {
-  std::string text;
-  if (target.site != Site::kEmbedding) text = fmt::format("L{}", target.layer);
-  if (target.head >= 0) text += fmt::format("H{}", target.head);
-  if (target.site == Site::kMlpOut)
-    text += " MLP";
-  else if (target.site != Site::kZ || target.head < 0)
+  std::string text = target.site == Site::kEmbedding ? ""
+                     : target.site == Site::kMlpOut  ? mlp_name(target.layer)
+                     : target.head >= 0              ? head_name({target.layer, target.head})
+                                                     : layer_name(target.layer);
+  if (target.site != Site::kMlpOut && (target.site != Site::kZ || target.head < 0))
     text += fmt::format("{}{}", text.empty() ? "" : " ", name_of(target.site));
   if (target.position >= 0) text += fmt::format(" {}", target.position);
   if (target.key >= 0) text += fmt::format(" <- {}", target.key);

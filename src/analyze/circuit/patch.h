@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "filigree/base/component.h"
 #include "filigree/model/model.h"
 
 namespace filigree {
@@ -36,6 +37,9 @@ struct PatchTarget {
 
   friend bool operator==(const PatchTarget&, const PatchTarget&) = default;
 };
+
+// What a head or an MLP writes, as a whole; throws Error for other components.
+PatchTarget target_of(const Component& component);
 
 // Everything that one run replaces.
 using PatchSet = std::vector<PatchTarget>;

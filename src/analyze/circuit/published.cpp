@@ -7,12 +7,10 @@
 namespace filigree {
 namespace {
 
-PublishedPart head(std::int64_t layer, std::int64_t index, std::string_view role) {
-  return {{Site::kZ, layer, index}, role};
-}
-
-PublishedPart mlp(std::int64_t layer, std::string_view role) {
-  return {{Site::kMlpOut, layer}, role};
+void add(PublishedCircuit& circuit, std::string_view role,
+         std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    circuit.parts.push_back({target_of(parse_component(name)), role});
 }
 
 // The circuit of the paper is of heads alone; its authors leave the MLPs as they are.
@@ -20,17 +18,14 @@ PublishedCircuit ioi() {
   PublishedCircuit circuit;
   circuit.task = "ioi";
   circuit.source = "Wang et al. 2022, arXiv 2211.00593";
-  const auto add = [&](std::string_view role,
-                       std::initializer_list<std::pair<std::int64_t, std::int64_t>> heads) {
-    for (const auto& [layer, index] : heads) circuit.parts.push_back(head(layer, index, role));
-  };
-  add("name mover", {{9, 9}, {10, 0}, {9, 6}});
-  add("backup name mover", {{10, 10}, {10, 6}, {10, 2}, {10, 1}, {11, 2}, {9, 7}, {9, 0}, {11, 9}});
-  add("negative name mover", {{10, 7}, {11, 10}});
-  add("s-inhibition", {{7, 3}, {7, 9}, {8, 6}, {8, 10}});
-  add("induction", {{5, 5}, {5, 8}, {5, 9}, {6, 9}});
-  add("duplicate token", {{0, 1}, {0, 10}, {3, 0}});
-  add("previous token", {{2, 2}, {4, 11}});
+  add(circuit, "name mover", {"L9H9", "L10H0", "L9H6"});
+  add(circuit, "backup name mover",
+      {"L10H10", "L10H6", "L10H2", "L10H1", "L11H2", "L9H7", "L9H0", "L11H9"});
+  add(circuit, "negative name mover", {"L10H7", "L11H10"});
+  add(circuit, "s-inhibition", {"L7H3", "L7H9", "L8H6", "L8H10"});
+  add(circuit, "induction", {"L5H5", "L5H8", "L5H9", "L6H9"});
+  add(circuit, "duplicate token", {"L0H1", "L0H10", "L3H0"});
+  add(circuit, "previous token", {"L2H2", "L4H11"});
   return circuit;
 }
 
@@ -42,12 +37,9 @@ PublishedCircuit greater_than() {
   PublishedCircuit circuit;
   circuit.task = "greater-than";
   circuit.source = "Hanna et al. 2023, arXiv 2305.00586";
-  const std::pair<std::int64_t, std::int64_t> heads[] = {{5, 1},  {5, 5}, {6, 1},  {6, 9},
-                                                         {7, 10}, {8, 8}, {8, 11}, {9, 1}};
-  for (const auto& [layer, index] : heads)
-    circuit.parts.push_back(head(layer, index, "looks at the year"));
-  for (const std::int64_t layer : {8, 9, 10, 11})
-    circuit.parts.push_back(mlp(layer, "computes greater-than"));
+  add(circuit, "looks at the year",
+      {"L5H1", "L5H5", "L6H1", "L6H9", "L7H10", "L8H8", "L8H11", "L9H1"});
+  add(circuit, "computes greater-than", {"L8 MLP", "L9 MLP", "L10 MLP", "L11 MLP"});
   return circuit;
 }
 

@@ -9,6 +9,7 @@
 
 #include "filigree/analyze/task/check.h"
 #include "filigree/autograd/tape.h"
+#include "filigree/base/component.h"
 #include "filigree/base/error.h"
 
 namespace filigree {
@@ -163,9 +164,9 @@ std::string name_of(const Part& part) {
   switch (part.kind) {
     case PartKind::kEmbedding: return "embedding";
     case PartKind::kPositions: return "positions";
-    case PartKind::kHead: return fmt::format("L{}H{}", part.layer, part.head);
-    case PartKind::kAttentionBias: return fmt::format("L{} attention bias", part.layer);
-    case PartKind::kMlp: return fmt::format("L{} MLP", part.layer);
+    case PartKind::kHead: return head_name({part.layer, part.head});
+    case PartKind::kAttentionBias: return layer_name(part.layer) + " attention bias";
+    case PartKind::kMlp: return mlp_name(part.layer);
     case PartKind::kRest: return "rest";
     case PartKind::kOutputBias: return "output bias";
   }

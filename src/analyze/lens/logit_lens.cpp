@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "filigree/base/component.h"
 #include "filigree/base/error.h"
 #include "filigree/runtime/threads.h"
 
@@ -48,7 +49,7 @@ std::string tap_name(const LensPoint& point) {
 
 std::string name_of(const LensPoint& point) {
   const std::string tap = tap_name(point);
-  return fmt::format("L{} {}", point.layer, tap.substr(tap.find("resid")));
+  return fmt::format("{} {}", layer_name(point.layer), tap.substr(tap.find("resid")));
 }
 
 LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,

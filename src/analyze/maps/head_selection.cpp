@@ -109,8 +109,6 @@ std::vector<Part> read_parts(std::string_view text) {
 
 }  // namespace
 
-std::string head_name(const HeadId& head) { return fmt::format("L{}H{}", head.layer, head.head); }
-
 void check_heads(std::string_view text) { read_parts(text); }
 
 std::vector<HeadId> parse_heads(std::string_view text, std::int64_t layers, std::int64_t heads) {

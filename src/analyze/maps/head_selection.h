@@ -13,21 +13,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "filigree/base/component.h"
+
 namespace filigree {
-
-struct HeadId {
-  std::int64_t layer = 0;
-  std::int64_t head = 0;
-
-  friend auto operator<=>(const HeadId&, const HeadId&) = default;
-};
-
-// "L5H1".
-std::string head_name(const HeadId& head);
 
 // Throws Error for text that is no selection, and for heads that do not exist, saying which do.
 std::vector<HeadId> parse_heads(std::string_view text, std::int64_t layers, std::int64_t heads);

@@ -9,7 +9,7 @@ namespace filigree {
 
 std::string HeadGroup::name() const {
   if (scope == Scope::kModel) return "model";
-  return scope == Scope::kLayer ? fmt::format("L{}", layer) : head_name({layer, head});
+  return scope == Scope::kLayer ? layer_name(layer) : head_name({layer, head});
 }
 
 std::vector<HeadGroup> groups_of(const std::vector<HeadId>& heads) {

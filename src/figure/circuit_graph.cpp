@@ -23,13 +23,7 @@ constexpr double kPanelGap = 10;
 constexpr double kThinnest = 0.35, kThickest = 3;
 
 Color color_of(GraphInput input, const Theme& theme) {
-  switch (input) {
-    case GraphInput::kQuery: return theme.category(1);
-    case GraphInput::kKey: return theme.category(0);
-    case GraphInput::kValue: return theme.category(2);
-    case GraphInput::kNone: break;
-  }
-  return theme.muted;
+  return Color::hex(edge_color(theme.palette, input));
 }
 
 std::string_view label_of(GraphInput input) {
@@ -88,9 +82,7 @@ void draw_edge(Canvas& canvas, std::vector<Point> line, const Stroke& stroke) {
 
 void draw_node(Canvas& canvas, const Rect& box, const Component& node, const Theme& theme) {
   const bool head = node.kind == ComponentKind::kHead;
-  const Color fill = head                               ? theme.page
-                     : node.kind == ComponentKind::kMlp ? mix(theme.page, theme.category(4), 0.28)
-                                                        : mix(theme.page, theme.muted, 0.16);
+  const Color fill = Color::hex(node_color(theme.palette, node.kind));
   canvas.rounded(box, head ? 3.2 : 1.6, fill, {theme.muted, 0.7});
   canvas.text(box.center(), name_of(node),
               {.size = theme.small_size,

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <utility>
 #include <vector>
 
 namespace filigree::figure {
@@ -40,7 +40,7 @@ using LevelColors = std::array<Color, 256>;
 // A piecewise linear path through colours at equal distances.
 class ColorRamp {
  public:
-  ColorRamp(std::initializer_list<Color> stops) : stops_(stops) {}
+  explicit ColorRamp(std::vector<Color> stops) : stops_(std::move(stops)) {}
 
   // `position` is clamped to [0, 1].
   Color at(double position) const;

@@ -1,16 +1,12 @@
-// How all figures look: colours, and the few sizes they share. Figures take everything visible from
-// here, so that a new theme is one more value and no more code.
-//
-// Categories use the palette of Okabe and Ito, ordered so that neighbours differ in lightness too;
-// dense and sparse are always its first two. Magnitudes use one hue whose lightness grows or falls
-// steadily, so that they survive a grey printer and every form of colour blindness; differences use
-// blue against orange.
+// How all figures look: the colours of base/palette.h, and the few sizes they share. Figures take
+// everything visible from here, so that a new theme is one more value and no more code.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "filigree/base/palette.h"
 #include "filigree/figure/color.h"
 
 namespace filigree::figure {
@@ -18,21 +14,14 @@ namespace filigree::figure {
 struct Theme {
   std::string name;
 
-  Color page;          // behind everything
-  Color panel;         // inside the rounded panels
-  Color panel_border;  // around them
-  Color plot;          // behind curves, bars and points
-  Color text;
-  Color muted;  // secondary text, axes
-  Color grid;   // grid lines
-  Color frame;  // around one heat map
+  Palette palette;
 
-  // Heat maps: `empty` is exact zero and everything above the diagonal. The ramps start at the
-  // smallest value that is not zero, and that colour is visibly not `empty`.
+  // The same as figures use them; what each stands for is said there.
+  Color page, panel, panel_border, plot, text, muted, grid, frame;
   Color empty;
   ColorRamp magnitude;
-  ColorRamp negative, positive;  // of differences and correlations, from small to large
-  Color undefined;               // a correlation that does not exist
+  ColorRamp negative, positive;
+  Color undefined;
 
   std::vector<Color> categories;
 

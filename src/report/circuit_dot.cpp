@@ -7,24 +7,20 @@
 #include <iterator>
 #include <map>
 
+#include "filigree/base/palette.h"
 #include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {
 
-struct EdgeLook {
-  const char* label;
-  const char* color;  // those of the figure's light theme
-};
-
-EdgeLook look_of(GraphInput input) {
+std::string_view label_of(GraphInput input) {
   switch (input) {
-    case GraphInput::kQuery: return {"q", "#0072B2"};
-    case GraphInput::kKey: return {"k", "#D55E00"};
-    case GraphInput::kValue: return {"v", "#009E73"};
+    case GraphInput::kQuery: return "q";
+    case GraphInput::kKey: return "k";
+    case GraphInput::kValue: return "v";
     case GraphInput::kNone: break;
   }
-  return {"", "#5B6B80"};
+  return "";
 }
 
 }  // namespace
@@ -53,7 +49,7 @@ std::string circuit_dot(const CircuitGraph& graph, std::string_view title) {
   if (!title.empty()) text += fmt::format("  label={};\n  labelloc=t;\n", dot_quoted(title));
   text +=
       "  fontname=\"Noto Sans\";\n"
-      "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Noto Sans\"];\n"
+      "  node [shape=box, style=\"rounded,filled\", fontname=\"Noto Sans\"];\n"
       "  edge [fontname=\"Noto Sans\", labelfontsize=9, labeldistance=1.6];\n";
   std::map<std::int64_t, std::vector<std::size_t>> ranks;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) ranks[depth_of(graph.nodes[i])].push_back(i);
@@ -61,22 +57,21 @@ std::string circuit_dot(const CircuitGraph& graph, std::string_view title) {
     text += "  { rank=same;";
     for (const std::size_t i : nodes) {
       const Component& node = graph.nodes[i];
-      text += fmt::format(" n{} [label={}{}];", i, dot_quoted(name_of(node)),
-                          node.kind == ComponentKind::kHead  ? ""
-                          : node.kind == ComponentKind::kMlp ? ", fillcolor=\"#F8E7BF\""
-                                                             : ", fillcolor=\"#E4E7EB\"");
+      text += fmt::format(" n{} [label={}, fillcolor=\"{}\"];", i, dot_quoted(name_of(node)),
+                          hex_text(node_color(kLightPalette, node.kind)));
     }
     text += " }\n";
   }
   double most = 0;
   for (const GraphEdge& edge : graph.edges) most = std::max(most, std::abs(edge.score));
   for (const GraphEdge& edge : graph.edges) {
-    const EdgeLook look = look_of(edge.input);
+    const std::string_view label = label_of(edge.input);
+    const std::string color = hex_text(edge_color(kLightPalette, edge.input));
     const double part = most > 0 ? std::abs(edge.score) / most : 0;
     text += fmt::format("  n{} -> n{} [", edge.from, edge.to);
-    if (*look.label != '\0')
-      text += fmt::format("headlabel=\"{}\", labelfontcolor=\"{}\", ", look.label, look.color);
-    text += fmt::format("color=\"{}\", penwidth={:.2f}, style={}, score=\"{:.6g}\"];\n", look.color,
+    if (!label.empty())
+      text += fmt::format("headlabel=\"{}\", labelfontcolor=\"{}\", ", label, color);
+    text += fmt::format("color=\"{}\", penwidth={:.2f}, style={}, score=\"{:.6g}\"];\n", color,
                         0.5 + 3.5 * part, edge.score < 0 ? "dashed" : "solid", edge.score);
   }
   return text + "}\n";

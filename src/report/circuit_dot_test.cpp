@@ -36,7 +36,7 @@ TEST(CircuitDot, Escapes) {
 TEST(CircuitDot, HoldsNodesAndEdges) {
   const std::string text = circuit_dot(graph(), "a \"title\"");
   EXPECT_THAT(text, HasSubstr("label=\"a \\\"title\\\"\";"));
-  EXPECT_THAT(text, HasSubstr("n1 [label=\"L0H1\"];"));
+  EXPECT_THAT(text, HasSubstr("n1 [label=\"L0H1\", fillcolor=\"#FFFFFF\"];"));
   EXPECT_THAT(text, HasSubstr("n0 -> n1 [headlabel=\"k\", labelfontcolor=\"#D55E00\", "
                               "color=\"#D55E00\", penwidth=4.00, "
                               "style=solid, score=\"2\"];"));

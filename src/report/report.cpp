@@ -3,9 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <span>
 
 #include "filigree/base/atomic_file.h"
+#include "filigree/base/component.h"
 #include "filigree/base/error.h"
+#include "filigree/base/palette.h"
 #include "filigree/base/strings.h"
 #include "filigree/report/packed_maps.h"
 
@@ -28,21 +31,20 @@ Json texts(const NamedTexts& named) {
 Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json model_json(const ReportModel& model) {
+  Json layers = Json::array(), heads = Json::array();
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    layers.push_back(layer_name(layer));
+    for (std::int64_t head = 0; head < model.heads; ++head)
+      heads.push_back(head_name({layer, head}));
+  }
   Json roles = Json::array(), statistics = Json::array();
   for (const ReportHead& head : model.by_head) {
-    roles.push_back(
-        {{"role", head.role}, {"confidence", head.confidence}, {"scores", head.scores}});
+    roles.push_back({{"role", head.role}, {"confidence", head.confidence}});
     statistics.push_back(head.statistics);
   }
-  return {{"name", model.name},
-          {"path", model.path},
-          {"sparse", model.sparse},
-          {"layers", model.layers},
-          {"heads", model.heads},
-          {"parameters", model.parameters},
-          {"facts", texts(model.facts)},
-          {"roles", std::move(roles)},
-          {"statistics", std::move(statistics)}};
+  return {{"name", model.name},        {"layers", std::move(layers)},
+          {"heads", std::move(heads)}, {"facts", texts(model.facts)},
+          {"roles", std::move(roles)}, {"statistics", std::move(statistics)}};
 }
 
 Json pairs_json(const std::vector<ReportPairs>& all) {
@@ -78,6 +80,27 @@ Json tasks_json(const std::vector<ReportTask>& tasks) {
                     {"figures", std::move(figures)}});
   }
   return list;
+}
+
+Json colors_json(const Palette& palette) {
+  const auto list = [](std::span<const Rgb> colors) {
+    Json texts = Json::array();
+    for (const Rgb color : colors) texts.push_back(hex_text(color));
+    return texts;
+  };
+  return {{"page", hex_text(palette.page)},
+          {"panel", hex_text(palette.panel)},
+          {"panel_border", hex_text(palette.panel_border)},
+          {"text", hex_text(palette.text)},
+          {"muted", hex_text(palette.muted)},
+          {"grid", hex_text(palette.grid)},
+          {"frame", hex_text(palette.frame)},
+          {"empty", hex_text(palette.empty)},
+          {"magnitude", list(palette.magnitude)},
+          {"negative", list(palette.negative)},
+          {"positive", list(palette.positive)},
+          {"undefined", hex_text(palette.undefined)},
+          {"categories", list(palette.categories)}};
 }
 
 void check(const Report& report) {
@@ -153,12 +176,17 @@ std::string report_page(const Report& report) {
                           {"low", optional_number(row.low)},
                           {"high", optional_number(row.high)},
                           {"p", optional_number(row.p)}});
-  Json data = {{"format", "filigree-report-1"},       {"title", report.title},
-               {"models", std::move(models)},         {"prompts", std::move(prompts)},
-               {"statistics", std::move(statistics)}, {"pairs", std::move(pairs)},
-               {"made", texts(report.made)}};
-  if (!report.tasks.empty()) data["tasks"] = tasks_json(report.tasks);
-  if (!report.importance.empty()) data["importance"] = report.importance;
+  const Json data = {
+      {"format", "filigree-report-2"},
+      {"title", report.title},
+      {"models", std::move(models)},
+      {"prompts", std::move(prompts)},
+      {"statistics", std::move(statistics)},
+      {"pairs", std::move(pairs)},
+      {"tasks", tasks_json(report.tasks)},
+      {"roles", report.roles},
+      {"colors", {{"light", colors_json(kLightPalette)}, {"dark", colors_json(kDarkPalette)}}},
+      {"made", texts(report.made)}};
   // Tokens may be pieces of characters: those are shown as the replacement character.
   const std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
 

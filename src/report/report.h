@@ -2,9 +2,12 @@
 // roles, statistics and head pairs. It opens from disk and makes no request.
 //
 // The page is data (JSON, format below) and one script: the viewer of web/, whose bundle
-// web/dist/report.js is compiled in. web/src/data.ts is the reader's side of these structs.
+// web/dist/report.js is compiled in. web/src/data.ts is the reader's side of these structs. With
+// the data go the names of heads (base/component.h) and the colours (base/palette.h), so that the
+// page writes and draws as tables and figures do.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -20,7 +23,6 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 struct ReportHead {
   std::string role;  // "previous", "sink+current", ...
   double confidence = 0.0;
-  std::map<std::string, double> scores = {};      // of the roles
   std::map<std::string, double> statistics = {};  // by the names of ReportStatistic
 };
 
@@ -32,9 +34,8 @@ struct ReportPairs {
 };
 
 struct ReportModel {
-  std::string name, path;
-  bool sparse = false;
-  std::int64_t layers = 0, heads = 0, parameters = 0;
+  std::string name;
+  std::int64_t layers = 0, heads = 0;
   NamedTexts facts = {};            // shown under the name, as they are
   std::vector<ReportHead> by_head;  // layer by layer
   std::vector<ReportPairs> pairs = {};
@@ -77,8 +78,8 @@ struct Report {
   std::vector<ReportPrompt> prompts;
   std::vector<ReportStatistic> statistics = {};
   std::vector<ReportTask> tasks = {};
-  std::vector<std::size_t> importance = {};  // heads, the most important first; may be empty
-  NamedTexts made = {};                      // command, versions, ...
+  std::vector<std::string> roles = {};  // those a head can play, in the order of their colours
+  NamedTexts made = {};                 // command, versions, ...
 };
 
 // The whole page. Throws Error when the parts do not fit together.

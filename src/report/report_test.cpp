@@ -6,9 +6,9 @@
 #include <zlib.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "filigree/base/error.h"
+#include "filigree/base/palette.h"
 #include "filigree/report/packed_maps.h"
 #include "filigree/report/test_report.h"
 #include "support/base64.h"
@@ -86,7 +86,11 @@ TEST(Report, IsOnePageThatAsksForNothing) {
   EXPECT_EQ(json["prompts"][0]["tokens"][2], "\xef\xbf\xbd");
   EXPECT_EQ(json["models"][1]["roles"].size(), 20u);
   EXPECT_TRUE(json["pairs"][0][0]["matrix"][0][1].is_null()) << "an undefined correlation";
-  EXPECT_FALSE(json.contains("importance"));
+  EXPECT_EQ(json["models"][0]["layers"], (std::vector<std::string>{"L0", "L1", "L2", "L3"}));
+  ASSERT_EQ(json["models"][1]["heads"].size(), 20u);
+  EXPECT_EQ(json["models"][1]["heads"][19], "L3H4");
+  EXPECT_EQ(json["colors"]["light"]["categories"][0], hex_text(kLightPalette.categories[0]));
+  EXPECT_EQ(json["colors"]["dark"]["magnitude"][5], hex_text(kDarkPalette.magnitude[5]));
 }
 
 TEST(Report, HoldsTasksWithTheirFigures) {

@@ -25,14 +25,12 @@ inline Report test_report() {
   for (const bool sparse : {false, true}) {
     ReportModel model;
     model.name = sparse ? "sparse" : "dense";
-    model.path = "models/" + model.name;
-    model.sparse = sparse;
-    model.layers = 4, model.heads = 5, model.parameters = 1000;
+    model.layers = 4, model.heads = 5;
     model.facts = {{"loss", "3.93"}};
     ReportPairs pairs{"Pearson"};
     PackedMaps packed;
     for (std::size_t head = 0; head < 20; ++head) {
-      model.by_head.push_back({head % 2 == 0 ? "previous" : "sink+current", 0.75, {}, {}});
+      model.by_head.push_back({head % 2 == 0 ? "previous" : "sink+current", 0.75, {}});
       model.by_head.back().statistics["peak"] = 0.5;
       std::vector<float> map(16);
       for (std::int64_t i = 0; i < 4; ++i)
@@ -66,6 +64,7 @@ inline Report test_report() {
                    {"Edges of the circuits", "and the parts they connect",
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3000\" height=\"800\" "
                     "viewBox=\"0 0 3000 800\"><rect width=\"3000\" height=\"800\"/></svg>"}}}));
+  report.roles = {"sink", "current", "previous"};
   report.made = {{"command", "filigree compare dense sparse"}};
   return report;
 }

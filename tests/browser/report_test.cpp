@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "browser/browser.h"
+#include "filigree/base/palette.h"
 #include "filigree/report/test_report.h"
 #include "support/temporary_folder.h"
 
@@ -120,9 +121,39 @@ TEST_F(ReportPage, HeadsCanBeOrderedByRoleAndOpenedFromTheAddress) {
   EXPECT_EQ(text_of("#detail-title"), "Head L2H0");
 }
 
+// The colours of the figures, dark and light: of the page, of a weight, of zero and of a role.
+TEST_F(ReportPage, TakesItsColoursFromThePalette) {
+  const auto written = [](Rgb color) {
+    return fmt::format("rgb({}, {}, {})", color >> 16, color >> 8 & 255, color & 255);
+  };
+  // Head L0H1 of the sparse model gives the token before 0.5 and the others nothing.
+  const auto colors = [&] {
+    return browser_->run(
+        "const b = document.querySelector('button[data-model=\"1\"][data-head=\"L0H1\"]');"
+        "const c = b.querySelector('canvas'), x = c.getContext('2d'), n = c.width / 4;"
+        "const at = (i, j) => {"
+        "  const [r, g, v] = x.getImageData((j + .5) * n, (i + .5) * n, 1, 1).data;"
+        "  return `rgb(${r}, ${g}, ${v})`; };"
+        "const role = document.querySelector('button[data-model=\"1\"][data-head=\"L0H0\"]');"
+        "return [getComputedStyle(document.body).backgroundColor, at(1, 0), at(1, 1),"
+        "  getComputedStyle(role).borderBottomColor, getComputedStyle(b).borderBottomColor]");
+  };
+  for (const Palette& palette : {kLightPalette, kDarkPalette}) {
+    const std::string page = written(palette.page);
+    browser_->wait_for(
+        fmt::format("return getComputedStyle(document.body).backgroundColor === '{}'", page));
+    // A half, in 65535ths, of the way through six colours.
+    const Rgb half = mixed(palette.magnitude[2], palette.magnitude[3], 32768 / 65535.0 * 5 - 2);
+    EXPECT_EQ(colors(), (nlohmann::json{page, written(half), written(palette.empty),
+                                        written(palette.categories[2]),     // previous
+                                        written(palette.categories[0])}));  // sink+current
+    browser_->click("#theme");
+  }
+}
+
 TEST_F(ReportPage, ADamagedReportSaysSo) {
   std::string page = report_page(test_report());
-  const std::string known = "filigree-report-1";
+  const std::string known = "filigree-report-2";
   page.replace(page.find(known), known.size(), "filigree-report-9");
   std::ofstream(folder_.path() / "other.html") << page;
   browser_->open("file://" + (folder_.path() / "other.html").string());

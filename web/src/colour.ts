@@ -1,6 +1,13 @@
-// Colours of weights, differences and roles: those of the figures (src/figure/theme.cpp).
+// Colours of weights, differences and roles. The report brings them with it, and they are those of the
+// figures; what is not drawn on a canvas takes them as variables of the style sheet.
+import { Palette, Report, Theme } from "./data";
 
 export type Rgb = readonly [number, number, number];
+
+function rgb(text: string): Rgb {
+  const value = parseInt(text.slice(1), 16);
+  return [value >> 16, (value >> 8) & 255, value & 255];
+}
 
 function mix(stops: readonly Rgb[], x: number): Rgb {
   const place = Math.min(Math.max(x, 0), 1) * (stops.length - 1);
@@ -11,54 +18,87 @@ function mix(stops: readonly Rgb[], x: number): Rgb {
   return [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), a[2] + t * (b[2] - a[2])];
 }
 
-const kWeight: Rgb[] = [
-  [232, 240, 250],
-  [158, 202, 225],
-  [66, 146, 198],
-  [8, 81, 156],
-  [8, 34, 82],
-];
-const kZero: Rgb = [255, 255, 255];
+class Colours {
+  readonly empty: Rgb;
+  readonly undefined: Rgb;
+  readonly text: Rgb;
+  readonly page: Rgb;
+  readonly magnitude: Rgb[];
+  readonly negative: Rgb[];
+  readonly positive: Rgb[];
 
-// White is exactly zero; the least weight that is not has a tint.
-export function weightColour(weight: number): Rgb {
-  return weight === 0 ? kZero : mix(kWeight, weight);
+  constructor(palette: Palette) {
+    this.empty = rgb(palette.empty);
+    this.undefined = rgb(palette.undefined);
+    this.text = rgb(palette.text);
+    this.page = rgb(palette.page);
+    this.magnitude = palette.magnitude.map(rgb);
+    this.negative = palette.negative.map(rgb);
+    this.positive = palette.positive.map(rgb);
+  }
 }
 
-const kNegative: Rgb[] = [
-  [255, 255, 255],
-  [146, 197, 222],
-  [8, 64, 129],
-];
-const kPositive: Rgb[] = [
-  [255, 255, 255],
-  [253, 174, 107],
-  [140, 45, 4],
-];
+let now: Colours;
+let roles: string[] = [];
 
-// -1 to 1.
-export function differenceColour(x: number): Rgb {
-  return x < 0 ? mix(kNegative, -x) : mix(kPositive, x);
+// Everything that is drawn from here on has the theme's colours.
+export function useTheme(report: Report, theme: Theme): void {
+  const palette = report.colors[theme];
+  now = new Colours(palette);
+  roles = report.roles;
+  const root = document.documentElement;
+  root.dataset["theme"] = theme;
+  const set = (name: string, value: string): void => root.style.setProperty(`--${name}`, value);
+  set("page", palette.page);
+  set("panel", palette.panel);
+  set("panel-border", palette.panel_border);
+  set("text", palette.text);
+  set("muted", palette.muted);
+  set("grid", palette.grid);
+  set("frame", palette.frame);
+  set("empty", palette.empty);
+  palette.categories.forEach((colour, n) => set(`category-${n}`, colour));
+  set("last-category", palette.categories.at(-1)!);
+  set("drawn", report.colors.light.page); // behind figures, which are drawn for it
+}
+
+// The empty colour is exactly zero; the least weight that is not has a tint.
+export function weightColour(weight: number): Rgb {
+  return weight === 0 ? now.empty : mix(now.magnitude, weight);
+}
+
+// -1 to 1; null is undefined.
+export function differenceColour(x: number | null): Rgb {
+  if (x === null) return now.undefined;
+  if (x === 0) return now.empty;
+  return x < 0 ? mix(now.negative, -x) : mix(now.positive, x);
 }
 
 export function css(colour: Rgb): string {
   return `rgb(${colour.map((c) => Math.round(c)).join(" ")})`;
 }
 
-const kRoles: Record<string, string> = {
-  sink: "#d55e00",
-  current: "#0072b2",
-  previous: "#009e73",
-  offset: "#cc79a7",
-  diffuse: "#e69f00",
-  stripes: "#56b4e9",
-  fragmented: "#882255",
-  empty: "#999933",
-  induction: "#b8b8b8",
-  duplicate: "#332288",
-};
+// Relative luminance (WCAG): 0 black, 1 white.
+function luminance(colour: Rgb): number {
+  const [r, g, b] = colour.map((c) => {
+    const x = c / 255;
+    return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
+}
 
-// A hybrid takes the colour of its first part.
+// The colour of text on `background`: of the theme's two, the one that stands out more.
+export function textColour(background: Rgb): Rgb {
+  const behind = luminance(background);
+  const contrast = (colour: Rgb): number => {
+    const front = luminance(colour);
+    return (Math.max(front, behind) + 0.05) / (Math.min(front, behind) + 0.05);
+  };
+  return contrast(now.text) >= contrast(now.page) ? now.text : now.page;
+}
+
+// For the style sheet. A hybrid takes the colour of its first part.
 export function roleColour(role: string): string {
-  return kRoles[role.split(/[+ ]/)[0]!] ?? "#4d4d4d";
+  const index = roles.indexOf(role.split(/[+ ]/)[0]!);
+  return index < 0 ? "var(--last-category)" : `var(--category-${index})`;
 }

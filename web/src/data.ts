@@ -3,16 +3,12 @@
 export interface HeadRole {
   role: string; // "previous", "sink+current", ...
   confidence: number;
-  scores: Record<string, number>;
 }
 
 export interface Model {
   name: string;
-  path: string;
-  sparse: boolean;
-  layers: number;
-  heads: number;
-  parameters: number;
+  layers: string[]; // "L3"
+  heads: string[]; // "L3H7", layer by layer
   facts: [string, string][]; // shown as they are: loss, active edges, ...
   roles: HeadRole[]; // layer by layer
   statistics: Record<string, number>[]; // of each head, by name
@@ -51,6 +47,25 @@ export interface Task {
   figures: { title: string; caption: string; svg: string }[]; // base64
 }
 
+// "#RRGGBB" each; src/base/palette.h says what they stand for.
+export interface Palette {
+  page: string;
+  panel: string;
+  panel_border: string;
+  text: string;
+  muted: string;
+  grid: string;
+  frame: string;
+  empty: string;
+  magnitude: string[];
+  negative: string[];
+  positive: string[];
+  undefined: string;
+  categories: string[];
+}
+
+export type Theme = "light" | "dark";
+
 export interface Report {
   format: string;
   title: string;
@@ -58,8 +73,9 @@ export interface Report {
   prompts: Prompt[];
   statistics: StatisticRow[];
   pairs: Pairs[][]; // of each model
-  tasks?: Task[];
-  importance?: number[]; // heads, the most important first
+  tasks: Task[];
+  roles: string[]; // those a head can play, in the order of the categories
+  colors: Record<Theme, Palette>;
   made: [string, string][]; // command, versions, ...
 }
 
@@ -108,7 +124,7 @@ export class LoadedReport {
       const { tokens, maps } = this.report.prompts[prompt]!;
       found = Promise.all(
         this.report.models.map((model, m) =>
-          unpack(maps[m]!, model.layers * model.heads, tokens.length),
+          unpack(maps[m]!, model.heads.length, tokens.length),
         ),
       );
       this.unpacked.set(prompt, found);
@@ -121,13 +137,13 @@ export function load(): LoadedReport {
   const element = document.getElementById("filigree-data");
   if (!element?.textContent) throw new Error("this page holds no report");
   const report = JSON.parse(element.textContent) as Report;
-  if (report.format !== "filigree-report-1")
+  if (report.format !== "filigree-report-2")
     throw new Error(`this viewer does not know the format '${report.format}'`);
   return new LoadedReport(report);
 }
 
-export function headLabel(model: Model, head: number): string {
-  return `L${Math.floor(head / model.heads)}H${head % model.heads}`;
+export function headsInLayer(model: Model): number {
+  return model.heads.length / model.layers.length;
 }
 
 // A token as one can see it: spaces and line breaks become symbols.

@@ -1,6 +1,6 @@
 // One head, large: its map in each model and their difference, with tokens and what the pointer is on.
-import { Rgb, css, differenceColour, roleColour, weightColour } from "./colour";
-import { AttentionMap, LoadedReport, headLabel, visible } from "./data";
+import { Rgb, css, differenceColour, roleColour, textColour, weightColour } from "./colour";
+import { AttentionMap, LoadedReport, visible } from "./data";
 import { context, element, number, sharpCanvas } from "./dom";
 import { matrixImage } from "./matrix";
 import { change, state, subscribe } from "./state";
@@ -56,8 +56,8 @@ class LargeMap {
   draw(cell: Cell | null): void {
     const ctx = context(this.canvas);
     const style = getComputedStyle(document.documentElement);
-    const ink = style.getPropertyValue("--ink") || "#000";
-    const faint = style.getPropertyValue("--faint") || "#888";
+    const ink = style.getPropertyValue("--text");
+    const faint = style.getPropertyValue("--muted");
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, this.canvas.width, this.canvas.height);
     const ratio = this.canvas.width / (this.side + this.margin);
@@ -76,7 +76,7 @@ class LargeMap {
     ctx.stroke();
     if (margin > 8) this.labels(ctx, cell, ink, faint);
     if (cell) {
-      ctx.strokeStyle = "#d55e00";
+      ctx.strokeStyle = style.getPropertyValue("--category-0");
       ctx.lineWidth = 1.5;
       ctx.strokeRect(margin + cell.key * step, cell.query * step, step, step);
     }
@@ -200,11 +200,13 @@ export function detailView(loaded: LoadedReport): HTMLElement {
           (i, j) => differenceColour((maps[1]!.at(i, j) - maps[0]!.at(i, j)) / most), pointed),
       );
     }
-    const ramp = [0, 0.001, 0.25, 0.5, 0.75, 1].map((w) =>
-      element("span", { style: `background: ${css(weightColour(w))}` }, w === 0.001 ? ">0" : String(w)),
-    );
+    const ramp = [0, 0.001, 0.25, 0.5, 0.75, 1].map((w) => {
+      const colour = weightColour(w);
+      const style = `background: ${css(colour)}; color: ${css(textColour(colour))}`;
+      return element("span", { style }, w === 0.001 ? ">0" : String(w));
+    });
     dialog.replaceChildren(
-      buttons(loaded, `Head ${headLabel(models[0]!, head)}`),
+      buttons(loaded, `Head ${models[0]!.heads[head]!}`),
       roleLine(loaded, head),
       element("div", { class: "row" }, ...large.map((map) => map.root)),
       readout,
@@ -214,7 +216,8 @@ export function detailView(loaded: LoadedReport): HTMLElement {
     if (!dialog.open) dialog.showModal();
   };
   subscribe((now, before) => {
-    if (now.head !== before.head || now.prompt !== before.prompt) void draw();
+    if (now.head !== before.head || now.prompt !== before.prompt || now.theme !== before.theme)
+      void draw();
   });
   dialog.addEventListener("close", () => change({ head: null }));
   dialog.addEventListener("click", (event) => {

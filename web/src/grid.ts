@@ -1,6 +1,6 @@
 // The two panels of small maps, one button a head.
 import { roleColour, weightColour } from "./colour";
-import { AttentionMap, LoadedReport, Model, headLabel } from "./data";
+import { AttentionMap, LoadedReport, Model, headsInLayer } from "./data";
 import { element, sharpCanvas } from "./dom";
 import { fill, matrixImage } from "./matrix";
 import { Order, change, state, subscribe } from "./state";
@@ -13,9 +13,8 @@ export function mapImage(map: AttentionMap): HTMLCanvasElement {
   return matrixImage(map.size, map.size, (i, j) => (j > i ? null : weightColour(map.at(i, j))));
 }
 
-function headOrder(loaded: LoadedReport, model: Model, order: Order): number[] {
+function headOrder(model: Model, order: Order): number[] {
   const heads = model.roles.map((_, head) => head);
-  if (order === "importance" && loaded.report.importance) return loaded.report.importance;
   if (order === "role")
     // Stable, so that heads of one role stay in the order of layers.
     heads.sort((a, b) => model.roles[a]!.role.localeCompare(model.roles[b]!.role));
@@ -24,7 +23,7 @@ function headOrder(loaded: LoadedReport, model: Model, order: Order): number[] {
 
 function thumbnail(model: Model, index: number, head: number, map: AttentionMap): HTMLElement {
   const { role, confidence } = model.roles[head]!;
-  const label = headLabel(model, head);
+  const label = model.heads[head]!;
   const canvas = sharpCanvas(kThumbnail, kThumbnail);
   fill(canvas, mapImage(map));
   const button = element(
@@ -65,19 +64,21 @@ export function gridView(loaded: LoadedReport): HTMLElement {
     const all = await loaded.maps(prompt);
     if (turn !== drawing) return; // something else was chosen meanwhile
     loaded.report.models.forEach((model, m) => {
-      const heads = headOrder(loaded, model, order);
-      const rows = order === "layer" && model.heads <= kMostInRow;
+      const heads = headOrder(model, order);
+      const inLayer = headsInLayer(model);
+      const rows = order === "layer" && inLayer <= kMostInRow;
       panels[m]!.maps.classList.toggle("by-layer", rows);
-      panels[m]!.maps.style.setProperty("--heads", String(model.heads));
+      panels[m]!.maps.style.setProperty("--heads", String(inLayer));
       panels[m]!.maps.replaceChildren(
         ...heads.map((head) => thumbnail(model, m, head, all[m]![head]!)),
       );
     });
   };
   subscribe((now, before) => {
-    if (now.prompt !== before.prompt || now.order !== before.order) void draw();
+    if (now.prompt !== before.prompt || now.order !== before.order || now.theme !== before.theme)
+      void draw();
   });
   void draw();
-  const beside = loaded.report.models.every((model) => model.heads <= kMostBeside);
+  const beside = loaded.report.models.every((model) => headsInLayer(model) <= kMostBeside);
   return element("div", { class: beside ? "grid beside" : "grid", id: "grid" }, ...panels.map(({ panel }) => panel));
 }

@@ -1,6 +1,7 @@
 // The report page: reads the data in the page and shows it. Makes no request of any kind.
 import styles from "./style.css";
-import { LoadedReport, headLabel, load, visible } from "./data";
+import { useTheme } from "./colour";
+import { LoadedReport, load, visible } from "./data";
 import { detailView } from "./detail";
 import { element } from "./dom";
 import { gridView } from "./grid";
@@ -21,11 +22,9 @@ function promptChooser(loaded: LoadedReport): HTMLElement {
   return element("label", {}, "prompt ", select);
 }
 
-function orderChooser(loaded: LoadedReport): HTMLElement {
+function orderChooser(): HTMLElement {
   const select = element("select", { id: "order", "aria-label": "order of heads" });
-  const orders: Order[] = loaded.report.importance
-    ? ["layer", "role", "importance"]
-    : ["layer", "role"];
+  const orders: Order[] = ["layer", "role"];
   for (const order of orders) select.append(element("option", { value: order }, `by ${order}`));
   select.addEventListener("change", () => change({ order: select.value as Order }));
   return element("label", {}, "heads ", select);
@@ -33,14 +32,19 @@ function orderChooser(loaded: LoadedReport): HTMLElement {
 
 function themeButton(): HTMLElement {
   const button = element("button", { type: "button", id: "theme" }, "light / dark");
-  button.addEventListener("click", () => {
-    const root = document.documentElement;
-    const dark = root.dataset["theme"]
-      ? root.dataset["theme"] === "dark"
-      : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset["theme"] = dark ? "light" : "dark";
-  });
+  button.addEventListener("click", () =>
+    change({ theme: state().theme === "dark" ? "light" : "dark" }),
+  );
   return button;
+}
+
+// Subscribes before all views, so that they draw with the new colours.
+function followTheme(loaded: LoadedReport): void {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  subscribe((now) => useTheme(loaded.report, now.theme));
+  const follow = (): void => change({ theme: dark.matches ? "dark" : "light" });
+  dark.addEventListener("change", follow);
+  follow();
 }
 
 function madeBy(loaded: LoadedReport): HTMLElement {
@@ -60,14 +64,12 @@ function madeBy(loaded: LoadedReport): HTMLElement {
 function followAddress(loaded: LoadedReport): void {
   const model = loaded.report.models[0]!;
   const read = (): void => {
-    const found = /^#L(\d+)H(\d+)$/.exec(location.hash);
-    if (!found) return;
-    const [layer, h] = [Number(found[1]), Number(found[2])];
-    if (layer < model.layers && h < model.heads) change({ head: layer * model.heads + h });
+    const head = model.heads.indexOf(location.hash.slice(1));
+    if (head >= 0) change({ head });
   };
   subscribe((now, before) => {
     if (now.head === before.head) return;
-    const hash = now.head === null ? "" : `#${headLabel(model, now.head)}`;
+    const hash = now.head === null ? "" : `#${model.heads[now.head]!}`;
     history.replaceState(null, "", location.pathname + location.search + hash);
   });
   addEventListener("hashchange", read);
@@ -77,6 +79,7 @@ function followAddress(loaded: LoadedReport): void {
 function show(loaded: LoadedReport): void {
   const { report } = loaded;
   document.title = report.title;
+  followTheme(loaded);
   const sections = [
     rolesView(loaded), statisticsView(loaded), tasksView(loaded), pairsView(loaded), madeBy(loaded),
   ];
@@ -88,7 +91,7 @@ function show(loaded: LoadedReport): void {
     { class: "top" },
     element("h1", {}, report.title),
     element("nav", {}, ...links),
-    element("div", { class: "choices" }, promptChooser(loaded), orderChooser(loaded), themeButton()),
+    element("div", { class: "choices" }, promptChooser(loaded), orderChooser(), themeButton()),
   );
   document.body.replaceChildren(
     bar,

@@ -1,9 +1,9 @@
 // Correlations between the maps of all heads, by layer or ordered by clustering.
 import { differenceColour } from "./colour";
-import { LoadedReport, Model, Pairs, headLabel } from "./data";
+import { LoadedReport, Model, Pairs } from "./data";
 import { element, number, sharpCanvas } from "./dom";
 import { fill, matrixImage } from "./matrix";
-import { change } from "./state";
+import { change, subscribe } from "./state";
 
 const kSide = 400;
 
@@ -14,10 +14,7 @@ function matrixView(model: Model, pairs: Pairs, clustered: boolean): HTMLElement
   const at = (i: number, j: number): number | null => pairs.matrix[order[i]!]![order[j]!] ?? null;
   fill(
     canvas,
-    matrixImage(count, count, (i, j) => {
-      const x = at(i, j);
-      return x === null ? null : differenceColour(x);
-    }),
+    matrixImage(count, count, (i, j) => differenceColour(at(i, j))),
   );
   const readout = element("output", { class: "readout" });
   const cell = (event: PointerEvent | MouseEvent): [number, number] => {
@@ -28,7 +25,7 @@ function matrixView(model: Model, pairs: Pairs, clustered: boolean): HTMLElement
   };
   canvas.addEventListener("pointermove", (event) => {
     const [i, j] = cell(event);
-    const names = [order[i]!, order[j]!].map((head) => headLabel(model, head));
+    const names = [order[i]!, order[j]!].map((head) => model.heads[head]!);
     readout.textContent = `${names.join(" and ")}: ${number(at(i, j), 3)}`;
   });
   canvas.addEventListener("pointerleave", () => (readout.textContent = ""));
@@ -50,6 +47,9 @@ export function pairsView(loaded: LoadedReport): HTMLElement | null {
     );
   measure.addEventListener("change", draw);
   clustered.addEventListener("change", draw);
+  subscribe((now, before) => {
+    if (now.theme !== before.theme) draw();
+  });
   draw();
   return element(
     "section",
@@ -57,7 +57,7 @@ export function pairsView(loaded: LoadedReport): HTMLElement | null {
     element("h2", {}, "Head pairs"),
     element("p", { class: "facts" },
       measure, " ", clustered, element("label", { for: "clustered" }, " ordered by clustering; "),
-      "blue is -1, white 0, orange 1"),
+      "blue is -1, orange 1; grey is undefined"),
     row,
   );
 }

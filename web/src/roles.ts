@@ -1,6 +1,6 @@
 // Head roles: how many heads play each, and where they sit.
 import { roleColour } from "./colour";
-import { LoadedReport, Model, headLabel } from "./data";
+import { LoadedReport, Model, headsInLayer } from "./data";
 import { element } from "./dom";
 import { change } from "./state";
 
@@ -26,11 +26,12 @@ function table(models: Model[]): HTMLElement {
 
 // A cell a head, layers from the top.
 function layout(model: Model): HTMLElement {
-  const rows = Array.from({ length: model.layers }, (_, layer) => {
-    const cells = Array.from({ length: model.heads }, (_, h) => {
-      const head = layer * model.heads + h;
+  const inLayer = headsInLayer(model);
+  const rows = model.layers.map((name, layer) => {
+    const cells = Array.from({ length: inLayer }, (_, h) => {
+      const head = layer * inLayer + h;
       const { role, confidence } = model.roles[head]!;
-      const text = `${headLabel(model, head)} \u2013 ${role} (${confidence.toFixed(2)})`;
+      const text = `${model.heads[head]!} \u2013 ${role} (${confidence.toFixed(2)})`;
       const button = element("button", {
         type: "button",
         title: text,
@@ -40,7 +41,7 @@ function layout(model: Model): HTMLElement {
       button.addEventListener("click", () => change({ head }));
       return element("td", {}, button);
     });
-    return element("tr", {}, element("th", {}, `L${layer}`), ...cells);
+    return element("tr", {}, element("th", {}, name), ...cells);
   });
   return element(
     "figure",

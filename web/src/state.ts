@@ -1,8 +1,11 @@
-// What the page shows: one prompt, an order of heads, perhaps one head. Views subscribe.
+// What the page shows and how: one prompt, an order of heads, perhaps one head. Views subscribe.
 
-export type Order = "layer" | "role" | "importance";
+import { Theme } from "./data";
+
+export type Order = "layer" | "role";
 
 export interface State {
+  theme: Theme;
   prompt: number;
   order: Order;
   head: number | null;
@@ -10,7 +13,7 @@ export interface State {
 
 type Listener = (state: State, before: State) => void;
 
-let current: State = { prompt: 0, order: "layer", head: null };
+let current: State = { theme: "light", prompt: 0, order: "layer", head: null };
 const listeners: Listener[] = [];
 
 export function state(): State {

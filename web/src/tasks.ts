@@ -39,7 +39,7 @@ function taskView(task: Task): HTMLElement {
 }
 
 export function tasksView(loaded: LoadedReport): HTMLElement | null {
-  const tasks = loaded.report.tasks ?? [];
+  const { tasks } = loaded.report;
   if (tasks.length === 0) return null;
   return element(
     "section",

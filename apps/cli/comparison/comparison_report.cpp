@@ -41,10 +41,7 @@ ReportModel model_of(const ReportSource& source, std::size_t m) {
   const AttentionStatistics& statistics = *analysed.statistics;
   ReportModel model;
   model.name = analysed.label;
-  model.path = analysed.model;
-  model.sparse = config.gate.on();
   model.layers = config.layers, model.heads = config.heads;
-  model.parameters = source.parameters[m];
   const HeadGroup& whole = statistics.groups().front();
   model.facts = {
       {"parameters", with_thousands(static_cast<std::uint64_t>(source.parameters[m]))},
@@ -55,10 +52,7 @@ ReportModel model_of(const ReportSource& source, std::size_t m) {
     model.facts.insert(model.facts.end(), source.facts[m].begin(), source.facts[m].end());
   for (std::size_t slot = 0; slot < source.heads.size(); ++slot) {
     const HeadRole role = classify(analysed.roles[slot]);
-    ReportHead head{role.name, role.confidence, {}, {}};
-    for (std::size_t p = 0; p < kPatterns; ++p)
-      head.scores.emplace(name_of(static_cast<Pattern>(p)), analysed.roles[slot].score[p]);
-    model.by_head.push_back(std::move(head));
+    model.by_head.push_back({role.name, role.confidence, {}});
   }
   for (const HeadGroup& group : statistics.groups())
     if (group.scope == HeadGroup::Scope::kHead)
@@ -102,6 +96,8 @@ Report make_report(const ReportSource& source) {
   report.title = source.title;
   report.made = source.made;
   report.tasks = source.tasks;
+  for (std::size_t p = 0; p < kPatterns; ++p)
+    report.roles.emplace_back(name_of(static_cast<Pattern>(p)));
   for (std::size_t m = 0; m < source.models.size(); ++m)
     report.models.push_back(model_of(source, m));
   for (std::size_t p = 0; p < source.prompts.size(); ++p) {

@@ -6,8 +6,7 @@
 // of the products that follow. A warp holds 32 keys: 8 neighbours and those 16, 32 and 48 after
 // them, the four that share a block of noise.
 #include "filigree/ops/attention/flash_backward_cuda.h"
-#include "filigree/ops/attention/flash_gate_cuda.h"
-#include "filigree/ops/attention/flash_tiles_cuda.h"
+#include "filigree/ops/attention/flash_loop_cuda.h"
 
 namespace filigree::cuda::flash {
 
@@ -85,10 +84,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int my_key = first_key + key_of(warp, 0, lane >> 2);  // and 16, 32, 48 after it
   const int warp_first_key = first_key + key_of(warp, 0, 0), warp_last_key = warp_first_key + 55;
 
-  for (int turn = 0; turn < turns; ++turn) {
-    wait_copies<0>();
-    __syncthreads();
-    if (turn + 1 < turns) load_queries(turn + 1);
+  over_pieces(turns, load_queries, [&](int turn) {
     const int head = key_head * group + turn / tiles;
     const int tile_query = (first_tile + turn % tiles) * kQueries;
     const std::uint32_t at = static_cast<std::uint32_t>(turn & 1) * kQueryBytes;
@@ -181,7 +177,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
       }
     }
-  }
+  });
 
   // Through shared memory: each warp reads and writes its own keys' rows only. A block without
   // queries still has copies under way.
@@ -217,28 +213,12 @@ __global__ void __launch_bounds__(kThreads, 2)
 template <int D, FlashGate kGate>
 cudaError_t launch_keys(const FlashBackwardArgs& args, cudaStream_t stream) {
   const FlashShape& shape = args.shape;
-  const int bytes = backward_keys_bytes(D);
-  const auto kernel = key_gradients<D, kGate>;
-  if (const cudaError_t code =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-      code != cudaSuccess)
-    return code;
   const dim3 grid(static_cast<unsigned>((shape.Tk + kKeys - 1) / kKeys),
                   static_cast<unsigned>(shape.G),
                   static_cast<unsigned>(shape.B * backward_keys_blocks(D)));
-  kernel<<<grid, kThreads, bytes, stream>>>({args, noise_keys(args.gate.noise)},
-                                            divide_scratch(args).totals);
-  return cudaGetLastError();
-}
-
-template <int D>
-cudaError_t launch_keys(const FlashBackwardArgs& args, cudaStream_t stream) {
-  switch (args.gate.kind) {
-    case FlashGate::kNone: return launch_keys<D, FlashGate::kNone>(args, stream);
-    case FlashGate::kHard: return launch_keys<D, FlashGate::kHard>(args, stream);
-    case FlashGate::kSampled: return launch_keys<D, FlashGate::kSampled>(args, stream);
-  }
-  return cudaErrorInvalidValue;
+  return launch_with_memory(key_gradients<D, kGate>, grid, kThreads, backward_keys_bytes(D), stream,
+                            KeyParameters{args, noise_keys(args.gate.noise)},
+                            divide_scratch(args).totals);
 }
 
 int backward_keys_bytes(int D) {
@@ -248,12 +228,9 @@ int backward_keys_bytes(int D) {
 int backward_keys_blocks(int D) { return D > kMostColumns ? D / kMostColumns : 1; }
 
 cudaError_t backward_keys(const FlashBackwardArgs& args, cudaStream_t stream) {
-  switch (args.shape.D) {
-    case 16: return launch_keys<16>(args, stream);
-    case 32: return launch_keys<32>(args, stream);
-    case 64: return launch_keys<64>(args, stream);
-    default: return launch_keys<128>(args, stream);
-  }
+  return with_constants(args.shape, args.gate, [&](auto width, auto gate) {
+    return launch_keys<width(), gate()>(args, stream);
+  });
 }
 
 }  // namespace filigree::cuda::flash

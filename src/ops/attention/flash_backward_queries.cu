@@ -3,12 +3,10 @@
 //
 //   dq_i = scale * sum_j dL/ds_ij k_j
 #include "filigree/ops/attention/flash_backward_cuda.h"
-#include "filigree/ops/attention/flash_gate_cuda.h"
-#include "filigree/ops/attention/flash_tiles_cuda.h"
+#include "filigree/ops/attention/flash_loop_cuda.h"
 
 namespace filigree::cuda::flash {
 
-constexpr int kKeys = 64;  // in a tile
 constexpr int kWarps = 4, kThreads = kWarps * 32;
 static_assert(kWarps * 16 == kQueriesOfBlock);
 
@@ -49,7 +47,7 @@ template <int D, FlashGate kGate>
 __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
     query_gradients(const __grid_constant__ QueryParameters parameters, float* totals,
                     float* bias_parts) {
-  constexpr int kSteps = D / 16, kTileBytes = kKeys * D * 2;
+  constexpr int kSteps = D / 16, kTileBytes = kQueriesOfBlock * D * 2;
   const FlashBackwardArgs& args = parameters.args;
   const FlashShape& shape = args.shape;
   const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5;
@@ -61,20 +59,14 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
 
   extern __shared__ __align__(128) unsigned char memory[];
   const std::uint32_t q_tile = shared_address(memory), dz_tile = q_tile + kTileBytes;
-  const std::uint32_t k_tiles = dz_tile + kTileBytes, v_tiles = k_tiles + 2 * kTileBytes;
+  const KeyTiles<D, kThreads> keys(args, batch, key_head, dz_tile + kTileBytes);
 
   const bf16* q = static_cast<const bf16*>(args.q) + batch * args.q_strides.batch + head * D;
   const bf16* dz = static_cast<const bf16*>(args.dz) + batch * args.z_strides.batch + head * D;
-  const bf16* k = static_cast<const bf16*>(args.k) + batch * args.kv_strides.batch + key_head * D;
-  const bf16* v = static_cast<const bf16*>(args.v) + batch * args.kv_strides.batch + key_head * D;
   const int last_position = min(first_query + kQueriesOfBlock, shape.Tq) - 1 + offset;
-  const int tiles = last_position / kKeys + 1;
-
   load_tile<D, kQueriesOfBlock, kThreads>(q_tile, q, args.q_strides.token, first_query, shape.Tq);
   load_tile<D, kQueriesOfBlock, kThreads>(dz_tile, dz, args.z_strides.token, first_query, shape.Tq);
-  load_tile<D, kKeys, kThreads>(k_tiles, k, args.kv_strides.token, 0, shape.Tk);
-  load_tile<D, kKeys, kThreads>(v_tiles, v, args.kv_strides.token, 0, shape.Tk);
-  commit_copies();
+  keys.load(0);
 
   const float scale = shape.scale * kLog2E;
   const std::int64_t row_of_head = static_cast<std::int64_t>(batch) * shape.H + head;
@@ -94,73 +86,33 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
         args, batch * args.z_strides.batch + row * args.z_strides.token + head * D, valid, lane);
     if (valid && (lane & 3) == 0) totals[row_of_head * shape.Tq + row] = total[r];
   }
-  HighLow head_part = {};
-  QueryNoise query_parts[2] = {};
-  if constexpr (kGate == FlashGate::kSampled) {
-    head_part = head_noise((parameters.noise.first_batch + batch) * shape.H + head);
-#pragma unroll
-    for (int r = 0; r < 2; ++r)
-      query_parts[r] = query_noise(parameters.noise, head_part,
-                                   static_cast<std::uint32_t>(row0 + 8 * r + offset));
-  }
+  const RowNoise noise = row_noise<kGate>(
+      parameters.noise, (parameters.noise.first_batch + batch) * shape.H + head, row0 + offset);
 
   float dq[2 * kSteps][4] = {};
   float dbias = 0.0f;
-  for (int tile = 0; tile < tiles; ++tile) {
-    wait_copies<0>();
-    __syncthreads();
-    if (tile + 1 < tiles) {
-      const std::uint32_t next = static_cast<std::uint32_t>((tile + 1) & 1) * kTileBytes;
-      load_tile<D, kKeys, kThreads>(k_tiles + next, k, args.kv_strides.token, (tile + 1) * kKeys,
-                                    shape.Tk);
-      load_tile<D, kKeys, kThreads>(v_tiles + next, v, args.kv_strides.token, (tile + 1) * kKeys,
-                                    shape.Tk);
-      commit_copies();
-    }
-    const std::uint32_t k_tile = k_tiles + static_cast<std::uint32_t>(tile & 1) * kTileBytes;
-    const std::uint32_t v_tile = v_tiles + static_cast<std::uint32_t>(tile & 1) * kTileBytes;
-    const int first_key = tile * kKeys;
-    if (first_key > first_query + warp * 16 + 15 + offset) continue;
+  keys.each(last_position / kTileKeys + 1, [&](int tile, std::uint32_t k_tile,
+                                               std::uint32_t v_tile) {
+    const int first_key = tile * kTileKeys;
+    if (first_key > first_query + warp * 16 + 15 + offset) return;
 
     float s[8][4] = {}, slope[8][4] = {};  // q . k, then dL/ds; dz . v
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      std::uint32_t a[4];
-      load_left<D>(a, q_tile, warp * 16, step, lane);
-#pragma unroll
-      for (int pair = 0; pair < 4; ++pair) {
-        std::uint32_t b[4];
-        load_right_rows<D>(b, k_tile, pair * 16, step, lane);
-        multiply(s[2 * pair], a, b[0], b[1]);
-        multiply(s[2 * pair + 1], a, b[2], b[3]);
-      }
-    }
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      std::uint32_t a[4];
-      load_left<D>(a, dz_tile, warp * 16, step, lane);
-#pragma unroll
-      for (int pair = 0; pair < 4; ++pair) {
-        std::uint32_t b[4];
-        load_right_rows<D>(b, v_tile, pair * 16, step, lane);
-        multiply(slope[2 * pair], a, b[0], b[1]);
-        multiply(slope[2 * pair + 1], a, b[2], b[3]);
-      }
-    }
-    const bool cut = first_key + kKeys - 1 > first_query + warp * 16 + offset ||
-                     first_key + kKeys > shape.Tk || first_query + warp * 16 + 16 > shape.Tq;
+    add_products<D>(s, q_tile, k_tile, warp, lane);
+    add_products<D>(slope, dz_tile, v_tile, warp, lane);
+    const bool cut = first_key + kTileKeys - 1 > first_query + warp * 16 + offset ||
+                     first_key + kTileKeys > shape.Tk || first_query + warp * 16 + 16 > shape.Tq;
 #pragma unroll
     for (int part = 0; part < 4; ++part) {
       const int n0 = part >> 1, c0 = part & 1;
       KeyNoise key_part = {};
       if constexpr (kGate == FlashGate::kSampled)
-        key_part = key_noise(parameters.noise, head_part,
+        key_part = key_noise(parameters.noise, noise.head,
                              static_cast<std::uint32_t>(tile * 16 + n0 * 8 + 2 * (lane & 3) + c0));
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         std::uint32_t words[4] = {};
         if constexpr (kGate == FlashGate::kSampled)
-          noise_words(words, parameters.noise, query_parts[r], key_part);
+          noise_words(words, parameters.noise, noise.query[r], key_part);
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
           float& x = s[2 * w + n0][2 * r + c0];
@@ -178,19 +130,8 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
         }
       }
     }
-#pragma unroll
-    for (int step = 0; step < 4; ++step) {
-      std::uint32_t a[4];
-      as_left(a, s[2 * step], s[2 * step + 1]);
-#pragma unroll
-      for (int pair = 0; pair < kSteps; ++pair) {
-        std::uint32_t b[4];
-        load_right_columns<D>(b, k_tile, step * 16, pair, lane);
-        multiply(dq[2 * pair], a, b[0], b[1]);
-        multiply(dq[2 * pair + 1], a, b[2], b[3]);
-      }
-    }
-  }
+    add_mixture<D>(dq, s, k_tile, lane, [](const std::uint32_t(&)[4]) {});
+  });
 
   // Each warp only ever reads its own rows of the query tile, so it may write them now.
 #pragma unroll
@@ -227,17 +168,15 @@ __global__ void sum_bias_parts(const float* parts, float* dbias, int rows, int b
 template <int D, FlashGate kGate>
 cudaError_t launch_queries(const FlashBackwardArgs& args, cudaStream_t stream) {
   const FlashShape& shape = args.shape;
-  constexpr int kBytes = 6 * kKeys * D * 2;
-  const auto kernel = query_gradients<D, kGate>;
-  if (const cudaError_t code =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-      code != cudaSuccess)
-    return code;
+  constexpr int kBytes = 2 * kQueriesOfBlock * D * 2 + 4 * kTileKeys * D * 2;
   const BackwardScratch scratch = divide_scratch(args);
   const dim3 grid(static_cast<unsigned>(query_blocks(shape)), static_cast<unsigned>(shape.H),
                   static_cast<unsigned>(shape.B));
-  kernel<<<grid, kThreads, kBytes, stream>>>({args, noise_keys(args.gate.noise)}, scratch.totals,
-                                             scratch.bias_parts);
+  if (const cudaError_t code = launch_with_memory(
+          query_gradients<D, kGate>, grid, kThreads, kBytes, stream,
+          QueryParameters{args, noise_keys(args.gate.noise)}, scratch.totals, scratch.bias_parts);
+      code != cudaSuccess)
+    return code;
   if constexpr (kGate != FlashGate::kNone) {
     const int heads = shape.B * shape.H;
     sum_bias_parts<<<static_cast<unsigned>((heads + 127) / 128), 128, 0, stream>>>(
@@ -246,23 +185,10 @@ cudaError_t launch_queries(const FlashBackwardArgs& args, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-template <int D>
-cudaError_t launch_queries(const FlashBackwardArgs& args, cudaStream_t stream) {
-  switch (args.gate.kind) {
-    case FlashGate::kNone: return launch_queries<D, FlashGate::kNone>(args, stream);
-    case FlashGate::kHard: return launch_queries<D, FlashGate::kHard>(args, stream);
-    case FlashGate::kSampled: return launch_queries<D, FlashGate::kSampled>(args, stream);
-  }
-  return cudaErrorInvalidValue;
-}
-
 cudaError_t backward_queries(const FlashBackwardArgs& args, cudaStream_t stream) {
-  switch (args.shape.D) {
-    case 16: return launch_queries<16>(args, stream);
-    case 32: return launch_queries<32>(args, stream);
-    case 64: return launch_queries<64>(args, stream);
-    default: return launch_queries<128>(args, stream);
-  }
+  return with_constants(args.shape, args.gate, [&](auto width, auto gate) {
+    return launch_queries<width(), gate()>(args, stream);
+  });
 }
 
 }  // namespace filigree::cuda::flash

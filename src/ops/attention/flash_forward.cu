@@ -3,14 +3,11 @@
 // open ones: z_i = sum_j e_ij exp(s_ij - m) v_j / sum_j exp(s_ij - m).
 #include "filigree/ops/attention/flash_attention_cuda.h"
 #include "filigree/ops/attention/flash_backward_cuda.h"
-#include "filigree/ops/attention/flash_gate_cuda.h"
-#include "filigree/ops/attention/flash_tiles_cuda.h"
+#include "filigree/ops/attention/flash_loop_cuda.h"
 #include "filigree/runtime/cuda/devices_cuda.h"
 
 namespace filigree::cuda {
 namespace flash {
-
-constexpr int kKeys = 64;  // in a tile
 
 template <int D>
 constexpr int kForwardWarps = D <= 64 ? 8 : 4;
@@ -24,7 +21,7 @@ template <int D, FlashGate kGate>
 __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
     forward(const __grid_constant__ ForwardParameters parameters) {
   constexpr int kWarps = kForwardWarps<D>, kThreads = kWarps * 32, kQueries = kWarps * 16;
-  constexpr int kSteps = D / 16, kTileBytes = kKeys * D * 2;
+  constexpr int kSteps = D / 16;
   const FlashForwardArgs& args = parameters.args;
   const FlashShape& shape = args.shape;
   const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5;
@@ -36,32 +33,19 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
 
   extern __shared__ __align__(128) unsigned char memory[];
   const std::uint32_t q_tile = shared_address(memory);
-  const std::uint32_t k_tiles = q_tile + kQueries * D * 2, v_tiles = k_tiles + 2 * kTileBytes;
+  const KeyTiles<D, kThreads> keys(args, batch, key_head, q_tile + kQueries * D * 2);
 
   const bf16* q = static_cast<const bf16*>(args.q) + batch * args.q_strides.batch + head * D;
-  const bf16* k = static_cast<const bf16*>(args.k) + batch * args.kv_strides.batch + key_head * D;
-  const bf16* v = static_cast<const bf16*>(args.v) + batch * args.kv_strides.batch + key_head * D;
   const int last_position = min(first_query + kQueries, shape.Tq) - 1 + offset;
-  const int tiles = last_position / kKeys + 1;
-
   load_tile<D, kQueries, kThreads>(q_tile, q, args.q_strides.token, first_query, shape.Tq);
-  load_tile<D, kKeys, kThreads>(k_tiles, k, args.kv_strides.token, 0, shape.Tk);
-  load_tile<D, kKeys, kThreads>(v_tiles, v, args.kv_strides.token, 0, shape.Tk);
-  commit_copies();
+  keys.load(0);
 
   const float scale = shape.scale * kLog2E;  // scores in units of log 2
   float bias = 0.0f;
   if constexpr (kGate != FlashGate::kNone) bias = args.gate.bias[head] * kLog2E;
   const int row0 = first_query + warp * 16 + (lane >> 2);  // and row0 + 8
-  HighLow head_part = {};
-  QueryNoise query_parts[2] = {};
-  if constexpr (kGate == FlashGate::kSampled) {
-    head_part = head_noise((parameters.noise.first_batch + batch) * shape.H + head);
-#pragma unroll
-    for (int r = 0; r < 2; ++r)
-      query_parts[r] = query_noise(parameters.noise, head_part,
-                                   static_cast<std::uint32_t>(row0 + 8 * r + offset));
-  }
+  const RowNoise noise = row_noise<kGate>(
+      parameters.noise, (parameters.noise.first_batch + batch) * shape.H + head, row0 + offset);
 
   std::uint32_t q_part[kSteps][4];
   float z[2 * kSteps][4] = {};
@@ -72,39 +56,22 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
   constexpr std::uint32_t kOnes = 0x3f803f80u;
   float expected[2] = {}, active[2] = {};
 
-  for (int tile = 0; tile < tiles; ++tile) {
-    wait_copies<0>();
-    __syncthreads();
+  keys.each(last_position / kTileKeys + 1, [&](int tile, std::uint32_t k_tile,
+                                               std::uint32_t v_tile) {
     if (tile == 0) {
 #pragma unroll
       for (int step = 0; step < kSteps; ++step)
         load_left<D>(q_part[step], q_tile, warp * 16, step, lane);
     }
-    if (tile + 1 < tiles) {
-      const std::uint32_t next = static_cast<std::uint32_t>((tile + 1) & 1) * kTileBytes;
-      load_tile<D, kKeys, kThreads>(k_tiles + next, k, args.kv_strides.token, (tile + 1) * kKeys,
-                                    shape.Tk);
-      load_tile<D, kKeys, kThreads>(v_tiles + next, v, args.kv_strides.token, (tile + 1) * kKeys,
-                                    shape.Tk);
-      commit_copies();
-    }
-    const std::uint32_t k_tile = k_tiles + static_cast<std::uint32_t>(tile & 1) * kTileBytes;
-    const std::uint32_t v_tile = v_tiles + static_cast<std::uint32_t>(tile & 1) * kTileBytes;
-    const int first_key = tile * kKeys;
+    const int first_key = tile * kTileKeys;
     // Every key of the tile is after every query of this warp.
-    if (first_key > first_query + warp * 16 + 15 + offset) continue;
+    if (first_key > first_query + warp * 16 + 15 + offset) return;
 
     float s[8][4] = {};
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step)
-#pragma unroll
-      for (int pair = 0; pair < 4; ++pair) {
-        std::uint32_t b[4];
-        load_right_rows<D>(b, k_tile, pair * 16, step, lane);
-        multiply(s[2 * pair], q_part[step], b[0], b[1]);
-        multiply(s[2 * pair + 1], q_part[step], b[2], b[3]);
-      }
-    if (first_key + kKeys - 1 > first_query + warp * 16 + offset || first_key + kKeys > shape.Tk) {
+    for (int step = 0; step < kSteps; ++step) add_products<D>(s, q_part[step], k_tile, step, lane);
+    if (first_key + kTileKeys - 1 > first_query + warp * 16 + offset ||
+        first_key + kTileKeys > shape.Tk) {
 #pragma unroll
       for (int n = 0; n < 8; ++n)
 #pragma unroll
@@ -135,12 +102,12 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
       for (int part = 0; part < 4; ++part) {  // keys 8 (part / 2) + 2 (lane % 4) + part % 2, mod 16
         const int n0 = part >> 1, c0 = part & 1;
         const KeyNoise key_part =
-            key_noise(parameters.noise, head_part,
+            key_noise(parameters.noise, noise.head,
                       static_cast<std::uint32_t>(tile * 16 + n0 * 8 + 2 * (lane & 3) + c0));
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
           std::uint32_t words[4];
-          noise_words(words, parameters.noise, query_parts[r], key_part);
+          noise_words(words, parameters.noise, noise.query[r], key_part);
 #pragma unroll
           for (int w = 0; w < 4; ++w) {
             float& x = s[2 * w + n0][2 * r + c0];
@@ -174,20 +141,10 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
         }
     }
 
-#pragma unroll
-    for (int step = 0; step < 4; ++step) {
-      std::uint32_t a[4];
-      as_left(a, s[2 * step], s[2 * step + 1]);
-      if constexpr (kGate == FlashGate::kNone) multiply(rounded_sum, a, kOnes, kOnes);
-#pragma unroll
-      for (int pair = 0; pair < kSteps; ++pair) {
-        std::uint32_t b[4];
-        load_right_columns<D>(b, v_tile, step * 16, pair, lane);
-        multiply(z[2 * pair], a, b[0], b[1]);
-        multiply(z[2 * pair + 1], a, b[2], b[3]);
-      }
-    }
-  }
+    add_mixture<D>(z, s, v_tile, lane, [&](const std::uint32_t(&weights)[4]) {
+      if constexpr (kGate == FlashGate::kNone) multiply(rounded_sum, weights, kOnes, kOnes);
+    });
+  });
 
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -228,26 +185,11 @@ __global__ void __launch_bounds__(kForwardWarps<D> * 32, 2)
 template <int D, FlashGate kGate>
 cudaError_t launch_forward(const FlashForwardArgs& args, cudaStream_t stream) {
   constexpr int kQueries = kForwardWarps<D> * 16;
-  constexpr int kBytes = kQueries * D * 2 + 4 * kKeys * D * 2;
-  const auto kernel = forward<D, kGate>;
-  if (const cudaError_t code =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-      code != cudaSuccess)
-    return code;
+  constexpr int kBytes = kQueries * D * 2 + 4 * kTileKeys * D * 2;
   const dim3 grid(static_cast<unsigned>((args.shape.Tq + kQueries - 1) / kQueries),
                   static_cast<unsigned>(args.shape.H), static_cast<unsigned>(args.shape.B));
-  kernel<<<grid, kForwardWarps<D> * 32, kBytes, stream>>>({args, noise_keys(args.gate.noise)});
-  return cudaGetLastError();
-}
-
-template <int D>
-cudaError_t launch_forward(const FlashForwardArgs& args, cudaStream_t stream) {
-  switch (args.gate.kind) {
-    case FlashGate::kNone: return launch_forward<D, FlashGate::kNone>(args, stream);
-    case FlashGate::kHard: return launch_forward<D, FlashGate::kHard>(args, stream);
-    case FlashGate::kSampled: return launch_forward<D, FlashGate::kSampled>(args, stream);
-  }
-  return cudaErrorInvalidValue;
+  return launch_with_memory(forward<D, kGate>, grid, kForwardWarps<D> * 32, kBytes, stream,
+                            ForwardParameters{args, noise_keys(args.gate.noise)});
 }
 
 }  // namespace flash
@@ -277,12 +219,9 @@ bool flash_attention_takes(const FlashShape& shape) {
 
 cudaError_t flash_forward(const FlashForwardArgs& args, cudaStream_t stream) {
   if (!flash_attention_takes(args.shape)) return cudaErrorInvalidValue;
-  switch (args.shape.D) {
-    case 16: return flash::launch_forward<16>(args, stream);
-    case 32: return flash::launch_forward<32>(args, stream);
-    case 64: return flash::launch_forward<64>(args, stream);
-    default: return flash::launch_forward<128>(args, stream);
-  }
+  return flash::with_constants(args.shape, args.gate, [&](auto width, auto gate) {
+    return flash::launch_forward<width(), gate()>(args, stream);
+  });
 }
 
 }  // namespace filigree::cuda

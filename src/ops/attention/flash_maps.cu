@@ -2,8 +2,7 @@
 // the weights by the row's log-sum-exp. A block has one tile of 64 queries and 64 keys; the gates
 // are those of the forward pass, by the same expressions.
 #include "filigree/ops/attention/flash_attention_cuda.h"
-#include "filigree/ops/attention/flash_gate_cuda.h"
-#include "filigree/ops/attention/flash_tiles_cuda.h"
+#include "filigree/ops/attention/flash_loop_cuda.h"
 
 namespace filigree::cuda {
 namespace flash {
@@ -15,24 +14,6 @@ struct MapsParameters {
   FlashMapsArgs args;
   NoiseKeys noise;
 };
-
-// q . k of 16 queries of the warp and 64 keys.
-template <int D>
-__device__ __forceinline__ void tile_scores(float (&s)[8][4], std::uint32_t q_tile,
-                                            std::uint32_t k_tile, int warp, int lane) {
-#pragma unroll
-  for (int step = 0; step < D / 16; ++step) {
-    std::uint32_t q_part[4];
-    load_left<D>(q_part, q_tile, warp * 16, step, lane);
-#pragma unroll
-    for (int pair = 0; pair < 4; ++pair) {
-      std::uint32_t b[4];
-      load_right_rows<D>(b, k_tile, pair * 16, step, lane);
-      multiply(s[2 * pair], q_part, b[0], b[1]);
-      multiply(s[2 * pair + 1], q_part, b[2], b[3]);
-    }
-  }
-}
 
 template <int D, FlashGate kGate>
 __global__ void __launch_bounds__(kMapThreads)
@@ -63,7 +44,7 @@ __global__ void __launch_bounds__(kMapThreads)
     commit_copies();
     wait_copies<0>();
     __syncthreads();
-    tile_scores<D>(weight, q_tile, k_tile, warp, lane);
+    add_products<D>(weight, q_tile, k_tile, warp, lane);
 
     const float scale = shape.scale * kLog2E;
     float bias = 0.0f;
@@ -118,23 +99,12 @@ __global__ void __launch_bounds__(kMapThreads)
     }
 }
 
-template <int D>
+template <int D, FlashGate kGate>
 cudaError_t launch_maps(const FlashMapsArgs& args, cudaStream_t stream) {
   const auto tiles = [](int length) { return static_cast<unsigned>((length + kSide - 1) / kSide); };
   const dim3 grid(tiles(args.shape.Tq) * tiles(args.shape.Tk), static_cast<unsigned>(args.shape.H),
                   static_cast<unsigned>(args.shape.B));
-  const MapsParameters parameters = {args, noise_keys(args.gate.noise)};
-  switch (args.gate.kind) {
-    case FlashGate::kNone:
-      maps<D, FlashGate::kNone><<<grid, kMapThreads, 0, stream>>>(parameters);
-      break;
-    case FlashGate::kHard:
-      maps<D, FlashGate::kHard><<<grid, kMapThreads, 0, stream>>>(parameters);
-      break;
-    case FlashGate::kSampled:
-      maps<D, FlashGate::kSampled><<<grid, kMapThreads, 0, stream>>>(parameters);
-      break;
-  }
+  maps<D, kGate><<<grid, kMapThreads, 0, stream>>>({args, noise_keys(args.gate.noise)});
   return cudaGetLastError();
 }
 
@@ -143,12 +113,9 @@ cudaError_t launch_maps(const FlashMapsArgs& args, cudaStream_t stream) {
 
 cudaError_t flash_maps(const FlashMapsArgs& args, cudaStream_t stream) {
   if (!flash_attention_takes(args.shape)) return cudaErrorInvalidValue;
-  switch (args.shape.D) {
-    case 16: return flash::launch_maps<16>(args, stream);
-    case 32: return flash::launch_maps<32>(args, stream);
-    case 64: return flash::launch_maps<64>(args, stream);
-    default: return flash::launch_maps<128>(args, stream);
-  }
+  return flash::with_constants(args.shape, args.gate, [&](auto width, auto gate) {
+    return flash::launch_maps<width(), gate()>(args, stream);
+  });
 }
 
 }  // namespace filigree::cuda

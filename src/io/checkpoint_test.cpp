@@ -10,9 +10,9 @@
 #include "filigree/io/test_support.h"
 #include "filigree/json/json.h"
 #include "filigree/json/object.h"
-#include "support/temporary_folder.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {

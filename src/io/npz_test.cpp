@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "filigree/io/test_support.h"
-#include "support/npz_reader.h"
-#include "support/temporary_folder.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/npz_reader.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {

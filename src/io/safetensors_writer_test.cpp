@@ -6,10 +6,10 @@
 
 #include "filigree/io/safetensors.h"
 #include "filigree/io/test_support.h"
-#include "support/file_size_limit.h"
-#include "support/temporary_folder.h"
 #include "support/errors.h"
+#include "support/file_size_limit.h"
 #include "support/files.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "support/temporary_folder.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {

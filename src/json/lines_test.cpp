@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "support/temporary_folder.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
@@ -77,8 +77,7 @@ TEST(JsonLines, OtherFaultsOfALastLineAreErrors) {
   using namespace std::string_view_literals;
   for (const std::string_view line : {"{\"step\": 2} x"sv, "x"sv, "{\"step\": 2, \0"sv, "{\"\xff"sv,
                                       "{\"step\": 2}\xe2\x82"sv, "[1]"sv, "{\"a\": 1, \"a\": "sv})
-    EXPECT_NE(message(std::string("{\"step\": 1}\n").append(line), LastLine::kMayBeCut),
-              "no error")
+    EXPECT_NE(message(std::string("{\"step\": 1}\n").append(line), LastLine::kMayBeCut), "no error")
         << line;
   EXPECT_NE(message(std::string(60000, '['), LastLine::kMayBeCut), "no error");
 }

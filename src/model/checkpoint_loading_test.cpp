@@ -1,5 +1,6 @@
 // What a folder must look like to be loaded, and what is said when it does not.
 #include <cmath>
+#include <fstream>
 
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"

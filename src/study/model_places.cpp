@@ -42,8 +42,8 @@ std::string last_part(const std::string& path) {
 bool lies_below(const fs::path& file, const fs::path& folder) {
   std::error_code ignored;
   const fs::path real = fs::canonical(folder, ignored);
-  return !real.empty() && std::mismatch(real.begin(), real.end(), file.begin(), file.end()).first ==
-                              real.end();
+  return !real.empty() &&
+         std::mismatch(real.begin(), real.end(), file.begin(), file.end()).first == real.end();
 }
 
 }  // namespace

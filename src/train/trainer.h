@@ -29,8 +29,8 @@ struct TrainerOptions {
   int keep = 2;                     // checkpoints, beside the best
   bool resume = false;              // continue from the newest checkpoint, if there is one
   nlohmann::json settings;          // everything that decides the result; compared on resume
-  nlohmann::json header;            // first line of the log
-  Communicator* ranks = nullptr;    // null: this process alone
+  nlohmann::json header = nlohmann::json::object();  // first line of the log
+  Communicator* ranks = nullptr;                     // null: this process alone
 };
 
 struct TrainerCallbacks {

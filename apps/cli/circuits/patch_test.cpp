@@ -128,7 +128,7 @@ TEST_F(PatchCommand, MarksWhatIsNotBetterThanChance) {
 TEST_F(PatchCommand, NamesWhatIsWrong) {
   EXPECT_THAT(error_of({"--site", "soul"}), HasSubstr("none of resid, resid-mid"));
   EXPECT_THAT(error_of({"--site", "resid", "--by", "layer-head"}), HasSubstr("has no heads"));
-  EXPECT_THAT(error_of({"--by", "head"}), HasSubstr("none of layer-head, layer-position"));
+  EXPECT_THAT(error_of({"--by", "head"}), HasSubstr("layer-head"));
   EXPECT_THAT(error_of({"--direction", "denoising", "--replacement", "zero"}),
               HasSubstr("go with noising"));
   EXPECT_THAT(error_of({"--figure", "x.gif"}),

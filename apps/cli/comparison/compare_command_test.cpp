@@ -153,7 +153,7 @@ TEST_F(CompareCommandTest, HeadsCanBeChosenAndOrderedByImportance) {
   EXPECT_NE(contents_of(path("a/figures/grid.svg")), contents_of(path("b/figures/grid.svg")));
   expect_failure(with({"--out", path("c"), "--order", "L7H0"}), HasSubstr("L7H0"));
   expect_failure(with({"--out", path("c"), "--strips", "L0H9"}), HasSubstr("L0H9"));
-  expect_failure(with({"--out", path("c"), "--theme", "pink"}), HasSubstr("light"));
+  expect_failure(with({"--out", path("c"), "--theme", "pink"}), HasSubstr("light"), 2);
   expect_failure(with({"--out", path("c"), "--format", "gif"}), HasSubstr("'gif'"), 2);
   EXPECT_FALSE(fs::exists(path("c"))) << "nothing is written before the arguments are checked";
 }

@@ -31,7 +31,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> option_names(const CLI::App& app) {
+std::vector<std::string> long_option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -49,7 +49,7 @@ std::string unplaced_arguments(const CLI::App& app) {
       return fmt::format("'{}' looks like an option; write -- before text that begins with '-'",
                          printable(argument));
     return fmt::format("unknown option '{}'{}", printable(name),
-                       suggestion(name, option_names(app)));
+                       suggestion(name, long_option_names(app)));
   }
   if (unplaced.empty()) return "";
   return fmt::format(

@@ -57,13 +57,6 @@ nlohmann::json settings_of(const PretrainOptions& options, const ModelConfig& co
   return {{"layers", config.layers}, {"heads", config.heads}, {"width", config.width}};
 }
 
-std::int64_t parameter_count(const ModelConfig& config) {
-  std::int64_t count = 0;
-  for (const ParameterSpec& spec : family_of(config.family, "pretrain").parameters(config))
-    count += spec.shape.elements();
-  return count;
-}
-
 void run_pretrain(const PretrainOptions& options, Session& session) {
   const TrainingOptions& training = options.training;
   check_training_options(training);

@@ -98,7 +98,6 @@ TEST(Resampling, TheSeedDecidesAlone) {
 }
 
 TEST(Resampling, RefusesWhatMakesNoSense) {
-  using error_of;
   using ::testing::HasSubstr;
   EXPECT_FALSE(PairedResampler(1, {}).interval(std::vector<double>{3.0}).has_value());
   EXPECT_THAT(error_of([] { PairedResampler(0, {}); }), HasSubstr("no differences"));

@@ -11,6 +11,7 @@
 #include "apps/cli/attention/attention_prompts.h"
 #include "apps/cli/attention/attention_report.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "filigree/analyze/maps/average.h"
@@ -138,7 +139,7 @@ std::string findings_text(const AttentionOptions& options, const Findings& findi
 }
 
 void check_figure(const AttentionOptions& options, const std::vector<Prompt>& prompts) {
-  check_figures(options.style);
+  check_figures();
   if (!options.average && prompts.size() > 1)
     throw UsageError(fmt::format(
         "a figure shows one prompt, or the mean of {} with --average; .npz holds them all",

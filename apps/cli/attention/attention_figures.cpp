@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "apps/cli/attention/attention_report.h"
-#include "filigree/base/error.h"
 #include "filigree/figure/attention_grid.h"
 #include "filigree/figure/correlation_map.h"
 #include "filigree/figure/head_strip.h"
@@ -56,18 +55,6 @@ std::vector<float> correlations(const HeadPairs& pairs) {
 
 }  // namespace
 
-bool is_figure_file(const std::filesystem::path& path) {
-  try {
-    figure::format_of(path);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-bool has_figures() { return true; }
-void check_figures(const FigureStyle& style) { figure::theme_named(style.theme); }
-
 struct MapGrid::Maps {
   MapKind kind;
   std::vector<figure::GridPanel> panels;
@@ -111,7 +98,7 @@ void MapGrid::write(const std::filesystem::path& path, const Text& text, const F
     }
     grid.panels.push_back(std::move(panel));
   }
-  save(figure::attention_grid(grid, figure::theme_named(style.theme)), path, style);
+  save(figure::attention_grid(grid, figure::theme_named(name_of(style.theme))), path, style);
 }
 
 void write_head_strip(const StripInput& input, const std::filesystem::path& path,
@@ -121,7 +108,7 @@ void write_head_strip(const StripInput& input, const std::filesystem::path& path
   strip.tokens = input.tokens;
   strip.dense_name = input.first_name, strip.sparse_name = input.second_name;
   strip.dense = input.first, strip.sparse = input.second;
-  save(figure::head_strip(strip, figure::theme_named(style.theme)), path, style);
+  save(figure::head_strip(strip, figure::theme_named(name_of(style.theme))), path, style);
 }
 
 void write_correlation_map(const std::vector<AnalysedModel>& models,
@@ -139,7 +126,7 @@ void write_correlation_map(const std::vector<AnalysedModel>& models,
     map.above = correlations(*models[1].pairs);
     map.above_name = models[1].label;
   }
-  save(figure::correlation_map(map, figure::theme_named(style.theme)), path, style);
+  save(figure::correlation_map(map, figure::theme_named(name_of(style.theme))), path, style);
 }
 
 void write_scatter_matrix(const std::vector<AnalysedModel>& models,
@@ -167,7 +154,7 @@ void write_scatter_matrix(const std::vector<AnalysedModel>& models,
     matrix.panels.push_back(std::move(panel));
   }
   matrix.caption = "One point a causal (query, key); above the diagonal Pearson and Spearman.";
-  save(figure::scatter_matrix(matrix, figure::theme_named(style.theme)), path, style);
+  save(figure::scatter_matrix(matrix, figure::theme_named(name_of(style.theme))), path, style);
 }
 
 void write_statistics_bars(const std::vector<AnalysedModel>& models,
@@ -189,7 +176,7 @@ void write_statistics_bars(const std::vector<AnalysedModel>& models,
     bars.statistics.push_back(std::move(statistic));
   }
   bars.caption = "Means over heads and prompts; paired bootstrap intervals and permutation p.";
-  save(figure::statistics_bars(bars, figure::theme_named(style.theme)), path, style);
+  save(figure::statistics_bars(bars, figure::theme_named(name_of(style.theme))), path, style);
 }
 
 void write_training_curves(const std::vector<CurveInput>& runs, const std::filesystem::path& path,
@@ -198,7 +185,7 @@ void write_training_curves(const std::vector<CurveInput>& runs, const std::files
   curves.title = "Sparse post-training";
   for (const CurveInput& run : runs)
     curves.runs.push_back({run.name, run.steps, run.gap, run.active_edges, run.lambda});
-  save(figure::training_curves(curves, figure::theme_named(style.theme)), path, style);
+  save(figure::training_curves(curves, figure::theme_named(name_of(style.theme))), path, style);
 }
 
 }  // namespace filigree::cli

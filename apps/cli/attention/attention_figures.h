@@ -2,8 +2,6 @@
 // figures_left_out.cpp, in which every function says so.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -12,27 +10,15 @@
 
 #include "apps/cli/attention/attention_analysis.h"
 #include "filigree/analyze/statistics/comparison.h"
+#include "filigree/study/figures.h"
 
 namespace filigree::cli {
 
-struct FigureStyle {
-  std::string theme = "light";
-  double dpi = 200;  // of PNG files
-};
-
-// --theme and --dpi.
-void add_figure_options(CLI::App& app, FigureStyle& style);
-
-// --format; `formats` holds svg and png when it is not given.
-void add_figure_formats(CLI::App& app, std::vector<std::string>& formats);
-
-// Whether the ending is one of a figure (.svg, .pdf, .png).
-bool is_figure_file(const std::filesystem::path& path);
-
-// Whether this program can draw.
-bool has_figures();
-// Throws Error when it cannot, and for an unknown theme.
-void check_figures(const FigureStyle& style);
+// While commands are moved to studies, which have these (study/figures.h).
+using study::check_figures;
+using study::FigureStyle;
+using study::has_figures;
+using study::is_figure_file;
 
 // The grid of small maps, one panel a model. Maps come one after the other and are kept as levels.
 class MapGrid {

@@ -8,13 +8,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/cli/attention/attention_figures.h"
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_task.h"
+#include "filigree/study/figures.h"
 
 namespace filigree::cli {
 namespace {
 
+using study::has_figures;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::EndsWith;
@@ -261,7 +262,7 @@ TEST(CircuitCommand, RefusesOptionsThatDoNotGoTogether) {
         {"--parts", "neurons"}}) {
     const ProgramRun refused = run(options);
     EXPECT_EQ(refused.code, 2) << refused.err;
-    EXPECT_THAT(refused.err, HasSubstr(options[options.size() - 2]));
+    EXPECT_THAT(refused.err, HasSubstr(options.back()));
   }
 }
 
@@ -271,7 +272,7 @@ TEST(CircuitCommand, NamesWhatIsWrong) {
   EXPECT_THAT(run_program({"circuit", model.name(), "--task", "ioi", "--method", "guess"}).err,
               HasSubstr("none of exact, attribution, ig, eap, eap-ig"));
   EXPECT_THAT(run_program({"circuit", model.name(), "--task", "ioi", "--replacement", "x"}).err,
-              HasSubstr("no replacement 'x'"));
+              HasSubstr("'x' is none of corrupt, zero"));
 }
 
 }  // namespace

@@ -7,18 +7,23 @@
 #include <map>
 #include <memory>
 
-#include "apps/cli/circuits/circuit_figures.h"
-#include "apps/cli/circuits/patch_progress.h"
-#include "apps/cli/circuits/task_input.h"
+#include "apps/cli/circuits/task_options.h"
+#include "apps/cli/circuits/task_text.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "filigree/analyze/lens/patch_sweep.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/circuits/patch_progress.h"
+#include "filigree/study/circuits/task_selection.h"
 
 namespace filigree::cli {
+
+using study::LoadedTask, study::TaskSelection, study::FigureStyle;
+
 namespace {
 
 struct PatchCommand {
@@ -83,7 +88,7 @@ SweepOptions sweep_options(const PatchCommand& command, const std::string& site)
   options.axis = heads ? SweepAxis::kHead : SweepAxis::kPosition;
   options.direction =
       command.direction == "denoising" ? PatchDirection::kDenoising : PatchDirection::kNoising;
-  options.patch.replacement = replacement_by_name(command.replacement);
+  options.patch.replacement = parse_name<Replacement>(command.replacement, "replacement");
   if (options.axis == SweepAxis::kHead && !has_heads(options.site))
     throw UsageError(fmt::format("--site {} has no heads; use --by layer-position", site));
   return options;
@@ -124,7 +129,7 @@ SweptModel sweep_model(const std::string& name, const std::string& label,
   const ModelConfig config = read_model_config(model_folder(name));
   SweptModel swept;
   swept.model = name, swept.label = label;
-  swept.task = load_task(command.selection, tokenizer, &config, session.options().seed);
+  swept.task = study::load_task(command.selection, tokenizer, &config, session.options().seed);
   swept.fit_text = dropped_text(swept.task.prompts);
   std::vector<TaskPrompt>& prompts = swept.task.prompts.prompts;
   if (const std::size_t all = prompts.size(); command.one_length) {
@@ -132,6 +137,7 @@ SweptModel sweep_model(const std::string& name, const std::string& label,
     swept.fit_text += fmt::format("  {} of {} have the commonest length, {} tokens, and are kept\n",
                                   prompts.size(), all, prompts[0].length());
   }
+  const study::Context context = session.context();
   const std::unique_ptr<Model> model =
       load_model(model_folder(name), {.placement = session.placement()});
   swept.check = check_task(
@@ -141,7 +147,7 @@ SweptModel sweep_model(const std::string& name, const std::string& label,
   for (const std::string& site : command.sites) {
     SweepOptions options = sweep_options(command, site);
     options.patch.metric = swept.task.metric;
-    options.patch = with_bar(options.patch, fmt::format("{} {}", label, site), session);
+    options.patch = study::watched(options.patch, fmt::format("{} {}", label, site), context);
     SweptSite one = {site, sweep_patches(*model, prompts, options), {}};
     one.columns = column_names(one.sweep, options.axis, prompts, tokenizer);
     swept.sites.push_back(std::move(one));
@@ -221,14 +227,14 @@ Json json_of(const PatchCommand& command, const SweptModel& model) {
                      {"by", axis_name(command, site.site)},
                      {"from_end", site.sweep.from_end},
                      {"columns", site.columns},
-                     {"clean", estimate_json(site.sweep.clean)},
-                     {"corrupt", estimate_json(site.sweep.corrupt)},
+                     {"clean", study::to_json(site.sweep.clean)},
+                     {"corrupt", study::to_json(site.sweep.corrupt)},
                      {"effect", effects},
                      {"standard_error", errors}});
   }
   return {{"model", model.model},
-          {"fit", dropped_json(model.task.prompts)},
-          {"check", check_json(model.check)},
+          {"fit", study::fit_json(model.task.prompts)},
+          {"check", study::to_json(model.check)},
           {"sites", sites}};
 }
 
@@ -271,11 +277,11 @@ void draw(const PatchCommand& command, const std::vector<SweptModel>& models) {
       noising
           ? fmt::format("clean runs in which the place takes its {} value.", command.replacement)
           : std::string("corrupt runs in which the place takes its clean value."));
-  write_labelled_maps(maps, command.figure, command.style);
+  study::save_figure(&maps, command.figure, command.style);
 }
 
 void run_patch(const PatchCommand& command, Session& session) {
-  check_figure_file(command.figure, command.style);
+  study::check_figure_file(command.figure);
   for (const std::string& site : command.sites) sweep_options(command, site);  // before the work
   for (const std::string& model : command.models) model_folder(model);
   catch_interrupts();
@@ -297,7 +303,7 @@ void run_patch(const PatchCommand& command, Session& session) {
                       {"metric", name_of(models[0].task.metric)},
                       {"direction", command.direction},
                       {"replacement", command.replacement},
-                      {"figure", command.figure},
+                      {"out", command.figure.empty() ? Json() : Json(command.figure)},
                       {"models", list}});
 }
 
@@ -308,9 +314,9 @@ void add_patch(Program& program) {
   CLI::App& app =
       program.add({"patch",
                    "Patch a task's runs at every layer and head or position; a heat map.",
-                   {"filigree patch gpt2 --task ioi --figure heads.svg",
+                   {"filigree patch gpt2 --task ioi --out heads.svg",
                     "filigree patch dense sparse --task ioi --site z --direction denoising",
-                    "filigree patch gpt2 --task copy --site resid,mlp-out --figure blocks.pdf",
+                    "filigree patch gpt2 --task copy --site resid,mlp-out --out blocks.pdf",
                     "filigree patch gpt2 --task ioi --by layer-position --replacement mean --json"},
                    Computes::kOnRanks},
                   [command](Session& session) { run_patch(*command, session); });
@@ -340,6 +346,7 @@ void add_patch(Program& program) {
       ->capture_default_str();
   app.add_option("--replacement", command->replacement,
                  "of noising: corrupt, zero, mean or mean-by-position")
+      ->check(one_of(names_of<Replacement>()))
       ->type_name("NAME")
       ->capture_default_str();
   app.add_flag("--one-length", command->one_length,

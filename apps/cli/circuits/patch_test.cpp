@@ -131,9 +131,9 @@ TEST_F(PatchCommand, NamesWhatIsWrong) {
   EXPECT_THAT(error_of({"--by", "head"}), HasSubstr("layer-head"));
   EXPECT_THAT(error_of({"--direction", "denoising", "--replacement", "zero"}),
               HasSubstr("go with noising"));
-  EXPECT_THAT(error_of({"--figure", "x.gif"}),
-              HasSubstr(has_figures() ? ".svg, .pdf or .png" : "built without figures"));
-  EXPECT_THAT(error_of({"--replacement", "x"}), HasSubstr("no replacement 'x'"));
+  EXPECT_THAT(error_of({"--out", "x.gif"}),
+              HasSubstr(study::has_figures() ? ".svg, .pdf or .png" : "built without figures"));
+  EXPECT_THAT(error_of({"--replacement", "x"}), HasSubstr("'x' is none of corrupt, zero, mean"));
 }
 
 }  // namespace

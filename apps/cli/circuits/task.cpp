@@ -3,10 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
 
-#include "apps/cli/circuits/task_input.h"
+#include "apps/cli/circuits/task_options.h"
+#include "apps/cli/circuits/task_text.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
@@ -22,28 +22,18 @@ constexpr std::int64_t kShownPrompts = 3;
 struct TaskCommand {
   std::string action;
   std::string model;
-  TaskSelection selection;
+  study::TaskSelection selection;
 };
 
 void list_tasks(const Session& session) {
-  Json list = Json::array();
+  if (session.json()) return session.print_json(study::task_list_json());
   std::string text;
   for (const TaskDefinition& task : task_definitions()) {
-    Json corruptions = Json::array();
     text += fmt::format("{}: {} ({})\n", task.name, task.description, name_of(task.metric));
-    for (const TaskCorruption& corruption : task.corruptions) {
-      corruptions.push_back({{"name", corruption.name}, {"description", corruption.description}});
+    for (const TaskCorruption& corruption : task.corruptions)
       text += fmt::format("    {:<14} {}\n", corruption.name, corruption.description);
-    }
-    list.push_back({{"name", task.name},
-                    {"description", task.description},
-                    {"metric", name_of(task.metric)},
-                    {"corruptions", corruptions}});
   }
-  if (session.json())
-    session.print_json({{"tasks", list}});
-  else
-    session.print(text);
+  session.print(text);
 }
 
 // A few of a list, so that a hundred years do not fill the page.
@@ -74,25 +64,9 @@ void show_task(const TaskCommand& command, const Session& session) {
   if (command.model.empty())
     throw UsageError("MODEL is required: prompts are made for a model's tokenizer");
   const Tokenizer tokenizer = open_tokenizer(command.model);
-  const LoadedTask task = load_task(command.selection, tokenizer, nullptr, session.options().seed);
-  if (session.json()) {
-    Json prompts = Json::array();
-    for (const TaskPrompt& prompt : task.prompts.prompts)
-      prompts.push_back({{"clean", prompt.text.clean},
-                         {"corrupt", prompt.text.corrupt},
-                         {"answer", prompt.text.answers},
-                         {"wrong", prompt.text.wrong},
-                         {"clean_tokens", prompt.clean},
-                         {"corrupt_tokens", prompt.corrupt},
-                         {"answer_tokens", prompt.answers},
-                         {"wrong_tokens", prompt.wrong}});
-    session.print_json({{"task", task.prompts.task},
-                        {"corruption", task.prompts.corruption},
-                        {"metric", name_of(task.metric)},
-                        {"fit", dropped_json(task.prompts)},
-                        {"prompts", prompts}});
-    return;
-  }
+  const study::LoadedTask task =
+      study::load_task(command.selection, tokenizer, nullptr, session.options().seed);
+  if (session.json()) return session.print_json(to_json(task));
   std::string text = fmt::format("{}: {}, corruption {}\n\n", printable(task.prompts.task),
                                  task.description, task.prompts.corruption);
   for (const TaskPrompt& prompt : task.prompts.prompts) show_prompt(prompt, tokenizer, text);
@@ -101,31 +75,13 @@ void show_task(const TaskCommand& command, const Session& session) {
 
 void check_model(const TaskCommand& command, Session& session) {
   if (command.model.empty()) throw UsageError("MODEL is required");
-  const Tokenizer tokenizer = open_tokenizer(model_folder(command.model).string());
-  const ModelConfig config = read_model_config(model_folder(command.model));
-  const LoadedTask task = load_task(command.selection, tokenizer, &config, session.options().seed);
-  const std::unique_ptr<Model> model =
-      load_model(model_folder(command.model), {.placement = session.placement()});
-  Progress progress(
-      std::cerr,
-      session.progress("check", "prompts", static_cast<std::int64_t>(task.prompts.prompts.size())));
-  const TaskScores scores = score(*model, task.prompts.prompts, task.metric, [&](std::size_t done) {
-    throw_if_interrupted();
-    progress.update(static_cast<std::int64_t>(done));
-  });
-  progress.finish();
-  const TaskCheck check = check_task(scores, task.prompts.prompts);
+  study::find_task(command.selection.name);  // before the model is read
+  const study::Context context = session.context();
+  const study::LoadedModel model = std::move(study::load_models({command.model}, context)[0]);
+  const study::CheckedTask checked = study::check_model_on_task(command.selection, model, context);
+  const auto& [name, task, check] = checked;
   if (!check.better_than_chance) session.set_exit_code(kOutOfReach);
-  if (session.json()) {
-    Json json = {{"task", task.prompts.task},
-                 {"corruption", task.prompts.corruption},
-                 {"model", command.model},
-                 {"metric_name", name_of(task.metric)},
-                 {"fit", dropped_json(task.prompts)}};
-    json.update(check_json(check));
-    session.print_json(json);
-    return;
-  }
+  if (session.json()) return session.print_json(to_json(checked));
   Table table({{""}, {"clean", Align::kRight}, {"corrupt", Align::kRight}});
   table.add({std::string(name_of(task.metric)), estimate_text(check.clean),
              estimate_text(check.corrupt)});

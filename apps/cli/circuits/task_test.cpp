@@ -77,7 +77,7 @@ TEST(TaskCommand, NamesWhatIsWrong) {
   EXPECT_THAT(run_program({"task", "show", "no/such.jsonl", folder}).err,
               HasSubstr("no task file 'no/such.jsonl'"));
   EXPECT_THAT(run_program({"task", "show", "ioi", folder, "--metric", "x"}).err,
-              HasSubstr("no metric 'x'"));
+              HasSubstr("'x' is none of logit-diff"));
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <memory>
 
 #include "apps/cli/attention/attention_report.h"
+#include "apps/cli/circuits/circuit_text.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/comparison/comparison.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
 #include "filigree/analyze/statistics/statistics_report.h"
 
@@ -17,7 +19,7 @@ namespace {
 struct CompareCommand {
   CompareOptions options;
   std::vector<std::string> tasks;
-  TaskSelection task;  // how the prompts of each are made
+  study::TaskSelection task;  // how the prompts of each are made
   double level = 90;
 };
 
@@ -40,7 +42,7 @@ void run_compare(const CompareCommand& command, const Session& session) {
   }
   const std::vector<std::string>& labels = comparison.labels();
   std::string tasks;
-  for (const TaskCircuits& task : compared.tasks) tasks += task_circuits_text(task) + "\n";
+  for (const study::TaskCircuits& task : compared.tasks) tasks += task_circuits_text(task) + "\n";
   session.print(role_table(compared.analysed, compared.heads) + "\n" +
                 comparison_table(compared.comparison, labels[0], labels[1], false) + "\n" + tasks +
                 fmt::format("{} files; the report is {}\n", comparison.files().size(),

@@ -56,7 +56,7 @@ Json summary_json(const Compared& compared) {
   }
   json["comparison"] = comparison_json(compared.comparison);
   if (!compared.tasks.empty()) json["tasks"] = Json::array();
-  for (const TaskCircuits& task : compared.tasks) json["tasks"].push_back(task_circuits_json(task));
+  for (const study::TaskCircuits& task : compared.tasks) json["tasks"].push_back(to_json(task));
   return json;
 }
 
@@ -66,7 +66,7 @@ Comparison::Comparison(CompareOptions options, const Session& session)
     : options_(std::move(options)),
       session_(session),
       labels_(short_names({options_.dense, options_.sparse})) {
-  check_figures(options_.style);
+  check_figures();
   PromptOptions& prompts = options_.prompts;
   if (prompts.texts.empty() && prompts.file.empty() && prompts.data.empty())
     prompts.texts = kDefaultPrompts;
@@ -79,7 +79,8 @@ Comparison::Comparison(CompareOptions options, const Session& session)
   for (const std::string* heads : {&options_.strips, &options_.scatter})
     if (!heads->empty()) parse_order(*heads, config);
   if (options_.order != "layer" && options_.order != "role") parse_order(options_.order, config);
-  for (const TaskSelection& task : options_.tasks) find_task(task.name);  // throws if it is none
+  for (const study::TaskSelection& task : options_.tasks)
+    study::find_task(task.name);  // throws if it is none
   compared_.prompts = read_prompts(prompts, compared_.models, session.options().seed);
   if (options_.title.empty()) options_.title = fmt::format("{} and {}", labels_[0], labels_[1]);
 }
@@ -125,7 +126,7 @@ void Comparison::write_page(const More& more, Folder& folder) {
   source.comparison = compared_.comparison;
   source.maps = compared_.packed;
   source.tokens = compared_.page_tokens;
-  source.tasks = write_tasks(options_, compared_, folder);
+  source.tasks = write_tasks(options_, compared_, loaded_, folder);
   source.facts = more.facts;
   source.prompts.assign(
       compared_.prompts.prompts.begin(),
@@ -157,9 +158,11 @@ void Comparison::write(const More& more) {
     maps->commit();
     folder.add("data/maps.npz");
   }
-  for (const TaskSelection& task : options_.tasks)
-    compared_.tasks.push_back(
-        find_task_circuits(task, {options_.dense, options_.sparse}, options_.effort, session_));
+  const study::Context context = session_.context();
+  if (!options_.tasks.empty())
+    loaded_ = study::load_models({options_.dense, options_.sparse}, context);
+  for (const study::TaskSelection& task : options_.tasks)
+    compared_.tasks.push_back(find_task_circuits(task, loaded_, options_.effort, context));
   write_figures(options_, compared_, grid, grid_heads_, folder, session_.options().seed);
   write_file_atomically(folder.add("tables/roles.csv"), roles_csv(compared_));
   write_file_atomically(folder.add("tables/statistics.csv"), comparison_csv(compared_.comparison));

@@ -41,6 +41,7 @@ class Comparison {
   std::vector<std::string> labels_;
   std::vector<HeadId> grid_heads_;
   Compared compared_;
+  std::vector<study::LoadedModel> loaded_;  // for the circuits
   Json summary_;
   std::vector<std::string> files_;
 };

@@ -103,8 +103,9 @@ void write_strips(const CompareOptions& options, const Compared& compared, Folde
                          .assign(maps[0].weights.begin(), maps[0].weights.end());
                    });
     }
-    for (const std::string& format : options.formats)
-      write_head_strip(strip, folder.add(fmt::format("figures/{}.{}", head_name(head), format)),
+    for (const figure::Format format : options.formats)
+      write_head_strip(strip,
+                       folder.add(fmt::format("figures/{}.{}", head_name(head), name_of(format))),
                        options.style);
   }
 }
@@ -147,9 +148,9 @@ void write_figures(const CompareOptions& options, const Compared& compared, cons
                             edges(1), compared.analysed[1].label);
   const GridOrder order = order_grid(options, compared, grid_heads);
   const std::vector<std::size_t> scatter = spread_heads(compared, options.scatter);
-  for (const std::string& format : options.formats) {
+  for (const figure::Format format : options.formats) {
     const auto path = [&](const char* name) {
-      return folder.add(fmt::format("figures/{}.{}", name, format));
+      return folder.add(fmt::format("figures/{}.{}", name, name_of(format)));
     };
     grid.write(path("grid"), text, options.style, order.roles, order.order);
     write_correlation_map(compared.analysed, path("correlation"), options.style);
@@ -161,24 +162,24 @@ void write_figures(const CompareOptions& options, const Compared& compared, cons
 }
 
 std::vector<ReportTask> write_tasks(const CompareOptions& options, const Compared& compared,
-                                    Folder& folder) {
+                                    std::span<const study::LoadedModel> models, Folder& folder) {
   std::vector<ReportTask> sections;
   std::map<std::string, int> names;  // files of one name in several folders are numbered
-  for (const TaskCircuits& found : compared.tasks) {
-    const TaskFigures figures = task_figures(found);
+  for (const study::TaskCircuits& found : compared.tasks) {
+    const study::TaskFigures figures = task_figures(found, models);
     sections.push_back(task_section(found, figures, options.style));
-    std::string name = task_file_part(found.task());
+    std::string name = study::task_file_part(found.task());
     if (const int number = ++names[name]; number > 1) name += fmt::format("-{}", number);
-    for (const std::string& format : options.formats) {
+    for (const figure::Format format : options.formats) {
       const auto path = [&](const char* what) {
-        return folder.add(fmt::format("figures/{}-{}.{}", name, what, format));
+        return folder.add(fmt::format("figures/{}-{}.{}", name, what, name_of(format)));
       };
-      if (figures.curves) write_circuit_curves(*figures.curves, path("curves"), options.style);
-      if (figures.grid) write_attention_grid(*figures.grid, path("heads"), options.style);
-      if (figures.drawing) write_circuit_graph(*figures.drawing, path("edges"), options.style);
+      if (figures.curves) study::save_figure(&*figures.curves, path("curves"), options.style);
+      if (figures.grid) study::save_figure(&*figures.grid, path("heads"), options.style);
+      if (figures.drawing) study::save_figure(&*figures.drawing, path("edges"), options.style);
     }
-    if (const CircuitsOfKind* edges = found.find(Parts::kEdges))
-      for (const DotFile& dot : dots_of(*edges))
+    if (const study::CircuitsOfKind* edges = found.find(study::Parts::kEdges))
+      for (const study::DotFile& dot : dots_of(*edges))
         write_file_atomically(folder.add(fmt::format("data/{}-edges-{}.dot", name, dot.name)),
                               dot.text);
   }

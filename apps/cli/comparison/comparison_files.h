@@ -7,8 +7,8 @@
 
 #include "apps/cli/attention/attention_analysis.h"
 #include "apps/cli/attention/attention_figures.h"
-#include "apps/cli/circuits/task_circuits.h"
 #include "filigree/analyze/statistics/comparison.h"
+#include "filigree/study/circuits/task_circuits.h"
 
 namespace filigree::cli {
 
@@ -19,11 +19,11 @@ struct CompareOptions {
   std::string heads = "*";      // of the grid
   std::string order = "layer";  // layer, role, or heads
   std::string strips, scatter;
-  std::vector<std::string> formats = {"svg", "png"};
+  std::vector<figure::Format> formats = {figure::Format::kSvg, figure::Format::kPng};
   FigureStyle style;
   bool data = false;
-  std::vector<TaskSelection> tasks;  // whose circuits are compared
-  CircuitEffort effort;
+  std::vector<study::TaskSelection> tasks;  // whose circuits are compared
+  study::CircuitEffort effort;
 };
 
 struct Compared {
@@ -35,7 +35,7 @@ struct Compared {
   std::vector<std::vector<HeadRole>> roles;
   std::vector<ComparedStatistic> comparison;
   std::vector<std::vector<std::string>> packed;  // maps of the page, by model and prompt
-  std::vector<TaskCircuits> tasks;
+  std::vector<study::TaskCircuits> tasks;
   std::int64_t page_tokens = 0;
   std::size_t page_prompts = 0;
 };
@@ -66,7 +66,7 @@ void write_figures(const CompareOptions& options, const Compared& compared, cons
 // Curves, grid of heads, drawing and Graphviz files of each task's circuits in every format; the
 // sections of the page.
 std::vector<ReportTask> write_tasks(const CompareOptions& options, const Compared& compared,
-                                    Folder& folder);
+                                    std::span<const study::LoadedModel> models, Folder& folder);
 
 std::string roles_csv(const Compared& compared);
 

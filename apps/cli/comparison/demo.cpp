@@ -7,9 +7,10 @@
 #include <memory>
 #include <optional>
 
-#include "apps/cli/circuits/circuit_report.h"
+#include "apps/cli/circuits/circuit_text.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/comparison/comparison.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/stopwatch.h"
@@ -108,15 +109,15 @@ std::vector<LeftOut> choose_tasks(DemoCommand& command, const Session& session) 
   const Tokenizer tokenizer = open_tokenizer(folder.string());
   const ModelConfig config = read_model_config(folder);
   for (const std::string& name : command.tasks) {
-    TaskSelection selection;
+    study::TaskSelection selection;
     selection.name = name;
     selection.prompts = command.prompts;
-    find_task(name);  // throws for a task that there is not
+    study::find_task(name);  // throws for a task that there is not
     std::optional<std::string> why;
     for (const bool first_token : {false, true}) {
       selection.first_token = first_token;
       try {
-        load_task(selection, tokenizer, &config, session.options().seed);
+        study::load_task(selection, tokenizer, &config, session.options().seed);
         why.reset();
         break;
       } catch (const Error& error) {
@@ -156,7 +157,7 @@ std::string models_table(const std::vector<TextLosses>& losses) {
   return table.text();
 }
 
-std::string tasks_table(const std::vector<TaskCircuits>& tasks, double level) {
+std::string tasks_table(const std::vector<study::TaskCircuits>& tasks, double level) {
   Table table({{"task"},
                {"model"},
                {"accuracy", Align::kRight},
@@ -166,9 +167,10 @@ std::string tasks_table(const std::vector<TaskCircuits>& tasks, double level) {
                {"ratio", Align::kRight},
                {"attention edges", Align::kRight},
                {"ratio", Align::kRight}});
-  for (const TaskCircuits& task : tasks) {
-    const CircuitsOfKind &heads = *task.find(Parts::kHeads), &edges = *task.find(Parts::kEdges),
-                         &cells = *task.find(Parts::kAttentionEdges);
+  for (const study::TaskCircuits& task : tasks) {
+    const study::CircuitsOfKind &heads = *task.find(study::Parts::kHeads),
+                                &edges = *task.find(study::Parts::kEdges),
+                                &cells = *task.find(study::Parts::kAttentionEdges);
     for (std::size_t m = 0; m < heads.size(); ++m)
       table.add({m == 0 ? printable(task_title(task.task())) : "", printable(heads[m].label),
                  fmt::format("{:.0f} %", 100 * heads[m].check.clean_accuracy), size_text(heads[m]),

@@ -5,14 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
 #include <limits>
 #include <memory>
 #include <numeric>
 
-#include "apps/cli/circuits/circuit_figures.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
@@ -23,6 +24,9 @@
 #include "filigree/base/strings.h"
 
 namespace filigree::cli {
+
+using study::FigureStyle;
+
 namespace {
 
 struct HeadCircuitsCommand {
@@ -47,6 +51,8 @@ struct CircuitsFound {
   CompositionScores composition;
   std::vector<HeadPairsFound> pairs;
 };
+
+constexpr std::array<const char*, kCompositions> kLetters = {"Q", "K", "V"};
 
 struct ComposedPair {
   std::int64_t earlier = 0, later = 0;
@@ -147,7 +153,7 @@ std::string composition_text(const HeadCircuitsCommand& command, const CircuitsF
   for (std::size_t c = 0; c < kCompositions; ++c) {
     const auto composition = static_cast<Composition>(c);
     lists.push_back(strongest(command, found, composition));
-    columns.push_back({fmt::format("{}{}-composition", c == 0 ? "" : "   ", name_of(composition))});
+    columns.push_back({fmt::format("{}{}-composition", c == 0 ? "" : "   ", kLetters[c])});
     columns.push_back({"score", Align::kRight});
   }
   Table table(columns);
@@ -243,7 +249,7 @@ Json circuits_json(const HeadCircuitsCommand& command, const CircuitsFound& foun
                      {"ov", pairs_json(one.ov, *tokenizer)},
                      {"qk", pairs_json(one.qk, *tokenizer)}});
   return {{"model", command.model},
-          {"figure", command.figure},
+          {"out", command.figure.empty() ? Json() : Json(command.figure)},
           {"heads", heads},
           {"random_composition", found.composition.random},
           {"less_random", command.less_random},
@@ -262,7 +268,7 @@ void draw(const HeadCircuitsCommand& command, const CircuitsFound& found,
   for (std::size_t c = 0; c < kCompositions; ++c) {
     const auto composition = static_cast<Composition>(c);
     figure::MapPanel panel;
-    panel.title = fmt::format("{}-composition", name_of(composition));
+    panel.title = fmt::format("{}-composition", kLetters[c]);
     panel.rows.name = "earlier head", panel.columns.name = "later head";
     // The last layer writes to no head and the first reads from none.
     for (std::int64_t l = 0; l < L; ++l) {
@@ -284,11 +290,11 @@ void draw(const HeadCircuitsCommand& command, const CircuitsFound& found,
       "How much a later head reads, as its query, key or value, of what an earlier one writes. "
       "Random matrices of this size: {:.3f}.",
       found.composition.random);
-  write_labelled_maps(maps, command.figure, command.style);
+  study::save_figure(&maps, command.figure, command.style);
 }
 
 void run_head_circuits(const HeadCircuitsCommand& command, const Session& session) {
-  check_figure_file(command.figure, command.style);
+  study::check_figure_file(command.figure);
   const ModelConfig config = read_model_config(model_folder(command.model));
   if (!command.from.empty() && command.heads.empty())
     throw UsageError("--from chooses among token pairs; say of which head with --head");
@@ -313,7 +319,7 @@ void add_head_circuits(Program& program) {
   CLI::App& app =
       program.add({"head-circuits",
                    "What heads copy, look for and read of each other, by their weights.",
-                   {"filigree head-circuits gpt2 --figure composition.svg",
+                   {"filigree head-circuits gpt2 --out composition.svg",
                     "filigree head-circuits gpt2 --head L5H1,L6H9 --top 20",
                     "filigree head-circuits gpt2 --head L9H6 --from \" Mary\" --from \" Paris\"",
                     "filigree head-circuits sparse --less-random --matrices --json"}},

@@ -145,15 +145,15 @@ TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
                              "--matrices", "--less-random"});
   ASSERT_EQ(json["heads"].size(), 8u);
   for (const auto& head : json["heads"]) EXPECT_LE(std::abs(head["copying"].get<double>()), 1.0);
-  const auto& scores = json["composition"]["Q"]["scores"];
+  const auto& scores = json["composition"]["q"]["scores"];
   ASSERT_EQ(scores.size(), 8u);
   EXPECT_TRUE(scores[4][1].is_null());  // nothing reads backwards
-  ASSERT_EQ(json["composition"]["V"]["strongest"].size(), 3u);
-  const auto& strongest = json["composition"]["V"]["strongest"][0];
+  ASSERT_EQ(json["composition"]["v"]["strongest"].size(), 3u);
+  const auto& strongest = json["composition"]["v"]["strongest"][0];
   double most = -1;
   for (std::size_t a = 0; a < 4; ++a)
     for (std::size_t b = 4; b < 8; ++b)
-      most = std::max(most, json["composition"]["V"]["scores"][a][b].get<double>());
+      most = std::max(most, json["composition"]["v"]["scores"][a][b].get<double>());
   EXPECT_EQ(strongest["score"].get<double>(), most);
   EXPECT_EQ(json["token_pairs"][0]["ov"].size(), 3u);
   EXPECT_EQ(json["token_pairs"][0]["qk"].size(), 3u);

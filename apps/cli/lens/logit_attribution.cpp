@@ -10,9 +10,10 @@
 #include <memory>
 #include <numeric>
 
-#include "apps/cli/circuits/circuit_figures.h"
-#include "apps/cli/circuits/task_input.h"
+#include "apps/cli/circuits/task_options.h"
+#include "apps/cli/circuits/task_text.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
@@ -21,6 +22,10 @@
 #include "filigree/base/strings.h"
 
 namespace filigree::cli {
+
+using study::FigureStyle;
+using study::LoadedTask, study::TaskSelection;
+
 namespace {
 
 // A part of the stream that no tap names is an error of the analysis unless it is rounding.
@@ -68,7 +73,7 @@ AttributedModel attribute(const std::string& name, const std::string& label,
   result.model = name, result.label = label;
   std::vector<TaskPrompt> prompts;
   if (command.prompt.empty()) {
-    result.task = load_task(command.selection, tokenizer, &config, session.options().seed);
+    result.task = study::load_task(command.selection, tokenizer, &config, session.options().seed);
     prompts = result.task->prompts.prompts;
   } else {
     prompts = {prompt_of(command, tokenizer, config, name)};
@@ -186,15 +191,15 @@ Json attribution_json(const AttributedModel& model) {
                      {"standard_error", value.error}});
   }
   for (const KindSum& kind : kind_sums())
-    sums[kind.name] = estimate_json(sum_of(model.found, kind.kinds));
+    sums[kind.name] = study::to_json(sum_of(model.found, kind.kinds));
   Json json = {{"model", model.model},
                {"prompts", model.found.total.size()},
-               {"total", estimate_json(estimate(model.found.total))},
+               {"total", study::to_json(estimate(model.found.total))},
                {"sums", sums},
                {"parts", parts}};
   if (model.task) {
-    json["fit"] = dropped_json(model.task->prompts);
-    json["check"] = check_json(*model.check);
+    json["fit"] = study::fit_json(model.task->prompts);
+    json["check"] = study::to_json(*model.check);
   }
   return json;
 }
@@ -235,7 +240,7 @@ void draw(const AttributionCommand& command, const std::vector<AttributedModel>&
       models[0].found.total.size() > 1
           ? fmt::format("mean over {} prompts; ", models[0].found.total.size())
           : std::string());
-  write_labelled_maps(maps, command.figure, command.style);
+  study::save_figure(&maps, command.figure, command.style);
 }
 
 void check_options(const AttributionCommand& command) {
@@ -250,7 +255,7 @@ void check_options(const AttributionCommand& command) {
 
 void run_attribution(const AttributionCommand& command, Session& session) {
   check_options(command);
-  check_figure_file(command.figure, command.style);
+  study::check_figure_file(command.figure);
   for (const std::string& model : command.models) model_folder(model);
   catch_interrupts();
   const std::vector<std::string> labels = short_names(command.models);
@@ -266,7 +271,9 @@ void run_attribution(const AttributionCommand& command, Session& session) {
   }
   Json list = Json::array();
   for (const AttributedModel& model : models) list.push_back(attribution_json(model));
-  session.print_json({{"of", what_text(command)}, {"figure", command.figure}, {"models", list}});
+  session.print_json({{"of", what_text(command)},
+                      {"out", command.figure.empty() ? Json() : Json(command.figure)},
+                      {"models", list}});
 }
 
 }  // namespace
@@ -276,7 +283,7 @@ void add_logit_attribution(Program& program) {
   CLI::App& app =
       program.add({"logit-attribution",
                    "What each head and MLP adds directly to a logit.",
-                   {"filigree logit-attribution gpt2 --task ioi --figure heads.svg",
+                   {"filigree logit-attribution gpt2 --task ioi --out heads.svg",
                     "filigree logit-attribution dense sparse --task greater-than --json",
                     "filigree logit-attribution gpt2 --prompt \"Hot and\" --answer \" cold\""},
                    Computes::kOnDevice},

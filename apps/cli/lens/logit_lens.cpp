@@ -10,8 +10,8 @@
 #include <memory>
 #include <numeric>
 
-#include "apps/cli/circuits/circuit_figures.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
@@ -20,6 +20,9 @@
 #include "filigree/base/strings.h"
 
 namespace filigree::cli {
+
+using study::FigureStyle;
+
 namespace {
 
 constexpr std::int64_t kShownPositions = 8;  // of the table; figure and JSON have all
@@ -190,11 +193,11 @@ void draw(const LensCommand& command, const std::vector<LensOfModel>& models) {
     maps.panels.push_back(std::move(panel));
   }
   maps.caption = "In each cell the likeliest next token, were the stream read out there.";
-  write_labelled_maps(maps, command.figure, command.style);
+  study::save_figure(&maps, command.figure, command.style);
 }
 
 void run_lens(const LensCommand& command, const Session& session) {
-  check_figure_file(command.figure, command.style);
+  study::check_figure_file(command.figure);
   for (const std::string& model : command.models) model_folder(model);
   catch_interrupts();
   const std::vector<std::string> labels = short_names(command.models);
@@ -209,7 +212,9 @@ void run_lens(const LensCommand& command, const Session& session) {
   Json list = Json::array();
   for (const LensOfModel& found : models)
     list.push_back(lens_json(found, static_cast<std::size_t>(command.top)));
-  session.print_json({{"prompt", command.prompt}, {"figure", command.figure}, {"models", list}});
+  session.print_json({{"prompt", command.prompt},
+                      {"out", command.figure.empty() ? Json() : Json(command.figure)},
+                      {"models", list}});
 }
 
 }  // namespace
@@ -220,7 +225,7 @@ void add_logit_lens(Program& program) {
       program.add({"logit-lens",
                    "What a model would predict after each of its layers.",
                    {"filigree logit-lens gpt2 --prompt \"Paris is in\" --token \" France\"",
-                    "filigree logit-lens dense sparse --prompt \"one two one\" --figure lens.svg",
+                    "filigree logit-lens dense sparse --prompt \"one two one\" --out lens.svg",
                     "filigree logit-lens gpt2 --prompt \"John thanked\" --mid --json"},
                    Computes::kOnDevice},
                   [command](Session& session) { run_lens(*command, session); });

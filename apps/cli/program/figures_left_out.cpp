@@ -1,6 +1,5 @@
-// Stands for attention_figures.cpp and circuit_figures.cpp in a build without Cairo.
+// Stands for attention_figures.cpp in a build without Cairo.
 #include "apps/cli/attention/attention_figures.h"
-#include "apps/cli/circuits/circuit_figures.h"
 #include "filigree/base/error.h"
 
 namespace filigree::cli {
@@ -13,14 +12,6 @@ namespace {
 }
 
 }  // namespace
-
-bool is_figure_file(const std::filesystem::path& path) {
-  const std::string ending = path.extension().string();
-  return ending == ".svg" || ending == ".pdf" || ending == ".png";
-}
-
-bool has_figures() { return false; }
-void check_figures(const FigureStyle&) { left_out(); }
 
 struct MapGrid::Maps {};
 MapGrid::MapGrid(MapKind, std::vector<std::string>) { left_out(); }
@@ -50,26 +41,5 @@ void write_training_curves(const std::vector<CurveInput>&, const std::filesystem
                            const FigureStyle&) {
   left_out();
 }
-
-void write_labelled_maps(const figure::LabelledMaps&, const std::filesystem::path&,
-                         const FigureStyle&) {
-  left_out();
-}
-void write_circuit_curves(const figure::CircuitCurves&, const std::filesystem::path&,
-                          const FigureStyle&) {
-  left_out();
-}
-void write_circuit_graph(const figure::CircuitDrawing&, const std::filesystem::path&,
-                         const FigureStyle&) {
-  left_out();
-}
-void write_attention_grid(const figure::AttentionGrid&, const std::filesystem::path&,
-                          const FigureStyle&) {
-  left_out();
-}
-std::string circuit_curves_svg(const figure::CircuitCurves&, const FigureStyle&) { left_out(); }
-std::string circuit_graph_svg(const figure::CircuitDrawing&, const FigureStyle&) { left_out(); }
-std::string attention_grid_svg(const figure::AttentionGrid&, const FigureStyle&) { left_out(); }
-figure::GridHead map_of_head(const HeadId&, std::span<const float>, std::int64_t) { left_out(); }
 
 }  // namespace filigree::cli

@@ -7,19 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/attention/attention_figures.h"
+#include "filigree/study/figures.h"
 
 namespace filigree::cli {
 
-// --figure FILE, where the program can draw.
+// --out FILE, where the program can draw.
 inline std::vector<std::string> figure_option(const std::string& file) {
-  if (!has_figures()) return {};
-  return {"--figure", file};
+  if (!study::has_figures()) return {};
+  return {"--out", file};
 }
 
 // That the command drew it, where it can.
 inline void expect_figure(const std::string& file) {
-  if (has_figures()) {
+  if (study::has_figures()) {
     EXPECT_GT(std::filesystem::file_size(file), 2000u) << file;
   }
 }

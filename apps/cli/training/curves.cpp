@@ -7,6 +7,7 @@
 
 #include "apps/cli/attention/attention_figures.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "filigree/base/error.h"
@@ -64,7 +65,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& runs) {
 }
 
 void run_curves(const CurvesOptions& options, const Session& session) {
-  check_figures(options.style);
+  check_figures();
   require(is_figure_file(options.out), "--out '{}': the ending must be .svg, .pdf or .png",
           printable(options.out));
   const std::vector<std::string> names = names_of(options.runs);

@@ -9,11 +9,6 @@
 namespace filigree {
 namespace {
 
-bool has_heads(Site site) {
-  return site == Site::kQuery || site == Site::kKey || site == Site::kValue || site == Site::kZ ||
-         site == Site::kPattern;
-}
-
 std::string_view hook_of(Site site) {
   switch (site) {
     case Site::kEmbedding: return "hook_embed";
@@ -41,20 +36,9 @@ Extent chosen(std::int64_t index, std::int64_t count) {
 
 }  // namespace
 
-std::string_view name_of(Site site) {
-  switch (site) {
-    case Site::kEmbedding: return "embedding";
-    case Site::kResidual: return "residual";
-    case Site::kQuery: return "q";
-    case Site::kKey: return "k";
-    case Site::kValue: return "v";
-    case Site::kPattern: return "pattern";
-    case Site::kZ: return "z";
-    case Site::kAttentionOut: return "attention";
-    case Site::kResidualMid: return "residual-mid";
-    case Site::kMlpOut: return "mlp";
-  }
-  return "unknown";
+bool has_heads(Site site) {
+  return site == Site::kQuery || site == Site::kKey || site == Site::kValue || site == Site::kZ ||
+         site == Site::kPattern;
 }
 
 std::string tap_name(const PatchTarget& target) {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "filigree/base/component.h"
+#include "filigree/base/names.h"
 #include "filigree/model/model.h"
 
 namespace filigree {
@@ -25,7 +25,20 @@ enum class Site {
   kMlpOut,        // hook_mlp_out [B, T, d]
 };
 
-std::string_view name_of(Site site);
+template <>
+inline constexpr auto kNames<Site> = std::to_array<Named<Site>>({{Site::kResidual, "resid"},
+                                                                 {Site::kResidualMid, "resid-mid"},
+                                                                 {Site::kAttentionOut, "attn-out"},
+                                                                 {Site::kMlpOut, "mlp-out"},
+                                                                 {Site::kZ, "z"},
+                                                                 {Site::kQuery, "q"},
+                                                                 {Site::kKey, "k"},
+                                                                 {Site::kValue, "v"},
+                                                                 {Site::kPattern, "pattern"},
+                                                                 {Site::kEmbedding, "embedding"}});
+
+// Whether it is made of heads.
+bool has_heads(Site site);
 
 // -1 stands for all of them.
 struct PatchTarget {

@@ -11,14 +11,10 @@
 #include "filigree/analyze/circuit/sweep.h"
 #include "filigree/analyze/task/check.h"
 #include "filigree/base/error.h"
-#include "filigree/base/strings.h"
 #include "filigree/ops/regions/regions.h"
 
 namespace filigree {
 namespace {
-
-constexpr Replacement kReplacements[] = {Replacement::kCorrupt, Replacement::kZero,
-                                         Replacement::kMean, Replacement::kMeanByPosition};
 
 // Tokens whose corrupt values lie in memory together, of all taps.
 constexpr std::int64_t kTokensOfMeans = 4096;
@@ -169,25 +165,6 @@ bool uses_means(Replacement replacement) {
 }
 
 }  // namespace
-
-std::string_view name_of(Replacement replacement) {
-  switch (replacement) {
-    case Replacement::kCorrupt: return "corrupt";
-    case Replacement::kZero: return "zero";
-    case Replacement::kMean: return "mean";
-    case Replacement::kMeanByPosition: return "mean-by-position";
-  }
-  return "unknown";
-}
-
-Replacement replacement_by_name(std::string_view name) {
-  std::string known;
-  for (const Replacement replacement : kReplacements) {
-    if (name_of(replacement) == name) return replacement;
-    known += (known.empty() ? "" : ", ") + std::string(name_of(replacement));
-  }
-  fail("there is no replacement '{}'; there are {}", printable(name), known);
-}
 
 PatchedRuns run_patched(const Model& model, const std::vector<TaskPrompt>& prompts,
                         const std::vector<PatchSet>& sets, const PatchOptions& options) {

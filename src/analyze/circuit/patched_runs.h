@@ -26,8 +26,12 @@ enum class Replacement {
   kMeanByPosition,  // mean over the corrupt prompts that are as long, position by position
 };
 
-std::string_view name_of(Replacement replacement);  // "corrupt", "zero", "mean", "mean-by-position"
-Replacement replacement_by_name(std::string_view name);  // throws Error that lists them
+template <>
+inline constexpr auto kNames<Replacement> =
+    std::to_array<Named<Replacement>>({{Replacement::kCorrupt, "corrupt"},
+                                       {Replacement::kZero, "zero"},
+                                       {Replacement::kMean, "mean"},
+                                       {Replacement::kMeanByPosition, "mean-by-position"}});
 
 class SweepSection;
 

@@ -187,7 +187,8 @@ TEST(PatchTargets, MustExist) {
   EXPECT_THAT(error({Site::kMlpOut, 0, 0}), HasSubstr("no head 0"));
   EXPECT_THAT(error({Site::kZ, 0, 0, 6}), HasSubstr("no position 6"));
   EXPECT_THAT(error({Site::kZ, 0, 0, 0, 0}), HasSubstr("no key 0"));
-  EXPECT_THAT(error_of([] { replacement_by_name("noise"); }), HasSubstr("mean-by-position"));
+  EXPECT_THAT(error_of([] { parse_name<Replacement>("noise", "replacement"); }),
+              HasSubstr("mean-by-position"));
 }
 
 TEST(PatchTargets, HaveNames) {

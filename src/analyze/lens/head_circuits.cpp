@@ -212,15 +212,6 @@ std::vector<TokenPair> top_qk_pairs(const Model& model, const HeadMatrices& head
   return top_pairs(queries, product(embedding, head.k), options);
 }
 
-std::string_view name_of(Composition composition) {
-  switch (composition) {
-    case Composition::kQuery: return "Q";
-    case Composition::kKey: return "K";
-    case Composition::kValue: return "V";
-  }
-  return "unknown";
-}
-
 double random_composition(std::int64_t d, std::int64_t D) {
   double sum = 0;
   for (int sample = 0; sample < kRandomSamples; ++sample) {

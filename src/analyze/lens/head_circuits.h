@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <string_view>
 #include <vector>
 
 #include "filigree/analyze/lens/head_matrices.h"
+#include "filigree/base/names.h"
 #include "filigree/text/token_id.h"
 
 namespace filigree {
@@ -51,7 +51,9 @@ std::vector<TokenPair> top_qk_pairs(const Model& model, const HeadMatrices& head
 // (Frobenius norms) over the product of the norms of the two circuits.
 enum class Composition { kQuery, kKey, kValue };
 inline constexpr std::size_t kCompositions = 3;
-std::string_view name_of(Composition composition);  // "Q", "K", "V"
+template <>
+inline constexpr auto kNames<Composition> = std::to_array<Named<Composition>>(
+    {{Composition::kQuery, "q"}, {Composition::kKey, "k"}, {Composition::kValue, "v"}});
 
 struct CompositionScores {
   std::int64_t layers = 0, heads = 0;

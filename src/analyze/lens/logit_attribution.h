@@ -25,6 +25,15 @@ enum class PartKind {
   kRest,           // what the stream holds that no tap names; 0 but for rounding in GPT-2
   kOutputBias,     // of the final norm and the unembedding
 };
+template <>
+inline constexpr auto kNames<PartKind> =
+    std::to_array<Named<PartKind>>({{PartKind::kEmbedding, "embedding"},
+                                    {PartKind::kPositions, "positions"},
+                                    {PartKind::kHead, "head"},
+                                    {PartKind::kAttentionBias, "attention-bias"},
+                                    {PartKind::kMlp, "mlp"},
+                                    {PartKind::kRest, "rest"},
+                                    {PartKind::kOutputBias, "output-bias"}});
 
 struct Part {
   PartKind kind = PartKind::kHead;

@@ -66,19 +66,6 @@ PatchedRuns run_from_end(const Model& model, const std::vector<TaskPrompt>& prom
 
 }  // namespace
 
-std::string_view name_of(SweepAxis axis) {
-  return axis == SweepAxis::kHead ? "layer-head" : "layer-position";
-}
-
-std::string_view name_of(PatchDirection direction) {
-  return direction == PatchDirection::kNoising ? "noising" : "denoising";
-}
-
-bool has_heads(Site site) {
-  return site == Site::kQuery || site == Site::kKey || site == Site::kValue || site == Site::kZ ||
-         site == Site::kPattern;
-}
-
 PatchSweep sweep_patches(const Model& model, const std::vector<TaskPrompt>& given,
                          const SweepOptions& options) {
   check_options(options);

@@ -1,18 +1,15 @@
 // One kind of patch at every layer and head, or every layer and position: what a heat map shows.
 //
 //   noising    runs on the clean prompt in which the part takes its corrupt (or zero, or mean)
-//   value;
-//              the effect is the share of the metric's difference that is lost:
+//              value; the effect is the share of the metric's difference that is lost:
 //              (M_clean - M) / (M_clean - M_corrupt)
 //   denoising  runs on the corrupt prompt in which the part takes its clean value; the effect is
-//   the
-//              share that is restored: (M - M_corrupt) / (M_clean - M_corrupt)
+//              the share that is restored: (M - M_corrupt) / (M_clean - M_corrupt)
 //
 // In both, 0 is a part that does not matter and 1 one that decides alone; values outside occur.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "filigree/analyze/circuit/patched_runs.h"
@@ -22,8 +19,12 @@ namespace filigree {
 enum class SweepAxis { kHead, kPosition };
 enum class PatchDirection { kNoising, kDenoising };
 
-std::string_view name_of(SweepAxis axis);            // "layer-head", "layer-position"
-std::string_view name_of(PatchDirection direction);  // "noising", "denoising"
+template <>
+inline constexpr auto kNames<SweepAxis> = std::to_array<Named<SweepAxis>>(
+    {{SweepAxis::kHead, "layer-head"}, {SweepAxis::kPosition, "layer-position"}});
+template <>
+inline constexpr auto kNames<PatchDirection> = std::to_array<Named<PatchDirection>>(
+    {{PatchDirection::kNoising, "noising"}, {PatchDirection::kDenoising, "denoising"}});
 
 struct SweepOptions {
   Site site = Site::kZ;
@@ -45,9 +46,6 @@ struct PatchSweep {
     return effects[static_cast<std::size_t>(layer * columns + column)];
   }
 };
-
-// Whether the site has heads, as sweeps by head need.
-bool has_heads(Site site);
 
 // Throws Error when the site has no heads and the sweep is by head, for the embedding, when clean
 // and corrupt have the same mean metric, and for denoising with a replacement other than kCorrupt

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "filigree/base/error.h"
-#include "filigree/base/strings.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/embedding/embedding.h"
 #include "filigree/ops/kl_divergence/kl_divergence.h"
@@ -17,9 +16,6 @@
 
 namespace filigree {
 namespace {
-
-constexpr Metric kMetrics[] = {Metric::kLogitDifference, Metric::kProbabilityDifference,
-                               Metric::kKl, Metric::kAccuracy};
 
 double mean_of(const float* row, const std::vector<TokenId>& ids) {
   double sum = 0;
@@ -169,25 +165,6 @@ void check_clean(Metric metric, const Tensor& clean_logits, std::int64_t rows, s
 }
 
 }  // namespace
-
-std::string_view name_of(Metric metric) {
-  switch (metric) {
-    case Metric::kLogitDifference: return "logit-diff";
-    case Metric::kProbabilityDifference: return "prob-diff";
-    case Metric::kKl: return "kl";
-    case Metric::kAccuracy: return "accuracy";
-  }
-  return "unknown";
-}
-
-Metric metric_by_name(std::string_view name) {
-  std::string known;
-  for (const Metric metric : kMetrics) {
-    if (name_of(metric) == name) return metric;
-    known += (known.empty() ? "" : ", ") + std::string(name_of(metric));
-  }
-  fail("there is no metric '{}'; there are {}", printable(name), known);
-}
 
 std::vector<double> measure(Metric metric, const Tensor& logits, const PromptRefs& prompts,
                             const Tensor& clean_logits) {

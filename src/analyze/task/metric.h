@@ -7,20 +7,22 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "filigree/analyze/task/prompt.h"
 #include "filigree/autograd/variable.h"
+#include "filigree/base/names.h"
 
 namespace filigree {
 
 enum class Metric { kLogitDifference, kProbabilityDifference, kKl, kAccuracy };
 
-// "logit-diff", "prob-diff", "kl", "accuracy".
-std::string_view name_of(Metric metric);
-// Throws Error that lists the names.
-Metric metric_by_name(std::string_view name);
+template <>
+inline constexpr auto kNames<Metric> =
+    std::to_array<Named<Metric>>({{Metric::kLogitDifference, "logit-diff"},
+                                  {Metric::kProbabilityDifference, "prob-diff"},
+                                  {Metric::kKl, "kl"},
+                                  {Metric::kAccuracy, "accuracy"}});
 
 using PromptRefs = std::vector<const TaskPrompt*>;
 

@@ -329,7 +329,7 @@ TEST(Metrics, SumsHaveTheRightValueAndSlope) {
                 metric_sum(Metric::kAccuracy, Tensor::from({2, 4}, values), prompts);
               }),
               HasSubstr("no gradient"));
-  EXPECT_THAT(error_of([] { metric_by_name("loss"); }), HasSubstr("logit-diff"));
+  EXPECT_THAT(error_of([] { parse_name<Metric>("loss", "metric"); }), HasSubstr("logit-diff"));
 }
 
 TEST(Metrics, EstimatesHaveTheStandardErrorOfTheMean) {

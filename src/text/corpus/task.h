@@ -13,11 +13,15 @@
 #include <string_view>
 #include <vector>
 
+#include "filigree/base/names.h"
 #include "filigree/base/random.h"
 
 namespace filigree {
 
 enum class CorpusSplit { kTrain, kHeldOut };
+template <>
+inline constexpr auto kNames<CorpusSplit> = std::to_array<Named<CorpusSplit>>(
+    {{CorpusSplit::kTrain, "train"}, {CorpusSplit::kHeldOut, "held-out"}});
 
 struct TaskExample {
   std::string prompt;

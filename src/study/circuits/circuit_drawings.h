@@ -7,20 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/circuits/circuit_figures.h"
-#include "apps/cli/circuits/model_circuits.h"
+#include "filigree/study/circuits/model_circuits.h"
+#include "filigree/study/figures.h"
 
-namespace filigree::cli {
-
-// Circuits of one kind of part, one a model.
-using CircuitsOfKind = std::vector<ModelCircuit>;
+namespace filigree::study {
 
 // Explained effect against parts kept, a chart a kind. Nullopt when no model has a circuit.
 std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> kinds);
 
 // The circuits' heads on the first prompt of the first model's task, a panel a model, in order of
-// importance. Runs the models. Nullopt when no circuit has a head.
-std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits);
+// importance. Runs `models`, those of the circuits in their order. Nullopt when no circuit has a
+// head.
+std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
+                                             std::span<const LoadedModel> models);
 
 // Edges that a drawing holds at most; the strongest are drawn.
 inline constexpr std::size_t kMostDrawnEdges = 200;
@@ -34,12 +33,9 @@ struct DotFile {
 };
 std::vector<DotFile> dots_of(const CircuitsOfKind& circuits);
 
-// What figures and pages call a task: of a file its name without the folder.
-std::string task_title(const LoadedTask& task);
-
 // The name of a task or model as a part of a file's name: letters, digits, '.', '_' and '-'.
 std::string file_part(const std::string& name);
 // Of a task: of a file only its name, without folder and ending.
 std::string task_file_part(const LoadedTask& task);
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

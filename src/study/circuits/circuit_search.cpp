@@ -1,4 +1,4 @@
-#include "apps/cli/circuits/circuit_search.h"
+#include "filigree/study/circuits/circuit_search.h"
 
 #include <fmt/format.h>
 
@@ -8,24 +8,24 @@
 #include <set>
 #include <tuple>
 
-#include "apps/cli/circuits/patch_progress.h"
 #include "filigree/analyze/circuit/edge_circuit.h"
 #include "filigree/analyze/circuit/pass_limits.h"
 #include "filigree/base/version.h"
+#include "filigree/study/circuits/patch_progress.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
 class Search {
  public:
   Search(const Model& model, const LoadedTask& task, const SearchOptions& options,
-         const std::string& label, SweepSection* section, const Session& session)
+         const std::string& label, SweepSection* section, const Context& context)
       : model_(model),
         task_(task),
         prompts_(task.prompts.prompts),
         options_(options),
         label_(label),
-        session_(session) {
+        context_(context) {
     patch_.metric = task.metric;
     patch_.replacement = options.replacement;
     patch_.state = section;
@@ -42,9 +42,9 @@ class Search {
   }
 
  private:
-  PatchOptions scoring() const { return with_bar(patch_, label_ + " scores", session_); }
-  PatchOptions choosing() const { return with_bar(patch_, label_ + " selection", session_); }
-  PatchOptions keeping() const { return with_bar(patch_, label_ + " curve", session_); }
+  PatchOptions scoring() const { return watched(patch_, label_ + " scores", context_); }
+  PatchOptions choosing() const { return watched(patch_, label_ + " selection", context_); }
+  PatchOptions keeping() const { return watched(patch_, label_ + " curve", context_); }
   int steps() const { return options_.method == Method::kIntegrated ? options_.steps : 0; }
 
   void heads() {
@@ -75,9 +75,7 @@ class Search {
           std::find(targets.begin(), targets.end(), target) - targets.begin());
       const Estimate drop = importance.of(index);
       scores.push_back(std::abs(drop.mean));
-      Json place = {{"layer", target.layer}};
-      if (target.head >= 0) place["head"] = target.head;
-      found_.parts.push_back({text_of(target), drop, std::move(place)});
+      found_.parts.push_back({text_of(target), drop, target});
     }
     std::vector<PatchTarget> kept;
     if (const CurvePoint* point = found_.curve.at(options_.level))
@@ -103,10 +101,9 @@ class Search {
     found_.part_count = static_cast<double>(graph.edges());
     for (const std::int64_t number : curve.order) {
       const ComponentEdge edge = graph.edge(number);
-      found_.parts.push_back(
-          {graph.edge_text(number),
-           scores.drops[static_cast<std::size_t>(number)],
-           {{"from", graph.node_text(edge.node)}, {"to", graph.input_text(edge.input)}}});
+      found_.parts.push_back({graph.edge_text(number),
+                              scores.drops[static_cast<std::size_t>(number)],
+                              NamedEdge{graph.node_text(edge.node), graph.input_text(edge.input)}});
     }
     std::vector<std::int64_t> members;
     if (const CurvePoint* point = curve.at(options_.level)) members = curve.edges_of(graph, *point);
@@ -160,8 +157,7 @@ class Search {
     for (const auto& [place, values] : drops) {
       const auto& [layer, head, query, key] = place;
       found_.parts.push_back({fmt::format("{} {} <- {}", head_name({layer, head}), query, key),
-                              estimate(values),
-                              {{"layer", layer}, {"head", head}, {"query", query}, {"key", key}}});
+                              estimate(values), AttentionCell{layer, head, query, key}});
     }
     std::stable_sort(found_.parts.begin(), found_.parts.end(),
                      [](const CircuitPart& a, const CircuitPart& b) {
@@ -174,40 +170,12 @@ class Search {
   const std::vector<TaskPrompt>& prompts_;
   const SearchOptions& options_;
   const std::string& label_;
-  const Session& session_;
+  const Context& context_;
   PatchOptions patch_;
   FoundCircuit found_;
 };
 
 }  // namespace
-
-std::string_view name_of(Parts parts) {
-  switch (parts) {
-    case Parts::kHeads: return "heads";
-    case Parts::kHeadsAndMlps: return "heads+mlps";
-    case Parts::kEdges: return "edges";
-    case Parts::kAttentionEdges: return "attention-edges";
-  }
-  return "unknown";
-}
-
-std::string_view name_of(Method method) {
-  switch (method) {
-    case Method::kExact: return "exact";
-    case Method::kAttribution: return "attribution";
-    case Method::kIntegrated: return "ig";
-  }
-  return "unknown";
-}
-
-std::string_view name_of(Selection selection) {
-  switch (selection) {
-    case Selection::kTop: return "top-k";
-    case Selection::kGreedy: return "greedy";
-    case Selection::kGreedyAddition: return "greedy-add";
-  }
-  return "unknown";
-}
 
 std::string_view plural_of(Parts parts) {
   switch (parts) {
@@ -219,31 +187,47 @@ std::string_view plural_of(Parts parts) {
   return "parts";
 }
 
+Method usual_method(Parts parts) {
+  switch (parts) {
+    case Parts::kEdges: return Method::kIntegrated;
+    case Parts::kAttentionEdges: return Method::kAttribution;
+    default: return Method::kExact;
+  }
+}
+
 void check_options(const SearchOptions& options) {
   const bool edges = options.parts == Parts::kEdges;
   const bool cells = options.parts == Parts::kAttentionEdges;
   if (edges && options.replacement != Replacement::kCorrupt)
-    throw UsageError(
-        fmt::format("--parts edges: edges carry corrupt values, --replacement {} does "
-                    "not go with them",
+    throw RequestError(
+        fmt::format("edges carry corrupt values; the replacement {} does not go "
+                    "with them",
                     name_of(options.replacement)));
   const bool means = options.replacement == Replacement::kMean ||
                      options.replacement == Replacement::kMeanByPosition;
   if (means && (cells || options.method != Method::kExact))
-    throw UsageError(
-        fmt::format("--replacement {} goes with --method exact of heads and MLPs; "
-                    "take corrupt or zero",
+    throw RequestError(
+        fmt::format("the replacement {} goes with the method exact of heads and "
+                    "MLPs; take corrupt or zero",
                     name_of(options.replacement)));
   if (cells && options.selection != Selection::kTop)
-    throw UsageError("--parts attention-edges takes --select top-k only");
+    throw RequestError(fmt::format("attention-edges are selected by top-k only, not by {}",
+                                   name_of(options.selection)));
   if (edges && options.selection == Selection::kGreedyAddition)
-    throw UsageError("--select greedy-add goes with heads and MLPs; edges take top-k or greedy");
+    throw RequestError(
+        "the selection greedy-add goes with heads and MLPs; edges take top-k or "
+        "greedy");
+  if (options.level <= 0 || options.level > 1)
+    throw RequestError(
+        fmt::format("a level of {:g} is no share of an effect; it lies above 0 and "
+                    "up to 1",
+                    options.level));
 }
 
 FoundCircuit search_circuit(const Model& model, const LoadedTask& task,
                             const SearchOptions& options, const std::string& label,
-                            SweepSection* section, const Session& session) {
-  return Search(model, task, options, label, section, session).run();
+                            SweepSection* section, const Context& context) {
+  return Search(model, task, options, label, section, context).run();
 }
 
 std::uint64_t search_key(const Model& model, const LoadedTask& task, const SearchOptions& options) {
@@ -265,4 +249,4 @@ std::uint64_t search_key(const Model& model, const LoadedTask& task, const Searc
       .value();
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

@@ -1,13 +1,21 @@
-#include "apps/cli/circuits/circuit_report.h"
+#include "apps/cli/circuits/circuit_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "apps/cli/circuits/task_text.h"
 #include "apps/cli/program/table.h"
 #include "filigree/base/strings.h"
 
 namespace filigree::cli {
+
+using study::CircuitsOfKind;
+using study::FoundCircuit;
+using study::ModelCircuit;
+using study::Parts;
+using study::SearchOptions;
+
 namespace {
 
 constexpr std::size_t kMembersShown = 40;
@@ -18,7 +26,7 @@ std::string count_text(const FoundCircuit& found) {
                                                         : fmt::format("{:.1f}", found.part_count);
 }
 
-std::string sizes_table(const std::vector<ModelCircuit>& circuits) {
+std::string sizes_table(const CircuitsOfKind& circuits) {
   const SearchOptions& options = circuits[0].options;
   Table table(
       {{"model"},
@@ -87,39 +95,7 @@ std::string agreement_text(const FoundCircuit& found) {
       found.published->source, a.common, a.published, a.kept, a.precision, a.recall, a.area);
 }
 
-Json scores_json(const FoundCircuit& found) {
-  Json scores = Json::array();
-  for (const CircuitPart& part : found.parts) {
-    Json entry = {{"part", part.name}};
-    entry.update(part.place);
-    entry["drop"] = part.drop.mean;
-    entry["standard_error"] = part.drop.error;
-    scores.push_back(std::move(entry));
-  }
-  return scores;
-}
-
-// Of each prompt: layer, head, query, key, drop.
-Json cells_json(const CellScores& scores) {
-  Json prompts = Json::array();
-  for (const CellScores::OfPrompt& prompt : scores.prompts) {
-    Json cells = Json::array();
-    for (std::size_t i = 0; i < prompt.cells.size(); ++i) {
-      const AttentionCell& cell = prompt.cells[i];
-      cells.push_back({cell.layer, cell.head, cell.query, cell.key, prompt.drops[i]});
-    }
-    prompts.push_back(std::move(cells));
-  }
-  return prompts;
-}
-
 }  // namespace
-
-Json size_ratio(const ModelCircuit& first, const ModelCircuit& circuit) {
-  const std::optional<std::size_t> a = first.size(), b = circuit.size();
-  if (!a || !b || *b == 0) return nullptr;
-  return static_cast<double>(*a) / static_cast<double>(*b);
-}
 
 std::string size_text(const ModelCircuit& circuit) {
   if (!circuit.found) return "none claimed";
@@ -128,11 +104,11 @@ std::string size_text(const ModelCircuit& circuit) {
 }
 
 std::string ratio_text(const ModelCircuit& first, const ModelCircuit& circuit) {
-  const Json ratio = size_ratio(first, circuit);
-  return &first == &circuit || ratio.is_null() ? "" : fmt::format("{:.2f}x", ratio.get<double>());
+  const std::optional<double> ratio = study::size_ratio(first, circuit);
+  return &first == &circuit || !ratio ? "" : fmt::format("{:.2f}x", *ratio);
 }
 
-std::string circuit_text(const std::vector<ModelCircuit>& circuits, std::size_t top) {
+std::string circuit_text(const CircuitsOfKind& circuits, std::size_t top) {
   std::string text =
       fmt::format("{}: {}, corruption {}\n\n", printable(circuits[0].task.prompts.task),
                   circuits[0].task.description, circuits[0].task.prompts.corruption);
@@ -149,60 +125,27 @@ std::string circuit_text(const std::vector<ModelCircuit>& circuits, std::size_t 
   return text;
 }
 
-Json circuits_json(const std::vector<ModelCircuit>& circuits, Scores scores) {
-  Json models = Json::array();
-  for (const ModelCircuit& circuit : circuits) {
-    models.push_back(circuit_json(circuit, scores));
-    models.back()["ratio"] = size_ratio(circuits[0], circuit);
+std::string task_circuits_text(const study::TaskCircuits& found) {
+  std::vector<Table::Column> columns = {{"model"}, {"accuracy", Align::kRight}};
+  for (const CircuitsOfKind& circuits : found.kinds) {
+    columns.push_back({std::string(plural_of(circuits[0].options.parts)), Align::kRight});
+    columns.push_back({"ratio", Align::kRight});
   }
-  const SearchOptions& options = circuits[0].options;
-  const bool integrated = options.method == Method::kIntegrated;
-  return {{"task", circuits[0].task.prompts.task},
-          {"corruption", circuits[0].task.prompts.corruption},
-          {"metric", name_of(circuits[0].task.metric)},
-          {"kind", name_of(options.parts)},
-          {"method", name_of(options.method)},
-          {"steps", integrated ? Json(options.steps) : Json()},
-          {"selection", name_of(options.selection)},
-          {"replacement", name_of(options.replacement)},
-          {"models", models}};
-}
-
-Json circuit_json(const ModelCircuit& circuit, Scores wanted) {
-  Json json = {{"model", circuit.model},
-               {"fit", dropped_json(circuit.task.prompts)},
-               {"check", check_json(circuit.check)},
-               {"level", circuit.options.level},
-               {"size", nullptr}};
-  if (!circuit.found) return json;
-  const FoundCircuit& found = *circuit.found;
-  if (const std::optional<std::size_t> size = circuit.size()) json["size"] = *size;
-  json["parts"] = found.part_count;
-  json["area"] = found.curve.area();
-  if (circuit.options.parts != Parts::kAttentionEdges) json["circuit"] = found.members;
-  if (found.agreement) {
-    const Agreement& a = *found.agreement;
-    json["published"] = {{"source", found.published->source},
-                         {"parts", a.published},
-                         {"kept", a.kept},
-                         {"common", a.common},
-                         {"precision", a.precision},
-                         {"recall", a.recall},
-                         {"roc_area", a.area}};
+  Table table(columns);
+  for (std::size_t m = 0; m < found.kinds[0].size(); ++m) {
+    const ModelCircuit& model = found.kinds[0][m];
+    std::vector<std::string> row = {printable(model.label),
+                                    fmt::format("{:.1f} %", 100 * model.check.clean_accuracy)};
+    for (const CircuitsOfKind& circuits : found.kinds) {
+      row.push_back(size_text(circuits[m]));
+      row.push_back(ratio_text(circuits[0], circuits[m]));
+    }
+    table.add(row);
   }
-  if (wanted == Scores::kEvery) {
-    json["scores"] = scores_json(found);
-    if (found.cells) json["scores_by_prompt"] = cells_json(*found.cells);
-  }
-  Json curve = Json::array();
-  for (const CurvePoint& point : found.curve.points)
-    curve.push_back({{"kept", point.kept},
-                     {"parts", point.parts},
-                     {"metric", point.metric},
-                     {"effect", point.effect},
-                     {"standard_error", point.error}});
-  json["curve"] = curve;
-  return json;
+  return fmt::format("{}: {}; parts for {:g} % of the effect\n",
+                     printable(found.task().prompts.task), found.task().description,
+                     100 * found.kinds[0][0].options.level) +
+         table.text();
 }
 
 }  // namespace filigree::cli

@@ -1,15 +1,15 @@
-#include "apps/cli/circuits/circuit_drawings.h"
+#include "filigree/study/circuits/circuit_drawings.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "apps/cli/program/input.h"
 #include "filigree/analyze/maps/capture.h"
+#include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/report/circuit_dot.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
 figure::EffectCurve effect_curve(const ModelCircuit& circuit) {
@@ -68,6 +68,24 @@ std::string count_text(std::size_t count, const std::string& unit) {
   return fmt::format("{} {}{}", with_thousands(count), unit, count == 1 ? "" : "s");
 }
 
+// The maps of these heads on the prompt, in this order.
+figure::GridPanel panel_of(const Model& model, const std::string& label,
+                           const std::vector<HeadId>& order, const Prompt& prompt) {
+  std::vector<HeadId> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  figure::GridPanel panel = {fmt::format("{}: {}", label, count_text(order.size(), "head")),
+                             std::vector<figure::GridHead>(order.size())};
+  capture_maps(model, std::span(&prompt, 1), CaptureOptions::of(sorted, MapKind::kWeights),
+               [&](std::span<const HeadMap> maps) {
+                 for (const HeadMap& map : maps) {
+                   const auto place = std::find(order.begin(), order.end(), map.head);
+                   panel.heads[static_cast<std::size_t>(place - order.begin())] =
+                       grid_head(map.head, map.weights, map.length);
+                 }
+               });
+  return panel;
+}
+
 }  // namespace
 
 std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> kinds) {
@@ -92,34 +110,22 @@ std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> k
   return curves;
 }
 
-std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits) {
+std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
+                                             std::span<const LoadedModel> models) {
+  require(circuits.size() == models.size(), "{} circuits are of as many models, not of {}",
+          circuits.size(), models.size());
   figure::AttentionGrid grid;
   const LoadedTask& task = circuits[0].task;
   const std::string& text = task.prompts.prompts[0].text.clean;
   std::string metric;
   bool same_tokens = true;
-  for (const ModelCircuit& circuit : circuits) {
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    const ModelCircuit& circuit = circuits[m];
     if (!circuit.found || circuit.found->heads.empty()) continue;
-    const std::vector<HeadId>& order = circuit.found->heads;
-    const std::filesystem::path folder = model_folder(circuit.model);
-    const Prompt prompt = example_for(circuit, open_tokenizer(folder.string()), text);
+    const Prompt prompt = example_for(circuit, models[m].tokenizer(), text);
     same_tokens = same_tokens && (grid.tokens.empty() || grid.tokens == prompt.tokens);
     grid.tokens = prompt.tokens;
-    const std::unique_ptr<Model> model = load_model(folder, {.warn_about_values = false});
-    std::vector<HeadId> sorted = order;
-    std::sort(sorted.begin(), sorted.end());
-    figure::GridPanel panel = {
-        fmt::format("{}: {}", circuit.label, count_text(order.size(), "head")),
-        std::vector<figure::GridHead>(order.size())};
-    capture_maps(*model, std::span(&prompt, 1), CaptureOptions::of(sorted, MapKind::kWeights),
-                 [&](std::span<const HeadMap> maps) {
-                   for (const HeadMap& map : maps) {
-                     const auto place = std::find(order.begin(), order.end(), map.head);
-                     panel.heads[static_cast<std::size_t>(place - order.begin())] =
-                         map_of_head(map.head, map.weights, map.length);
-                   }
-                 });
-    grid.panels.push_back(std::move(panel));
+    grid.panels.push_back(panel_of(models[m].model(), circuit.label, circuit.found->heads, prompt));
     metric += fmt::format("{}{} {:.3f} ({})", metric.empty() ? "" : ", ", name_of(task.metric),
                           circuit.check.clean.mean, circuit.label);
   }
@@ -196,12 +202,8 @@ std::string file_part(const std::string& name) {
   return part.empty() ? "unnamed" : part;
 }
 
-std::string task_title(const LoadedTask& task) {
-  return printable(std::filesystem::path(task.prompts.task).filename().string());
-}
-
 std::string task_file_part(const LoadedTask& task) {
   return file_part(std::filesystem::path(task.prompts.task).stem().string());
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

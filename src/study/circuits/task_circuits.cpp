@@ -1,16 +1,11 @@
-#include "apps/cli/circuits/task_circuits.h"
+#include "filigree/study/circuits/task_circuits.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "apps/cli/circuits/circuit_report.h"
-#include "apps/cli/program/input.h"
-#include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
-
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
 // What the section says of each model, since a circuit of nothing means nothing.
@@ -30,31 +25,32 @@ const CircuitsOfKind* TaskCircuits::find(Parts parts) const {
   return nullptr;
 }
 
-TaskCircuits find_task_circuits(const TaskSelection& selection,
-                                const std::vector<std::string>& models, const CircuitEffort& effort,
-                                const Session& session) {
+TaskCircuits find_task_circuits(const TaskSelection& selection, std::span<const LoadedModel> models,
+                                const CircuitEffort& effort, const Context& context) {
   std::vector<SearchOptions> kinds(3);
   kinds[0].parts = Parts::kHeads, kinds[0].every_size = false;
-  kinds[1].parts = Parts::kEdges, kinds[1].method = Method::kIntegrated;
+  kinds[1].parts = Parts::kEdges;
   // Where a head looks matters little when what it finds there stays: other cells become zero.
-  kinds[2].parts = Parts::kAttentionEdges, kinds[2].method = Method::kAttribution;
+  kinds[2].parts = Parts::kAttentionEdges;
   kinds[2].replacement = Replacement::kZero;
-  for (SearchOptions& kind : kinds) kind.level = effort.level, kind.steps = effort.steps;
-  const std::vector<std::string> labels = short_names(models);
+  for (SearchOptions& kind : kinds) {
+    kind.method = usual_method(kind.parts);
+    kind.level = effort.level, kind.steps = effort.steps;
+  }
   TaskCircuits found;
   found.kinds.resize(kinds.size());
-  for (std::size_t m = 0; m < models.size(); ++m) {
-    std::vector<ModelCircuit> circuits =
-        find_model_circuits(models[m], labels[m], selection, kinds, nullptr, "", session);
+  for (const LoadedModel& model : models) {
+    std::vector<ModelCircuit> circuits = find_model_circuits(model, selection, kinds, context);
     for (std::size_t k = 0; k < kinds.size(); ++k) found.kinds[k].push_back(std::move(circuits[k]));
   }
   return found;
 }
 
-TaskFigures task_figures(const TaskCircuits& found) {
+TaskFigures task_figures(const TaskCircuits& found, std::span<const LoadedModel> models) {
   TaskFigures figures;
   figures.curves = curves_of(found.kinds);
-  if (const CircuitsOfKind* heads = found.find(Parts::kHeads)) figures.grid = grid_of(*heads);
+  if (const CircuitsOfKind* heads = found.find(Parts::kHeads))
+    figures.grid = grid_of(*heads, models);
   if (const CircuitsOfKind* edges = found.find(Parts::kEdges)) figures.drawing = drawing_of(*edges);
   return figures;
 }
@@ -86,45 +82,22 @@ ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
   }
   if (figures.curves)
     section.figures.push_back({"Explained effect", "against the number of parts kept",
-                               circuit_curves_svg(*figures.curves, style)});
+                               figure_svg(&*figures.curves, style)});
   if (figures.grid)
-    section.figures.push_back({"Heads of the circuits", "in order of importance",
-                               attention_grid_svg(*figures.grid, style)});
+    section.figures.push_back(
+        {"Heads of the circuits", "in order of importance", figure_svg(&*figures.grid, style)});
   if (figures.drawing)
     section.figures.push_back({"Edges of the circuits", "and the parts they connect",
-                               circuit_graph_svg(*figures.drawing, style)});
+                               figure_svg(&*figures.drawing, style)});
   return circuit_section(section);
 }
 
-std::string task_circuits_text(const TaskCircuits& found) {
-  std::vector<Table::Column> columns = {{"model"}, {"accuracy", Align::kRight}};
-  for (const CircuitsOfKind& circuits : found.kinds) {
-    columns.push_back({std::string(plural_of(circuits[0].options.parts)), Align::kRight});
-    columns.push_back({"ratio", Align::kRight});
-  }
-  Table table(columns);
-  for (std::size_t m = 0; m < found.kinds[0].size(); ++m) {
-    const ModelCircuit& model = found.kinds[0][m];
-    std::vector<std::string> row = {printable(model.label),
-                                    fmt::format("{:.1f} %", 100 * model.check.clean_accuracy)};
-    for (const CircuitsOfKind& circuits : found.kinds) {
-      row.push_back(size_text(circuits[m]));
-      row.push_back(ratio_text(circuits[0], circuits[m]));
-    }
-    table.add(row);
-  }
-  return fmt::format("{}: {}; parts for {:g} % of the effect\n",
-                     printable(found.task().prompts.task), found.task().description,
-                     100 * found.kinds[0][0].options.level) +
-         table.text();
-}
-
-Json task_circuits_json(const TaskCircuits& found) {
+Json to_json(const TaskCircuits& found) {
   Json kinds = Json::array();
   for (const CircuitsOfKind& circuits : found.kinds)
-    kinds.push_back(circuits_json(circuits, Scores::kLeftOut));
+    kinds.push_back(to_json(circuits, Scores::kLeftOut));
   const ModelCircuit& first = found.kinds[0][0];
   return {{"task", first.task.prompts.task}, {"level", first.options.level}, {"kinds", kinds}};
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

@@ -1,15 +1,16 @@
-// The circuits of a task in models side by side, for `compare`: heads, edges and attention edges,
-// and what the report page, the terminal and the data say of them.
+// The circuits of a task in models side by side, for comparisons: heads, edges and attention edges,
+// and what the report page and the data say of them.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "apps/cli/circuits/circuit_drawings.h"
 #include "filigree/report/circuit_section.h"
+#include "filigree/study/circuits/circuit_drawings.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 
 struct TaskCircuits {
   std::vector<CircuitsOfKind> kinds;  // each one circuit a model
@@ -25,25 +26,24 @@ struct CircuitEffort {
 };
 
 // Heads by exact importance, edges by integrated gradients, attention edges by the gradient of the
-// clean run. Shows bars.
-TaskCircuits find_task_circuits(const TaskSelection& selection,
-                                const std::vector<std::string>& models, const CircuitEffort& effort,
-                                const Session& session);
+// clean run.
+TaskCircuits find_task_circuits(const TaskSelection& selection, std::span<const LoadedModel> models,
+                                const CircuitEffort& effort, const Context& context);
 
-// The figures of a task, as far as there is something to draw. Runs models.
+// The figures of a task, as far as there is something to draw. Runs `models`, those of the
+// circuits.
 struct TaskFigures {
   std::optional<figure::CircuitCurves> curves = {};
   std::optional<figure::AttentionGrid> grid = {};
   std::optional<figure::CircuitDrawing> drawing = {};
 };
-TaskFigures task_figures(const TaskCircuits& found);
+TaskFigures task_figures(const TaskCircuits& found, std::span<const LoadedModel> models);
 
 // The section of the page, with these figures as SVG.
 ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
                         const FigureStyle& style);
 
-// Sizes side by side.
-std::string task_circuits_text(const TaskCircuits& found);
-Json task_circuits_json(const TaskCircuits& found);
+// Without the scores of the parts, which are far too many for a summary.
+Json to_json(const TaskCircuits& found);
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

@@ -1,10 +1,15 @@
-// The report of a circuit that was found: what the fixtures' models are too small to show.
-#include "apps/cli/circuits/circuit_report.h"
+// The text of a circuit that was found: what the fixtures' models are too small to show.
+#include "apps/cli/circuits/circuit_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace filigree::cli {
+
+using study::FoundCircuit;
+using study::ModelCircuit;
+using study::Parts;
+
 namespace {
 
 using ::testing::AllOf;
@@ -42,22 +47,22 @@ ModelCircuit circuit_with(const std::string& label, std::size_t size, bool publi
   return circuit;
 }
 
-TEST(CircuitReport, ComparesSizesWithoutWhatLeadsNowhere) {
+TEST(CircuitText, ComparesSizesWithoutWhatLeadsNowhere) {
   const std::vector<ModelCircuit> circuits = {circuit_with("dense", 60, false),
                                               circuit_with("sparse", 20, false)};
   EXPECT_EQ(circuits[0].size(), 60u);
-  EXPECT_EQ(size_ratio(circuits[0], circuits[1]), 3.0);
+  EXPECT_EQ(study::size_ratio(circuits[0], circuits[1]), 3.0);
   EXPECT_THAT(circuit_text(circuits, 5), AllOf(HasSubstr("heads for 90 %"), HasSubstr("3.00x")));
-  EXPECT_EQ(circuit_json(circuits[1])["size"], 20);
-  EXPECT_FALSE(circuit_json(circuits[1]).contains("published"));
+  EXPECT_EQ(to_json(circuits[1])["size"], 20);
+  EXPECT_TRUE(to_json(circuits[1])["published"].is_null());
 
   std::vector<ModelCircuit> none = circuits;
   none[1].found.reset();
-  EXPECT_TRUE(size_ratio(none[0], none[1]).is_null());
+  EXPECT_FALSE(study::size_ratio(none[0], none[1]));
   EXPECT_THAT(circuit_text(none, 5), HasSubstr("none claimed"));
 }
 
-TEST(CircuitReport, SaysWhatToAskWhenNoAttentionEdgeIsNeeded) {
+TEST(CircuitText, SaysWhatToAskWhenNoAttentionEdgeIsNeeded) {
   ModelCircuit circuit = circuit_with("dense", 20, false);
   circuit.options.parts = Parts::kAttentionEdges;
   EXPECT_THAT(circuit_text({circuit}, 5), Not(HasSubstr("--replacement zero")));
@@ -68,13 +73,13 @@ TEST(CircuitReport, SaysWhatToAskWhenNoAttentionEdgeIsNeeded) {
   EXPECT_THAT(circuit_text({circuit}, 5), Not(HasSubstr("--replacement zero")));
 }
 
-TEST(CircuitReport, SaysHowWellThePublishedCircuitIsMet) {
+TEST(CircuitText, SaysHowWellThePublishedCircuitIsMet) {
   const ModelCircuit circuit = circuit_with("gpt2", 2, true);
   EXPECT_THAT(
       circuit_text({circuit}, 5),
       AllOf(HasSubstr("arXiv 2211.00593"), HasSubstr("1 of its 26 parts"),
             HasSubstr("precision 0.50"), HasSubstr("recall 0.04"), HasSubstr("ROC curve 1.000")));
-  const Json json = circuit_json(circuit)["published"];
+  const study::Json json = to_json(circuit)["published"];
   EXPECT_EQ(json["common"], 1);
   EXPECT_EQ(json["roc_area"], 1.0);
 }

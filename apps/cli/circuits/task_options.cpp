@@ -1,0 +1,32 @@
+#include "apps/cli/circuits/task_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "apps/cli/program/choices.h"
+
+namespace filigree::cli {
+namespace {
+
+constexpr std::int64_t kMostPrompts = 10000;
+
+}  // namespace
+
+void add_task_options(CLI::App& app, study::TaskSelection& selection, bool with_metric) {
+  app.add_option("--corruption", selection.corruption,
+                 "how prompts are corrupted (default the task's first; see task list)")
+      ->type_name("NAME");
+  app.add_option("--prompts", selection.prompts, "prompts wanted")
+      ->check(whole_number(1, kMostPrompts))
+      ->type_name("N")
+      ->capture_default_str();
+  if (with_metric)
+    add_choice(app, "--metric", selection.metric, "what is measured; by itself the task's own");
+  add_choice(app, "--split", selection.split,
+             "combinations that the corpus keeps from training, or not");
+  app.add_flag("--first-token", selection.first_token,
+               "of answers of several tokens take the first instead of dropping the prompt");
+  app.add_flag("--end-of-text", selection.end_of_text,
+               "put the end-of-text token before every prompt");
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,19 @@
+// Tasks and what models make of them, as text for the terminal.
+#pragma once
+
+#include <string>
+
+#include "filigree/analyze/task/check.h"
+
+namespace filigree::cli {
+
+// "64 of 301 prompts fit; dropped: ...", a line each.
+std::string dropped_text(const TaskPrompts& prompts);
+
+// "better than chance: ..." or plainly that it is not.
+std::string verdict_text(const TaskCheck& check);
+
+// "1.234 +- 0.056".
+std::string estimate_text(const Estimate& value);
+
+}  // namespace filigree::cli

@@ -1,0 +1,23 @@
+// The options of commands that draw.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <string>
+#include <vector>
+
+#include "filigree/study/figures.h"
+
+namespace filigree::cli {
+
+// --theme and --dpi.
+void add_figure_options(CLI::App& app, study::FigureStyle& style);
+
+// --format; `formats` holds svg and png when it is not given.
+void add_figure_formats(CLI::App& app, std::vector<figure::Format>& formats);
+
+// --out FILE of a command that draws one figure, with --theme and --dpi. Commands call
+// study::check_figure_file() before they start to work.
+void add_figure_file(CLI::App& app, std::string& file, study::FigureStyle& style);
+
+}  // namespace filigree::cli

@@ -1,0 +1,30 @@
+// Circuits as a folder of figures, Graphviz files and JSON.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "filigree/study/circuits/circuit_drawings.h"
+
+namespace filigree::study {
+
+struct CircuitOutput {
+  std::filesystem::path folder = {};
+  std::vector<figure::Format> formats = {figure::Format::kSvg, figure::Format::kPng};
+  FigureStyle style = {};
+};
+
+// Before the work: makes the folder. A build without figures says what it will write nevertheless.
+void prepare_output(const CircuitOutput& output, const Context& context);
+
+// Named after task and kind of part, so that one folder takes several: curves, maps of the heads,
+// the drawing and a Graphviz file a model of edges, and the JSON of the result. Runs `models`,
+// those of the circuits, for the maps. Returns the names, without the folder. A build without
+// figures writes what needs none.
+std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
+                                             std::span<const LoadedModel> models,
+                                             const CircuitOutput& output);
+
+}  // namespace filigree::study

@@ -1,0 +1,101 @@
+// The circuit of one model: the parts a task needs, by score, selection and curve, whatever kind of
+// part was asked for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "filigree/analyze/circuit/attention_edges.h"
+#include "filigree/analyze/circuit/circuit.h"
+#include "filigree/analyze/circuit/published.h"
+#include "filigree/analyze/circuit/sweep_state.h"
+#include "filigree/analyze/maps/head_selection.h"
+#include "filigree/base/circuit_graph.h"
+#include "filigree/base/names.h"
+#include "filigree/study/circuits/task_selection.h"
+
+namespace filigree::study {
+
+enum class Parts { kHeads, kHeadsAndMlps, kEdges, kAttentionEdges };
+enum class Method { kExact, kAttribution, kIntegrated };
+enum class Selection { kTop, kGreedy, kGreedyAddition };
+
+// "heads", "heads and MLPs", "edges", "attention edges".
+std::string_view plural_of(Parts parts);
+
+// The best of what takes about a minute at GPT-2 small.
+Method usual_method(Parts parts);
+
+struct SearchOptions {
+  Parts parts = Parts::kHeads;
+  Method method = Method::kExact;
+  Selection selection = Selection::kTop;
+  Replacement replacement = Replacement::kCorrupt;
+  int steps = 5;               // of kIntegrated
+  std::size_t candidates = 8;  // of greedy selections of heads; 0: all
+  double level = 0.9;
+  // Of heads: the curve has circuits of every size, or only of as many as show its form.
+  bool every_size = true;
+};
+
+// Throws RequestError for options that do not go together.
+void check_options(const SearchOptions& options);
+
+// An edge of the component graph by its ends: "L0H1", "L1H0 k".
+struct NamedEdge {
+  std::string from, to;
+};
+
+struct CircuitPart {
+  std::string name;  // "L3H7", "L0H1 -> L1H0 k", "L3H7 5 <- 2"
+  Estimate drop;     // of the metric without it
+  std::variant<PatchTarget, NamedEdge, AttentionCell> place;
+};
+
+struct FoundCircuit {
+  std::vector<CircuitPart> parts = {};  // in the order in which they are kept
+  Curve curve = {};
+  double part_count = 0;                  // a mean over the prompts for attention edges
+  std::vector<std::string> members = {};  // of the circuit at the level; none for attention edges
+  std::vector<HeadId> heads = {};         // those of the members that are heads, in the same order
+  CircuitGraph graph = {};                // the members as a drawing, of edges
+  std::optional<CellScores> cells = {};   // of attention edges
+  const PublishedCircuit* published = nullptr;
+  std::optional<Agreement> agreement = {};  // with the published circuit
+};
+
+// `label` is the model's in reports; `section` keeps the state of the work, or is null.
+FoundCircuit search_circuit(const Model& model, const LoadedTask& task,
+                            const SearchOptions& options, const std::string& label,
+                            SweepSection* section, const Context& context);
+
+// Of everything that the numbers of a search depend on.
+std::uint64_t search_key(const Model& model, const LoadedTask& task, const SearchOptions& options);
+
+}  // namespace filigree::study
+
+namespace filigree {
+
+template <>
+inline constexpr auto kNames<study::Parts> =
+    std::to_array<Named<study::Parts>>({{study::Parts::kHeads, "heads"},
+                                        {study::Parts::kHeadsAndMlps, "heads+mlps"},
+                                        {study::Parts::kEdges, "edges"},
+                                        {study::Parts::kAttentionEdges, "attention-edges"}});
+// Edge attribution patching is what attribution of edges is called.
+template <>
+inline constexpr auto kNames<study::Method> =
+    std::to_array<Named<study::Method>>({{study::Method::kExact, "exact"},
+                                         {study::Method::kAttribution, "attribution"},
+                                         {study::Method::kIntegrated, "ig"},
+                                         {study::Method::kAttribution, "eap"},
+                                         {study::Method::kIntegrated, "eap-ig"}});
+template <>
+inline constexpr auto kNames<study::Selection> =
+    std::to_array<Named<study::Selection>>({{study::Selection::kTop, "top-k"},
+                                            {study::Selection::kGreedy, "greedy"},
+                                            {study::Selection::kGreedyAddition, "greedy-add"}});
+
+}  // namespace filigree

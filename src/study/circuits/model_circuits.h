@@ -1,0 +1,62 @@
+// The circuits of models: what a model can do is checked once, and one search made for each kind of
+// part.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "filigree/study/circuits/circuit_search.h"
+
+namespace filigree::study {
+
+struct ModelCircuit {
+  std::string model = {}, label = {};
+  LoadedTask task = {};
+  TaskCheck check = {};
+  SearchOptions options = {};
+  // Absent when the model is not better than chance or the corruption does nothing.
+  std::optional<FoundCircuit> found = {};
+
+  // The smallest circuit at the level: parts without those that lead nowhere.
+  std::optional<std::size_t> size() const;
+};
+
+// Circuits of one kind of part, one a model.
+using CircuitsOfKind = std::vector<ModelCircuit>;
+
+// How many times smaller than the first model's circuit; nothing where either has none.
+std::optional<double> size_ratio(const ModelCircuit& first, const ModelCircuit& circuit);
+
+struct CircuitRequest {
+  TaskSelection task = {};
+  SearchOptions search = {};
+  // Keeps what is done, also when the work is stopped, so that the same request goes on there.
+  // Empty: nothing is kept.
+  std::filesystem::path state = {};
+};
+
+// Throws RequestError for options that do not go together and Error for a task that there is not;
+// for callers that want to fail before long work.
+void check_request(const CircuitRequest& request);
+
+// One a model. Throws Stopped between steps, having kept what was done.
+CircuitsOfKind find_circuits(const CircuitRequest& request, std::span<const LoadedModel> models,
+                             const Context& context);
+
+// Several kinds of one model, one circuit a kind. Reports tell the kinds apart where there are
+// several.
+std::vector<ModelCircuit> find_model_circuits(const LoadedModel& model,
+                                              const TaskSelection& selection,
+                                              std::span<const SearchOptions> kinds,
+                                              const Context& context);
+
+// With kEvery, the score of every part too.
+enum class Scores { kEvery, kLeftOut };
+Json to_json(const ModelCircuit& circuit, Scores scores = Scores::kEvery);
+// The task, how parts were scored and chosen, and every model's circuit with its curve.
+Json to_json(const CircuitsOfKind& circuits, Scores scores);
+
+}  // namespace filigree::study

@@ -1,0 +1,169 @@
+#include "filigree/study/circuits/task_selection.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "filigree/analyze/task/user_task.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::study {
+namespace {
+
+FitOptions fit_options(const TaskSelection& selection, const ModelConfig* config) {
+  FitOptions fit;
+  fit.answer_tokens = selection.first_token ? AnswerTokens::kFirst : AnswerTokens::kSingle;
+  fit.end_of_text_first = selection.end_of_text;
+  if (config != nullptr) fit.vocabulary = config->vocabulary, fit.context = config->context;
+  return fit;
+}
+
+}  // namespace
+
+const TaskDefinition* find_task(const std::string& name) {
+  for (const TaskDefinition& task : task_definitions())
+    if (task.name == name || (!task.corpus_task.empty() && task.corpus_task == name)) return &task;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(name, ignored)) return nullptr;
+  if (name.find('/') != std::string::npos || name.find('.') != std::string::npos)
+    fail("there is no task file '{}'", printable(name));
+  return &task_definition(name);  // throws, naming the nearest
+}
+
+LoadedTask load_task(const TaskSelection& selection, const Tokenizer& tokenizer,
+                     const ModelConfig* config, std::uint64_t seed) {
+  LoadedTask loaded;
+  const TaskDefinition* task = find_task(selection.name);
+  const FitOptions fit = fit_options(selection, config);
+  if (task == nullptr) {
+    if (!selection.corruption.empty())
+      throw RequestError(
+          fmt::format("the corruption '{}' goes with built-in tasks; the file '{}' holds its "
+                      "corrupt prompts",
+                      printable(selection.corruption), printable(selection.name)));
+    loaded.prompts =
+        read_task(selection.name, tokenizer, fit, static_cast<std::size_t>(selection.prompts));
+    loaded.description = "prompts of a file";
+  } else {
+    TaskOptions options;
+    options.prompts = static_cast<std::size_t>(selection.prompts);
+    options.seed = seed;
+    options.split = selection.split;
+    options.fit = fit;
+    loaded.prompts =
+        make_task(*task, corruption_of(*task, selection.corruption), tokenizer, options);
+    loaded.metric = task->metric;
+    loaded.description = task->description;
+  }
+  if (selection.metric) loaded.metric = *selection.metric;
+  return loaded;
+}
+
+LoadedTask load_task(const TaskSelection& selection, const LoadedModel& model,
+                     const Context& context) {
+  return load_task(selection, model.tokenizer(), &model.config(), context.seed);
+}
+
+std::string task_title(const LoadedTask& task) {
+  return printable(std::filesystem::path(task.prompts.task).filename().string());
+}
+
+TaskCheck check_ability(const LoadedModel& model, const std::vector<TaskPrompt>& prompts,
+                        Metric metric, const Context& context, const std::string& label) {
+  std::unique_ptr<WorkReport> report;
+  if (!label.empty())
+    report = context.begin({label, "prompts", static_cast<std::int64_t>(prompts.size())});
+  const TaskScores scores = score(model.model(), prompts, metric, [&](std::size_t done) {
+    context.throw_if_stopped();
+    if (report) report->update(static_cast<std::int64_t>(done));
+  });
+  if (report) report->finish();
+  return check_task(scores, prompts);
+}
+
+bool is_able(const TaskCheck& check) {
+  return check.better_than_chance && check.corruption_matters;
+}
+
+CheckedTask check_model_on_task(const TaskSelection& selection, const LoadedModel& model,
+                                const Context& context) {
+  CheckedTask checked = {model.name(), load_task(selection, model, context), {}};
+  checked.check =
+      check_ability(model, checked.task.prompts.prompts, checked.task.metric, context, "check");
+  return checked;
+}
+
+Json fit_json(const TaskPrompts& prompts) {
+  Json dropped = Json::array();
+  for (std::size_t i = 0; i < kDropReasons; ++i)
+    if (prompts.dropped[i] > 0)
+      dropped.push_back({{"reason", description_of(static_cast<DropReason>(i))},
+                         {"count", prompts.dropped[i]},
+                         {"example", prompts.example[i]}});
+  return {{"drawn", prompts.drawn},
+          {"kept", prompts.prompts.size()},
+          {"dropped", dropped},
+          {"wrong_answers_left_out", prompts.wrong_left_out},
+          {"first_token_answers", prompts.shortened}};
+}
+
+Json to_json(const LoadedTask& task) {
+  Json prompts = Json::array();
+  for (const TaskPrompt& prompt : task.prompts.prompts)
+    prompts.push_back({{"clean", prompt.text.clean},
+                       {"corrupt", prompt.text.corrupt},
+                       {"answer", prompt.text.answers},
+                       {"wrong", prompt.text.wrong},
+                       {"clean_tokens", prompt.clean},
+                       {"corrupt_tokens", prompt.corrupt},
+                       {"answer_tokens", prompt.answers},
+                       {"wrong_tokens", prompt.wrong}});
+  return {{"task", task.prompts.task},
+          {"corruption", task.prompts.corruption},
+          {"metric", name_of(task.metric)},
+          {"fit", fit_json(task.prompts)},
+          {"prompts", prompts}};
+}
+
+Json to_json(const TaskCheck& check) {
+  return {{"accuracy", {{"clean", check.clean_accuracy}, {"corrupt", check.corrupt_accuracy}}},
+          {"chance", check.chance},
+          {"p_value", check.p_value},
+          {"better_than_chance", check.better_than_chance},
+          {"corruption_matters", check.corruption_matters},
+          {"metric",
+           {{"clean", to_json(check.clean)},
+            {"corrupt", to_json(check.corrupt)},
+            {"difference", to_json(check.difference)}}}};
+}
+
+Json to_json(const CheckedTask& checked) {
+  Json json = {{"task", checked.task.prompts.task},
+               {"corruption", checked.task.prompts.corruption},
+               {"model", checked.model},
+               {"metric_name", name_of(checked.task.metric)},
+               {"fit", fit_json(checked.task.prompts)}};
+  json.update(to_json(checked.check));
+  return json;
+}
+
+Json to_json(const Estimate& value) {
+  return {{"mean", value.mean}, {"standard_error", value.error}};
+}
+
+Json task_list_json() {
+  Json list = Json::array();
+  for (const TaskDefinition& task : task_definitions()) {
+    Json corruptions = Json::array();
+    for (const TaskCorruption& corruption : task.corruptions)
+      corruptions.push_back({{"name", corruption.name}, {"description", corruption.description}});
+    list.push_back({{"name", task.name},
+                    {"description", task.description},
+                    {"metric", name_of(task.metric)},
+                    {"corruptions", corruptions}});
+  }
+  return {{"tasks", list}};
+}
+
+}  // namespace filigree::study

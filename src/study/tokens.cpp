@@ -1,0 +1,45 @@
+#include "filigree/study/tokens.h"
+
+#include <fmt/format.h>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/study/text_input.h"
+
+namespace filigree::study {
+
+TokenId single_token(const LoadedModel& model, const std::string& text, const std::string& what) {
+  const Tokenizer& tokenizer = model.tokenizer();
+  const std::vector<TokenId> ids = tokenizer.encode(text);
+  if (ids.size() != 1) {
+    std::string parts;
+    for (const TokenId id : ids) parts += (parts.empty() ? "" : "|") + tokenizer.token_text(id);
+    fail("{} '{}' is {} tokens ({}), not one; mind the space before a word: \" Mary\"", what,
+         printable(text), ids.size(), parts);
+  }
+  require(ids[0] < model.config().vocabulary,
+          "{} '{}' is token {}, beyond the model's vocabulary of {}", what, printable(text), ids[0],
+          model.config().vocabulary);
+  return ids[0];
+}
+
+std::vector<TokenId> prompt_tokens(const LoadedModel& model, const std::string& text) {
+  const ModelConfig& config = model.config();
+  const std::vector<TokenId> ids = encode_text(model.tokenizer(), text, "the prompt");
+  require(!ids.empty(), "the prompt is empty; it needs at least one token");
+  require(static_cast<std::int64_t>(ids.size()) <= config.context,
+          "the prompt has {} tokens, more than the context of {} of '{}'", ids.size(),
+          config.context, printable(model.name()));
+  check_ids(ids, config.vocabulary, model.name());
+  return ids;
+}
+
+std::string shown_token(const Tokenizer& tokenizer, TokenId id) {
+  return tokenizer.has_token(id) ? tokenizer.token_text(id) : fmt::format("<{}>", id);
+}
+
+void ShownTokens::add(const Tokenizer& tokenizer, TokenId id) {
+  if (texts_.find(id) == texts_.end()) texts_.emplace(id, shown_token(tokenizer, id));
+}
+
+}  // namespace filigree::study

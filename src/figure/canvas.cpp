@@ -187,24 +187,6 @@ void Canvas::text(Point anchor, std::string_view text, const TextStyle& style) {
   cairo_restore(context_);
 }
 
-Rect text_box(Point anchor, std::string_view text, const TextStyle& style) {
-  const ObjectPtr<PangoLayout> layout = make_layout(text, style);
-  const TextPlace at = place(layout.get(), style);
-  const double angle = -style.angle * std::numbers::pi / 180;
-  const double cosine = std::cos(angle), sine = std::sin(angle);
-  double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9;
-  for (const double x : {at.left, at.left + at.size.width}) {
-    for (const double y : {at.top, at.top + at.size.height}) {
-      const double turned_x = x * cosine - y * sine, turned_y = x * sine + y * cosine;
-      left = std::min(left, turned_x);
-      right = std::max(right, turned_x);
-      top = std::min(top, turned_y);
-      bottom = std::max(bottom, turned_y);
-    }
-  }
-  return {anchor.x + left, anchor.y + top, right - left, bottom - top};
-}
-
 Rect Canvas::snapped(const Rect& rect) const {
   if (!has_pixels_) return rect;
   const auto snap = [this](double value) {

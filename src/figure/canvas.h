@@ -71,7 +71,4 @@ class Canvas {
   bool has_pixels_;
 };
 
-// The box that Canvas::text() covers, turned text included: its upright bounding box.
-Rect text_box(Point anchor, std::string_view text, const TextStyle& style);
-
 }  // namespace filigree::figure

@@ -53,14 +53,5 @@ TEST(TextSize, EveryScriptHasGlyphs) {
   }
 }
 
-TEST(TextBox, TurnsWithTheText) {
-  const TextStyle style = {.size = 10, .align = Align::kRight, .angle = 90};
-  const Size size = text_size("abc", style);
-  const Rect box = text_box({100, 100}, "abc", style);
-  EXPECT_NEAR(box.height, size.width, 1e-9);
-  EXPECT_NEAR(box.width, size.height, 1e-9);
-  EXPECT_NEAR(box.y, 100, 1e-9);  // the end of the text is at the anchor: it hangs below
-}
-
 }  // namespace
 }  // namespace filigree::figure

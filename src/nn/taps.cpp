@@ -151,7 +151,6 @@ const Taps::Observed& Taps::observed(std::string_view name) const {
   return found->second;
 }
 
-const Variable& Taps::variable(std::string_view name) const { return observed(name).variable; }
 const Tensor& Taps::value(std::string_view name) const { return observed(name).value; }
 
 const Tensor& Taps::gradient(std::string_view name) const {

@@ -57,8 +57,6 @@ class Taps {
 
   // After a run. Throws Error when the tap was not asked for or not passed.
   const Tensor& value(std::string_view name) const;
-  // The value within the computation; on the model's device when its gradient was asked for.
-  const Variable& variable(std::string_view name) const;
   // After backward(). Throws Error when no gradient reached the tap.
   const Tensor& gradient(std::string_view name) const;
   // Names observed in the last run, in the order the model passed them.

@@ -133,10 +133,6 @@ void TaskPrompts::add(Fit result, const PromptText& text) {
   if (dropped[reason]++ == 0) example[reason] = text.clean;
 }
 
-std::size_t TaskPrompts::dropped_in_all() const {
-  return std::accumulate(dropped.begin(), dropped.end(), std::size_t{0});
-}
-
 std::vector<std::vector<std::size_t>> batches_of(const std::vector<TaskPrompt>& prompts,
                                                  std::int64_t most_tokens) {
   std::vector<std::size_t> order(prompts.size());

@@ -91,7 +91,6 @@ struct TaskPrompts {
   std::size_t shortened = 0;  // prompts with an answer that is the first of several tokens
 
   void add(Fit result, const PromptText& text);
-  std::size_t dropped_in_all() const;
 };
 
 // Indices of prompts that run together: equally long, at most `most_tokens` tokens (one prompt at

@@ -1,5 +1,4 @@
-# filigree_module(NAME [DEPENDS module...] [LINK target...] [INSIDE target...] [WITHOUT pattern]
-#                 [PRECOMPILE header...])
+# filigree_module(NAME [DEPENDS module...] [LINK target...] [INSIDE target...] [WITHOUT pattern])
 #
 # Makes the library filigree_NAME of all sources below src/NAME and, of the *_test.cpp files that sit
 # beside them, the test program NAME_tests, registered test by test under the CTest label "unit".
@@ -7,7 +6,7 @@
 # and the tests among them have the label "cuda" instead. Sources that fit the pattern are left out.
 # LINK is for libraries whose headers those of the module include, INSIDE for all others.
 function(filigree_module name)
-  cmake_parse_arguments(ARG "" "WITHOUT" "DEPENDS;LINK;INSIDE;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "" "WITHOUT" "DEPENDS;LINK;INSIDE" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.cu)
   # Matched below src only, so that a checkout below a folder named "cuda" is not mistaken.
@@ -36,9 +35,7 @@ function(filigree_module name)
     target_link_libraries(filigree_${name} PUBLIC filigree_headers ${ARG_DEPENDS} ${ARG_LINK}
       PRIVATE filigree_options ${ARG_INSIDE})
     set_property(GLOBAL APPEND PROPERTY filigree_modules filigree_${name})
-    if(ARG_PRECOMPILE)
-      filigree_precompile(filigree_${name} ${ARG_PRECOMPILE})
-    endif()
+    filigree_precompile(filigree_${name} libraries)
   else()
     add_library(filigree_${name} INTERFACE)
     target_link_libraries(filigree_${name} INTERFACE filigree_headers ${ARG_DEPENDS} ${ARG_LINK})
@@ -59,17 +56,35 @@ endfunction()
 # is none.
 add_custom_target(cuda_side)
 
-# filigree_precompile(TARGET header...)
+# filigree_precompile(TARGET KIND)
 #
-# Parses large library headers once a target instead of once a file, which halves the time of a
-# build from nothing. A compiler cache does better still, and does not go together with it.
-function(filigree_precompile target)
-  if(NOT FILIGREE_CCACHE)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-    # Precompiled, a library's header is no longer told apart as one whose warnings are not ours;
-    # GCC 12 has false ones about std::string.
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+# Takes the large headers of libraries from a precompiled header, cmake/precompiled/KIND.h, instead of
+# parsing them in every file: half the time of a build from nothing. All targets of a kind share one,
+# which the compiler takes only when it was made with their own options. A compiler cache does better
+# still, and does not go together with it.
+function(filigree_precompile target kind)
+  if(FILIGREE_CCACHE)
+    return()
   endif()
+  set(owner filigree_precompiled_${kind})
+  if(NOT TARGET ${owner})
+    set(source ${PROJECT_BINARY_DIR}/generated/precompiled_${kind}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "// Has nothing but its precompiled header.\n")
+    add_library(${owner} OBJECT ${source})
+    target_link_libraries(${owner} PRIVATE filigree_headers filigree_options fmt::fmt
+      nlohmann_json::nlohmann_json)
+    target_precompile_headers(${owner} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled/${kind}.h)
+    if("${kind}" STREQUAL "tests")
+      target_link_libraries(${owner} PRIVATE GTest::gtest GTest::gmock)
+      # As executables are compiled.
+      set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${owner} PRIVATE -fPIE $<$<CONFIG:Release>:-Og>)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+  # Precompiled, a library's header is no longer told apart as one whose warnings are not ours;
+  # GCC 12 has false ones about std::string.
+  target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
 endfunction()
 
 # filigree_compile_together(TARGET)
@@ -93,10 +108,7 @@ function(filigree_test_program name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)
   target_compile_definitions(${name} PRIVATE
     FILIGREE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FILIGREE_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  list(LENGTH ARG_SOURCES files)
-  if(files GREATER 2)
-    filigree_precompile(${name} <gmock/gmock.h> <gtest/gtest.h>)
-  endif()
+  filigree_precompile(${name} tests)
   if(ARG_LABEL STREQUAL cuda)
     add_dependencies(cuda_side ${name})
   endif()

@@ -1,18 +1,29 @@
 #include "filigree/nn/mlp.h"
 
-#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/activation/activation.h"
 
 namespace filigree {
+namespace {
+
+Variable gated(const Variable& x, const MlpWeights& weights, const TapScope& tap) {
+  const Variable gate = tap("hook_pre", linear(x, weights.gate));
+  const Variable up = tap("hook_pre_linear", linear(x, weights.in));
+  return linear(tap("hook_post", gated_product(gate, up, weights.activation)), weights.out);
+}
+
+}  // namespace
 
 Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap) {
+  if (weights.gate.weight.defined()) return gated(x, weights, tap);
+  const Activation f = weights.activation;
   if (!tap.wants("hook_pre") && !tap.wants("hook_post"))
-    return feed_forward(x, weights.in, weights.out);
+    return feed_forward(x, weights.in, weights.out, f);
   Variable hidden;  // [..., hidden]
   if (tap.needs_graph("hook_pre")) {
-    hidden = gelu(tap("hook_pre", linear(x, weights.in)));
+    hidden = activate(tap("hook_pre", linear(x, weights.in)), f);
   } else {
     Tensor pre;
-    hidden = linear(x, weights.in, Activation::kGelu, tap.wants("hook_pre") ? &pre : nullptr);
+    hidden = linear(x, weights.in, f, tap.wants("hook_pre") ? &pre : nullptr);
     if (pre.defined()) tap("hook_pre", pre);
   }
   return linear(tap("hook_post", hidden), weights.out);

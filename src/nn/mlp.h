@@ -1,4 +1,10 @@
-// The two-layer perceptron of a block, with taps hook_pre and hook_post around its GELU.
+// The perceptron of a block,
+//
+//   plain   f(x W_in) W_out
+//   gated   (f(x W_gate) * x W_in) W_out,
+//
+// with taps hook_pre and hook_post before and after f, and in a gated one hook_pre_linear, what the
+// gate is multiplied with; hook_post is then the product.
 #pragma once
 
 #include "filigree/nn/taps.h"
@@ -7,8 +13,10 @@
 namespace filigree {
 
 struct MlpWeights {
-  LinearWeight in;   // width -> hidden
-  LinearWeight out;  // hidden -> width
+  LinearWeight in;         // width -> hidden
+  LinearWeight out;        // hidden -> width
+  LinearWeight gate = {};  // width -> hidden; without a weight the MLP is plain
+  Activation activation = Activation::kGeluNew;
 };
 
 Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap);

@@ -236,6 +236,5 @@ Variable log(const Variable& x) { return unary(Unary::kLog, x); }
 Variable sqrt(const Variable& x) { return unary(Unary::kSqrt, x); }
 Variable square(const Variable& x) { return unary(Unary::kSquare, x); }
 Variable tanh(const Variable& x) { return unary(Unary::kTanh, x); }
-Variable gelu(const Variable& x) { return unary(Unary::kGelu, x); }
 
 }  // namespace filigree

@@ -20,7 +20,6 @@ Variable log(const Variable& x);
 Variable sqrt(const Variable& x);
 Variable square(const Variable& x);
 Variable tanh(const Variable& x);
-Variable gelu(const Variable& x);  // the tanh form of GPT-2 ("gelu_new")
 
 // The shape of a (op) b; throws Error when an extent neither agrees nor is 1.
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);

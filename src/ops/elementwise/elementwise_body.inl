@@ -1,5 +1,7 @@
 // Kernels of elementwise_cpu.cpp, compiled once per vector level.
 
+#include "filigree/runtime/cpu/simd_map.inl"
+
 template <typename Operation>
 [[gnu::always_inline]] inline void binary_row(const BinaryArgs<>& args, const float* a,
                                               const float* b, float* out,
@@ -36,25 +38,6 @@ inline void binary_rows(const BinaryArgs<>& args, std::int64_t begin, std::int64
   }
 }
 
-// to[i] = f(from...) by whole vectors, the last one through a buffer.
-template <typename Function>
-[[gnu::always_inline]] inline void map_vectors(std::int64_t begin, std::int64_t end, const float* x,
-                                               const float* y, const float* z, float* out,
-                                               const Function& function) {
-  std::int64_t i = begin;
-  for (; i + kLanes <= end; i += kLanes)
-    store(out + i, function(load(x + i), load(y + i), load(z + i)));
-  if (i < end) {
-    float edge[3][kLanes] = {};
-    const std::size_t bytes = static_cast<std::size_t>(end - i) * sizeof(float);
-    __builtin_memcpy(edge[0], x + i, bytes);
-    __builtin_memcpy(edge[1], y + i, bytes);
-    __builtin_memcpy(edge[2], z + i, bytes);
-    store(edge[0], function(load(edge[0]), load(edge[1]), load(edge[2])));
-    __builtin_memcpy(out + i, edge[0], bytes);
-  }
-}
-
 inline void unary_range(const UnaryArgs<>& args, std::int64_t begin, std::int64_t end) {
   const auto each = [&](const auto& function) {
     map_vectors(begin, end, args.x, args.x, args.x, args.out,
@@ -67,7 +50,6 @@ inline void unary_range(const UnaryArgs<>& args, std::int64_t begin, std::int64_
     case Unary::kExp: each([](Vec x) { return exp(x); }); break;
     case Unary::kSquare: each([](Vec x) -> Vec { return x * x; }); break;
     case Unary::kTanh: each([](Vec x) { return tanh(x); }); break;
-    case Unary::kGelu: each([](Vec x) { return gelu(x); }); break;
     case Unary::kSqrt:
       for (std::int64_t i = begin; i < end; ++i) args.out[i] = __builtin_sqrtf(args.x[i]);
       break;
@@ -89,6 +71,5 @@ inline void unary_grad_range(const UnaryGradArgs<>& args, std::int64_t begin, st
     case Unary::kSqrt: each([](Vec, Vec y) -> Vec { return 0.5f / y; }); break;
     case Unary::kSquare: each([](Vec x, Vec) -> Vec { return 2.0f * x; }); break;
     case Unary::kTanh: each([](Vec, Vec y) -> Vec { return 1.0f - y * y; }); break;
-    case Unary::kGelu: each([](Vec x, Vec) { return gelu_slope(x); }); break;
   }
 }

@@ -1,6 +1,5 @@
 #include "filigree/ops/elementwise/elementwise_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "filigree/runtime/cuda/map_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {
@@ -25,7 +24,6 @@ __device__ inline float apply(Unary op, float x, float factor, float offset) {
     case Unary::kSqrt: return sqrtf(x);
     case Unary::kSquare: return x * x;
     case Unary::kTanh: return tanhf(x);
-    case Unary::kGelu: return gelu(x);
   }
   return 0.0f;
 }
@@ -38,42 +36,8 @@ __device__ inline float slope(Unary op, float x, float y, float factor) {
     case Unary::kSqrt: return 0.5f / y;
     case Unary::kSquare: return 2.0f * x;
     case Unary::kTanh: return 1.0f - y * y;
-    case Unary::kGelu: return gelu_slope(x);
   }
   return 0.0f;
-}
-
-// out[i] = f(a[i], b[i], c[i]), 16 bytes at a time when `aligned`.
-template <typename T, typename Function>
-__global__ void map(std::int64_t count, bool aligned, const T* a, const T* b, const T* c, T* out,
-                    Function function) {
-  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
-  const std::int64_t vectors = aligned ? count / kWide<T> : 0;
-  for (std::int64_t v = thread; v < vectors; v += threads) {
-    const Wide<T> x = reinterpret_cast<const Wide<T>*>(a)[v];
-    const Wide<T> y = reinterpret_cast<const Wide<T>*>(b)[v];
-    const Wide<T> z = reinterpret_cast<const Wide<T>*>(c)[v];
-    Wide<T> result;
-#pragma unroll
-    for (int k = 0; k < kWide<T>; ++k)
-      result.values[k] = from_float<T>(
-          function(to_float(x.values[k]), to_float(y.values[k]), to_float(z.values[k])));
-    reinterpret_cast<Wide<T>*>(out)[v] = result;
-  }
-  for (std::int64_t i = vectors * kWide<T> + thread; i < count; i += threads)
-    out[i] = from_float<T>(function(to_float(a[i]), to_float(b[i]), to_float(c[i])));
-}
-
-template <typename T, typename Function>
-void run_map(const char* name, std::int64_t count, const T* a, const T* b, const T* c, T* out,
-             const Function& function) {
-  if (count == 0) return;
-  const auto at = [](const T* data) { return reinterpret_cast<std::uintptr_t>(data) % 16; };
-  const bool aligned = at(a) == 0 && at(b) == 0 && at(c) == 0 && at(out) == 0;
-  map<<<blocks_for(count, kThreads * kWide<T>), kThreads, 0, stream()>>>(count, aligned, a, b, c,
-                                                                         out, function);
-  check_launch(name);
 }
 
 struct Combine {
@@ -122,7 +86,7 @@ void binary(const BinaryArgs<T>& args) {
   const std::int64_t count = args.rows * args.cols;
   if (count == 0) return;
   if (args.rows == 1 && args.a_step == 1 && args.b_step == 1) {
-    run_map("binary", count, args.a, args.b, args.b, args.out, Combine{args.op});
+    map("binary", count, args.a, args.b, args.b, args.out, Combine{args.op});
     return;
   }
   broadcast<<<blocks_for(count, kThreads * 4), kThreads, 0, stream()>>>(args);
@@ -131,14 +95,13 @@ void binary(const BinaryArgs<T>& args) {
 
 template <typename T>
 void unary(const UnaryArgs<T>& args) {
-  run_map("unary", args.count, args.x, args.x, args.x, args.out,
-          Apply{args.op, args.factor, args.offset});
+  map("unary", args.count, args.x, args.x, args.x, args.out,
+      Apply{args.op, args.factor, args.offset});
 }
 
 template <typename T>
 void unary_grad(const UnaryGradArgs<T>& args) {
-  run_map("unary_grad", args.count, args.x, args.y, args.grad, args.dx,
-          Slope{args.op, args.factor});
+  map("unary_grad", args.count, args.x, args.y, args.grad, args.dx, Slope{args.op, args.factor});
 }
 
 template void binary(const BinaryArgs<float>&);

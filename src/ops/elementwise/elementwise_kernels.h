@@ -6,7 +6,7 @@
 namespace filigree {
 
 enum class Binary { kAdd, kSub, kMul, kDiv };
-enum class Unary { kScaleShift, kExp, kLog, kSqrt, kSquare, kTanh, kGelu };
+enum class Unary { kScaleShift, kExp, kLog, kSqrt, kSquare, kTanh };
 
 inline constexpr int kOuterAxes = 5;
 

@@ -2,41 +2,24 @@
 
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
-#include "filigree/ops/linear/linear_kernels.h"
+#include "filigree/ops/activation/activation.h"
 #include "filigree/ops/linear/linear_products.h"
-#include "filigree/tensor/dispatch.h"
 
 namespace filigree {
-namespace {
 
-Tensor gelu_gradient(const Tensor& pre, const Tensor& grad) {
-  Tensor dpre = grad.like(grad.shape());
-  const auto args = [&](auto type) {
-    using T = decltype(type);
-    return GeluGradArgs<T>{grad.elements(), pre.data<T>(), grad.data<T>(), dpre.mutable_data<T>()};
-  };
-  dispatch(
-      "linear", grad, [&] { cpu::gelu_grad(args(float())); },
-      [&](auto type) { cuda::gelu_grad(args(type)); });
-  return dpre;
-}
-
-}  // namespace
-
-Variable linear(const Variable& x, const LinearWeight& w, Activation activation,
-                Tensor* pre_activation) {
+Variable linear(const Variable& x, const LinearWeight& w, Activation f, Tensor* pre_activation) {
   check_linear(x, w);
   Tensor y = x.value().like(linear_shape(x, w));
-  const bool gelu = activation == Activation::kGelu;
+  const bool active = f != Activation::kNone;
   const bool recorded = needs_grad({&x, &w.weight, &w.bias});
-  Tensor pre = gelu && (recorded || pre_activation != nullptr) ? y.like(y.shape()) : Tensor();
-  multiply_linear(x, w, y, false, gelu ? GemmEpilogue::kGelu : GemmEpilogue::kNone, pre);
+  Tensor pre = active && (recorded || pre_activation != nullptr) ? y.like(y.shape()) : Tensor();
+  multiply_linear(x, w, y, false, f, pre);
   if (pre_activation != nullptr) *pre_activation = pre;
 
   return make_result(std::move(y), {&x, &w.weight, &w.bias},
-                     [x, w, pre](const Tensor& grad) mutable {
+                     [x, w, f, pre](const Tensor& grad) mutable {
                        if (!pre.defined()) return add_gradients(x, w, grad);
-                       const Tensor dpre = gelu_gradient(pre, grad);
+                       const Tensor dpre = activation_gradient(f, pre, grad);
                        pre = Tensor();
                        add_gradients(x, w, dpre);
                      });
@@ -59,20 +42,22 @@ Variable linear_sum(const Variable& x, const LinearWeight& w, const Variable& h,
                      });
 }
 
-Variable feed_forward(const Variable& x, const LinearWeight& in, const LinearWeight& out) {
+Variable feed_forward(const Variable& x, const LinearWeight& in, const LinearWeight& out,
+                      Activation f) {
+  require(f != Activation::kNone, "feed_forward: two layers without an activation are one");
   check_linear(x, in);
   Tensor hidden = x.value().like(linear_shape(x, in));
   check_linear(Variable(hidden), out);
   const bool recorded = needs_grad({&x, &in.weight, &in.bias, &out.weight, &out.bias});
   Tensor pre = recorded ? hidden.like(hidden.shape()) : Tensor();
-  multiply_linear(x, in, hidden, false, GemmEpilogue::kGelu, pre);
+  multiply_linear(x, in, hidden, false, f, pre);
   Tensor y = x.value().like(linear_shape(Variable(hidden), out));
   multiply_linear(hidden, out, y, false);
   return make_result(std::move(y), {&x, &in.weight, &in.bias, &out.weight, &out.bias},
-                     [x, in, out, hidden, pre](const Tensor& grad) mutable {
+                     [x, in, out, f, hidden, pre](const Tensor& grad) mutable {
                        add_parameter_gradients(hidden, out, grad);
                        // In the memory of the hidden values, which nothing reads any more.
-                       input_gradient(out, grad, hidden, false, std::move(pre));
+                       input_gradient(out, grad, hidden, false, f, std::move(pre));
                        pre = Tensor();
                        add_gradients(x, in, hidden);
                      });

@@ -15,17 +15,3 @@ inline void column_sums_range(const ColumnSumArgs<>& args, std::int64_t begin, s
       args.sums[c0 + c] += (partial[0][c] + partial[1][c]) + (partial[2][c] + partial[3][c]);
   }
 }
-
-inline void gelu_grad_range(const GeluGradArgs<>& args, std::int64_t begin, std::int64_t end) {
-  std::int64_t i = begin;
-  for (; i + kLanes <= end; i += kLanes)
-    store(args.out + i, load(args.grad + i) * gelu_slope(load(args.pre + i)));
-  if (i < end) {
-    const std::size_t bytes = static_cast<std::size_t>(end - i) * sizeof(float);
-    float pre[kLanes] = {}, grad[kLanes] = {};
-    __builtin_memcpy(pre, args.pre + i, bytes);
-    __builtin_memcpy(grad, args.grad + i, bytes);
-    store(grad, load(grad) * gelu_slope(load(pre)));
-    __builtin_memcpy(args.out + i, grad, bytes);
-  }
-}

@@ -15,10 +15,4 @@ void add_column_sums(const ColumnSumArgs<>& args) {
   });
 }
 
-void gelu_grad(const GeluGradArgs<>& args) {
-  parallel_for(args.count, 1 << 15, [&](std::int64_t begin, std::int64_t end) {
-    FILIGREE_SIMD_CALL(gelu_grad_range, args, begin, end);
-  });
-}
-
 }  // namespace filigree::cpu

@@ -1,3 +1,6 @@
+#include <utility>
+
+#include "filigree/ops/activation/test_support.h"
 #include "filigree/ops/linear/linear.h"
 #include "support/check_cuda.h"
 
@@ -18,11 +21,11 @@ TEST(CudaLinear, ValuesAndGradients) {
                           {17, 1, 3},
                           {5, 3, 1}})
     for (const bool out_in : {false, true})
-      for (const Activation activation : {Activation::kNone, Activation::kGelu}) {
+      for (const Activation activation :
+           {Activation::kNone, Activation::kGeluNew, Activation::kGelu, Activation::kSilu}) {
         const Shape weight = out_in ? Shape{e.out, e.in} : Shape{e.in, e.out};
-        check_cuda({.name = weight.to_string() + (out_in ? " out_in" : "") +
-                            (activation == Activation::kGelu ? " gelu" : "") + " rows " +
-                            std::to_string(e.rows),
+        check_cuda({.name = weight.to_string() + (out_in ? " out_in " : " ") + text_of(activation) +
+                            " rows " + std::to_string(e.rows),
                     .inputs = {random_tensor({e.rows, e.in}, 1), random_tensor(weight, 2),
                                random_tensor({e.out}, 3)},
                     .op =
@@ -58,12 +61,12 @@ TEST(CudaLinear, GivesThePreActivation) {
   for (const std::int64_t out : {16, 13}) {
     const Tensor x = random_tensor({6, 8}, 1), w = random_tensor({8, out}, 2);
     Tensor here, there;
-    linear(x, {w, Variable()}, Activation::kGelu, &here);
-    linear(x.to(DeviceKind::kCuda), {w.to(DeviceKind::kCuda), Variable()}, Activation::kGelu,
+    linear(x, {w, Variable()}, Activation::kGeluNew, &here);
+    linear(x.to(DeviceKind::kCuda), {w.to(DeviceKind::kCuda), Variable()}, Activation::kGeluNew,
            &there);
     EXPECT_LT(relative_error(there.on_host().values(), to_doubles(here)), 1e-5);
     linear(x.to(DeviceKind::kCuda).to(DType::kBf16), {w.to(DeviceKind::kCuda), Variable()},
-           Activation::kGelu, &there);
+           Activation::kGeluNew, &there);
     EXPECT_LT(l2_error(there.on_host().values(), here.values()), 1e-2);
   }
 }
@@ -71,17 +74,22 @@ TEST(CudaLinear, GivesThePreActivation) {
 TEST(CudaFeedForward, ValuesAndGradients) {
   FILIGREE_NEEDS_GPU();
   for (const std::int64_t rows : {1, 33, 256})
-    for (const std::int64_t width : {7, 32})
-      check_cuda({.name = std::to_string(rows) + " rows of " + std::to_string(width),
-                  .inputs = {random_tensor({rows, width}, 1), random_tensor({width, 4 * width}, 2),
-                             random_tensor({4 * width}, 3), random_tensor({4 * width, width}, 4),
-                             random_tensor({width}, 5)},
-                  .op =
-                      [](const std::vector<Variable>& in) {
-                        return feed_forward(in[0], {in[1], in[2]}, {in[3], in[4]});
-                      },
-                  .parameter = {false, true, true, true, true},
-                  .bf16_tolerance = 2e-2});
+    for (const auto& [width, f] : {std::pair<std::int64_t, Activation>{7, Activation::kGeluNew},
+                                   {32, Activation::kGeluNew},
+                                   {32, Activation::kGelu},
+                                   {32, Activation::kRelu},
+                                   {32, Activation::kSilu}})
+      check_cuda(
+          {.name = std::to_string(rows) + " rows of " + std::to_string(width) + " " + text_of(f),
+           .inputs = {random_tensor({rows, width}, 1), random_tensor({width, 4 * width}, 2),
+                      random_tensor({4 * width}, 3), random_tensor({4 * width, width}, 4),
+                      random_tensor({width}, 5)},
+           .op =
+               [f = f](const std::vector<Variable>& in) {
+                 return feed_forward(in[0], {in[1], in[2]}, {in[3], in[4]}, f);
+               },
+           .parameter = {false, true, true, true, true},
+           .bf16_tolerance = 2e-2});
 }
 
 TEST(CudaLinear, NoRows) {

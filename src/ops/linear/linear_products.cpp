@@ -101,12 +101,13 @@ Shape linear_shape(const Variable& x, const LinearWeight& w) {
 }
 
 void multiply_linear(const Variable& x, const LinearWeight& w, Tensor& y, bool accumulate,
-                     GemmEpilogue epilogue, Tensor pre) {
+                     Activation f, Tensor pre) {
   const auto run = [&](auto type) {
     using T = decltype(type);
     GemmArgs<T> args = product<T>(x, w, y);
     args.accumulate = accumulate;
-    args.epilogue = epilogue;
+    args.epilogue = f == Activation::kNone ? GemmEpilogue::kNone : GemmEpilogue::kActivation;
+    args.activation = f;
     args.pre = pre.defined() ? pre.mutable_data<T>() : nullptr;
     gemm_on(y.device(), args);
   };
@@ -126,7 +127,7 @@ void add_parameter_gradients(const Tensor& x, const LinearWeight& w, const Tenso
 }
 
 void input_gradient(const LinearWeight& w, const Tensor& dy, Tensor& dx, bool accumulate,
-                    Tensor gelu_pre) {
+                    Activation f, Tensor pre) {
   const Strided s = strides(w);
   const auto run = [&](auto type) {
     using T = decltype(type);
@@ -138,9 +139,10 @@ void input_gradient(const LinearWeight& w, const Tensor& dy, Tensor& dx, bool ac
     args.B = w.weight.as(dy.dtype()).template data<T>() + s.offset;
     args.b_row = s.out_stride, args.b_col = s.in_stride;
     args.C = dx.mutable_data<T>(), args.c_row = args.N;
-    if (gelu_pre.defined()) {
-      args.epilogue = GemmEpilogue::kGeluGrad;
-      args.pre = gelu_pre.mutable_data<T>();
+    if (pre.defined()) {
+      args.epilogue = GemmEpilogue::kActivationGrad;
+      args.activation = f;
+      args.pre = pre.mutable_data<T>();
     }
     gemm_on(dy.device(), args);
   };

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "filigree/runtime/activation.h"
 #include "filigree/runtime/device.h"
 #include "filigree/runtime/has_cuda.h"
 
@@ -20,8 +21,8 @@ namespace filigree {
 
 enum class GemmEpilogue {
   kNone,
-  kGelu,      // C = gelu(x); the value x before it goes to `pre` unless null
-  kGeluGrad,  // C = x * gelu'(pre)
+  kActivation,      // C = f(x); the value x before it goes to `pre` unless null
+  kActivationGrad,  // C = x * f'(pre)
 };
 
 template <typename T = float, typename Out = T>
@@ -36,7 +37,8 @@ struct GemmArgs {
   bool accumulate = false;
   const T* bias = nullptr;  // [N] or null
   GemmEpilogue epilogue = GemmEpilogue::kNone;
-  Out* pre = nullptr;  // pre[m * c_row + n]: written by kGelu, read by kGeluGrad
+  Activation activation = Activation::kNone;  // f of the epilogue
+  Out* pre = nullptr;  // pre[m * c_row + n]: written by kActivation, read by kActivationGrad
 };
 
 namespace cpu {

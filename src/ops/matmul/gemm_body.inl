@@ -1,5 +1,6 @@
 // Packing, epilogues and blocking of gemm_cpu.cpp, compiled once per vector level.
 
+#include "filigree/runtime/cpu/simd_activation.inl"
 #include "filigree/runtime/cpu/simd_tile.inl"
 
 // Transposes four rows of `depth` contiguous floats into packed[k * width + 0..3].
@@ -124,11 +125,11 @@ inline void finish_row(const GemmArgs<>& args, float* c, std::int64_t m, std::in
     };
     Vec x = read(c, c_edge);
     if (bias != nullptr) x += read(bias, bias_edge);
-    if (args.epilogue == GemmEpilogue::kGelu) {
+    if (args.epilogue == GemmEpilogue::kActivation) {
       if (pre != nullptr) write(pre, pre_edge, x);
-      x = gelu(x);
-    } else if (args.epilogue == GemmEpilogue::kGeluGrad) {
-      x *= gelu_slope(read(pre, pre_edge));
+      x = activated(args.activation, x);
+    } else if (args.epilogue == GemmEpilogue::kActivationGrad) {
+      x *= activation_slope(args.activation, read(pre, pre_edge));
     }
     write(c, c_edge, x);
   }

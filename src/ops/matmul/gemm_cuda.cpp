@@ -233,7 +233,7 @@ std::int64_t alignment(const void* data, std::int64_t step, std::size_t size) {
 }
 
 cublasLtEpilogue_t epilogue_of(GemmEpilogue epilogue, bool bias, bool pre) {
-  if (epilogue == GemmEpilogue::kGeluGrad) return CUBLASLT_EPILOGUE_DGELU;
+  if (epilogue == GemmEpilogue::kActivationGrad) return CUBLASLT_EPILOGUE_DGELU;
   if (epilogue == GemmEpilogue::kNone)
     return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   if (pre) return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
@@ -246,9 +246,9 @@ template <typename T, typename Out>
 void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch) {
   if (args.M == 0 || args.N == 0 || batch.count == 0) return;
   require(args.K > 0, "gemm: the inner dimension is 0");
-  require(args.epilogue != GemmEpilogue::kGeluGrad ||
+  require(args.epilogue != GemmEpilogue::kActivationGrad ||
               (args.pre != nullptr && args.bias == nullptr && !args.accumulate),
-          "gemm: the epilogue gelu' goes with the values before GELU alone");
+          "gemm: the epilogue f' goes with the values before f alone");
   Call call;
   call.M = args.M, call.N = args.N, call.K = args.K;
   call.first = stored(args.N, args.K, args.b_col, args.b_row);
@@ -262,17 +262,19 @@ void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch) {
   call.result_alignment = alignment(args.C, batch.count > 1 ? batch.c_step : 0, sizeof(Out));
 
   Blas& blas = Blas::instance();
-  const bool gelu = args.epilogue != GemmEpilogue::kNone;
-  const bool plain = args.bias == nullptr && !gelu;
-  // cuBLASLt wants its epilogue's operands aligned, and its GELU is too coarse for f32.
+  const bool active = args.epilogue != GemmEpilogue::kNone;
+  const bool plain = args.bias == nullptr && !active;
+  // cuBLASLt wants its epilogue's operands aligned. Of the activations it has GPT-2's GELU with the
+  // values before it, too coarse for f32.
   const bool aligned = args.N % 8 == 0 && args.c_row % 8 == 0 && batch.count == 1 &&
                        alignment(args.bias, 0, sizeof(T)) >= 16 &&
                        alignment(args.pre, 0, sizeof(Out)) >= 16;
   const bool fusible =
-      !plain && aligned && std::is_same_v<T, Out> && (!gelu || std::is_same_v<T, Bf16>);
+      !plain && aligned && std::is_same_v<T, Out> &&
+      (!active || (args.activation == Activation::kGeluNew && std::is_same_v<T, Bf16>));
   if (fusible) {
     call.epilogue = epilogue_of(args.epilogue, args.bias != nullptr, args.pre != nullptr);
-    if (blas.run(call, args.B, args.A, args.C, args.bias, gelu ? args.pre : nullptr)) return;
+    if (blas.run(call, args.B, args.A, args.C, args.bias, active ? args.pre : nullptr)) return;
     call.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   }
   if (!blas.run(call, args.B, args.A, args.C, nullptr, nullptr))
@@ -281,8 +283,8 @@ void gemm(const GemmArgs<T, Out>& args, const GemmBatch& batch) {
   if (plain) return;
   if constexpr (std::is_same_v<T, Out>) {
     require(batch.count == 1, "gemm: a batch of products has no epilogue");
-    finish_product(args.M, args.N, args.c_row, args.bias, args.epilogue, gelu ? args.pre : nullptr,
-                   args.C);
+    finish_product(args.M, args.N, args.c_row, args.bias, args.epilogue, args.activation,
+                   active ? args.pre : nullptr, args.C);
   } else {
     fail("gemm: a product of {} into {} has no epilogue", name_of(call.in), name_of(call.out));
   }

@@ -57,18 +57,3 @@ typedef std::int32_t IntVec __attribute__((vector_size(4 * kLanes)));
   const IntVec small = square < broadcast(0.04f);
   return small ? series : quotient;
 }
-
-// gelu(x) = x/2 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), the form GPT-2 was trained
-// with; written as x / (1 + e^-2u), which is the same and does not cancel for negative x.
-[[gnu::always_inline]] inline Vec gelu(Vec x) {
-  const Vec minus_2u = x * (-1.5957691216057308f - 0.07135481627260025f * x * x);
-  return x / (1.0f + exp(minus_2u));
-}
-
-// Its derivative: with s = 1 / (1 + e^-2u), s + x s (1 - s) d(2u)/dx.
-[[gnu::always_inline]] inline Vec gelu_slope(Vec x) {
-  const Vec square = x * x;
-  const Vec e = exp(x * (-1.5957691216057308f - 0.07135481627260025f * square));
-  const Vec s = 1.0f / (1.0f + e);
-  return s + x * s * (e * s) * (1.5957691216057308f + 0.21406444881780073f * square);
-}

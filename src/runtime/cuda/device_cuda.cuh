@@ -81,18 +81,4 @@ __device__ inline float block_maximum(float value, float* shared) {
   return most;
 }
 
-// gelu(x) = x / (1 + e^-2u) with u = sqrt(2/pi) (x + 0.044715 x^3), as on the CPU.
-__device__ inline float gelu(float x) {
-  return x / (1.0f + expf(x * (-1.5957691216057308f - 0.07135481627260025f * x * x)));
-}
-
-// Its derivative: with s = 1 / (1 + e^-2u), s + x s (1 - s) d(2u)/dx.
-__device__ inline float gelu_slope(float x) {
-  const float square = x * x;
-  // Beyond this e^-2u overflows; the slope is 0 there all the same.
-  const float e = expf(fminf(x * (-1.5957691216057308f - 0.07135481627260025f * square), 88.0f));
-  const float s = 1.0f / (1.0f + e);
-  return s + x * s * (e * s) * (1.5957691216057308f + 0.21406444881780073f * square);
-}
-
 }  // namespace filigree::cuda

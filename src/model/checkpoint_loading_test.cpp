@@ -155,7 +155,7 @@ TEST_F(LoadTest, ConfigurationsThatCannotBeRunAreRefused) {
   EXPECT_TRUE(has(with("n_head", 0), "n_head"));
   EXPECT_TRUE(has(with("n_layer", "twelve"), "n_layer"));
   EXPECT_TRUE(has(with("n_layer", 9999), "9999"));
-  EXPECT_TRUE(has(with("activation_function", "relu"), "'relu'"));
+  EXPECT_TRUE(has(with("activation_function", "quick_gelu"), "'quick_gelu'"));
   EXPECT_TRUE(has(with("add_cross_attention", true), "add_cross_attention"));
   EXPECT_TRUE(has(with("vocab_size", 1e300), "vocab_size"));
   EXPECT_TRUE(has(with("n_embd", -4), "n_embd"));

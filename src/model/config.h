@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "filigree/nn/norm.h"
+#include "filigree/runtime/activation.h"
+
 namespace filigree {
 
 // The gate of sparse attention (ops/attention/gated_attention.h): the "gate" section of
@@ -20,6 +23,20 @@ struct GateConfig {
   bool on() const { return !bias.empty(); }
 };
 
+// How a model knows where a token stands.
+enum class PositionKind {
+  kLearned,  // a vector a position, added to the token's
+  kRotary,   // queries and keys turned by the position (ops/rotary)
+};
+
+enum class MlpKind { kPlain, kGated };  // nn/mlp.h
+
+// What the MLP of a block reads.
+enum class ResidualKind {
+  kSequential,  // the stream after the attention
+  kParallel,    // the stream that the attention reads too
+};
+
 struct ModelConfig {
   std::string family;  // Hugging Face's model_type: "gpt2"
   std::int64_t layers = 0;
@@ -31,7 +48,16 @@ struct ModelConfig {
   std::int64_t context = 0;  // longest input
   std::int64_t vocabulary = 0;
   bool tied_embeddings = true;  // the output matrix is the token embedding
+  NormKind norm = NormKind::kLayer;
   double norm_epsilon = 1e-5;
+  PositionKind positions = PositionKind::kLearned;
+  std::int64_t rotary_width = 0;  // of kRotary: elements of a head that are turned, from the first
+  double rotary_base = 10000.0;
+  double attention_scale = 0.0;  // of the scores; 0: 1 / sqrt(head_width)
+  bool scale_by_layer = false;   // divided further by the layer's number, counted from 1
+  MlpKind mlp = MlpKind::kPlain;
+  Activation activation = Activation::kGeluNew;  // of the MLPs
+  ResidualKind residual = ResidualKind::kSequential;
   GateConfig gate = {};
   nlohmann::json source;  // config.json as it was read, and as it will be written
 };

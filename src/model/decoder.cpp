@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <utility>
+
 #include "filigree/autograd/recompute.h"
 #include "filigree/autograd/tape.h"
 #include "filigree/nn/branch_inputs.h"
@@ -12,25 +15,41 @@
 namespace filigree {
 namespace {
 
+float score_scale(const ModelConfig& config, std::size_t layer) {
+  const float scale = config.attention_scale != 0.0
+                          ? static_cast<float>(config.attention_scale)
+                          : 1.0f / std::sqrt(static_cast<float>(config.head_width));
+  return scale / static_cast<float>(config.scale_by_layer ? layer + 1 : 1);
+}
+
 class Decoder final : public Model {
  public:
   Decoder(const ModelConfig& config, std::vector<NamedParameter> named, DecoderWeights weights)
       : Model(config, std::move(named)), w_(std::move(weights)) {
-    const auto epsilon = static_cast<float>(config.norm_epsilon);
-    w_.final_norm.epsilon = epsilon;
-    for (DecoderBlock& block : w_.blocks) {
-      block.attention_norm.epsilon = block.mlp_norm.epsilon = epsilon;
+    std::shared_ptr<const RotaryTable> rotary;
+    if (config.positions == PositionKind::kRotary)
+      rotary = std::make_shared<RotaryTable>(rotary_steps(config.rotary_width, config.rotary_base));
+    configure(w_.final_norm);
+    for (std::size_t l = 0; l < w_.blocks.size(); ++l) {
+      DecoderBlock& block = w_.blocks[l];
+      configure(block.attention_norm);
+      configure(block.mlp_norm);
       block.attention.heads = config.heads;
       block.attention.key_heads = config.key_heads;
       block.attention.head_width = config.head_width;
+      block.attention.scale = score_scale(config, l);
+      block.attention.rotary = rotary;
+      block.mlp.activation = config.activation;
     }
     name_taps();
   }
 
   ModelWeights weights() const override {
-    ModelWeights weights = {w_.token_embedding, {}, w_.final_norm, w_.output};
+    ModelWeights weights = {
+        w_.token_embedding, w_.position_embedding, {}, w_.final_norm, w_.output};
     for (const DecoderBlock& block : w_.blocks)
-      weights.layers.push_back({block.attention_norm, &block.attention});
+      weights.layers.push_back(
+          {block.attention_norm, &block.attention, block.mlp_norm, &block.mlp});
     return weights;
   }
   const LinearWeight& output_layer() const override { return w_.output; }
@@ -50,10 +69,10 @@ class Decoder final : public Model {
       skip_attention = options.start->after_attention;
       x = placed(options.start->residual, placement().device, dtype);
     } else {
-      const Variable tokens = tap("hook_embed", embedding(w_.token_embedding, ids, dtype));
-      const Variable positions =
-          tap("hook_pos_embed", embedding(w_.position_embedding, position_ids(B, T, past), dtype));
-      x = add(tokens, positions);
+      x = tap("hook_embed", embedding(w_.token_embedding, ids, dtype));
+      if (config_.positions == PositionKind::kLearned)
+        x = add(x, tap("hook_pos_embed",
+                       embedding(w_.position_embedding, position_ids(B, T, past), dtype)));
     }
     const bool again = recomputes() && Tape::current() != nullptr && options.taps == nullptr &&
                        options.cache == nullptr && !options.last_position_only;
@@ -64,7 +83,7 @@ class Decoder final : public Model {
     }
     if (options.precise_logits) x = placed(x, placement().device, DType::kF32);
     if (options.last_position_only && x.size(1) > 1) x = slice(x, 1, T - 1, T);  // [B, 1, d]
-    return layer_norm(x, w_.final_norm, tap.inside("ln_final"));
+    return normalise(x, w_.final_norm, tap.inside("ln_final"));
   }
 
   // One layer, x being [B, T, d]; with `skip_attention` its MLP alone.
@@ -78,23 +97,26 @@ class Decoder final : public Model {
     const bool only_last = l + 1 == w_.blocks.size() && options.last_position_only && T > 1 &&
                            !here.wants_any() && options.reports == nullptr &&
                            options.gates != GateMode::kSampled;
+    Variable attended;
     if (!skip_attention) {
       x = here("hook_resid_pre", x);
-      const AttentionInputs attention_in =
+      const AttentionInputs inputs =
           attention_inputs(x, block.attention_norm, block.attention, here);
       const std::optional<GateOptions> gate = gate_of(l, options);
-      const Variable attended = self_attention(attention_in, block.attention, here.inside("attn"),
+      attended =
+          here("hook_attn_out", self_attention(inputs, block.attention, here.inside("attn"),
                                                options.cache, static_cast<std::int64_t>(l),
-                                               gate ? &*gate : nullptr, report, only_last ? 1 : T);
-      if (only_last) x = slice(x, 1, T - 1, T);
-      x = add(x, here("hook_attn_out", attended));
-    } else if (only_last) {
-      x = slice(x, 1, T - 1, T);
+                                               gate ? &*gate : nullptr, report, only_last ? 1 : T));
     }
-    x = here("hook_resid_mid", x);
-    const Variable mlp_in = layer_norm(mlp_input(x, here), block.mlp_norm, here.inside("ln2"));
-    const Variable computed = mlp(mlp_in, block.mlp, here.inside("mlp"));
-    return here("hook_resid_post", add(x, here("hook_mlp_out", computed)));
+    if (only_last) x = slice(x, 1, T - 1, T);
+    if (!parallel()) {
+      if (attended.defined()) x = add(x, std::exchange(attended, Variable()));
+      x = here("hook_resid_mid", x);
+    }
+    const Variable mlp_in = normalise(mlp_input(x, here), block.mlp_norm, here.inside("ln2"));
+    const Variable computed = here("hook_mlp_out", mlp(mlp_in, block.mlp, here.inside("mlp")));
+    if (parallel()) x = add(x, attended);
+    return here("hook_resid_post", add(x, computed));
   }
 
   // The same, of which the backward pass keeps x alone.
@@ -126,8 +148,8 @@ class Decoder final : public Model {
       add(norm->weight);
       add(norm->bias);
     }
-    for (const LinearWeight* w :
-         {&attention.q, &attention.k, &attention.v, &attention.o, &block.mlp.in, &block.mlp.out}) {
+    for (const LinearWeight* w : {&attention.q, &attention.k, &attention.v, &attention.o,
+                                  &block.mlp.in, &block.mlp.gate, &block.mlp.out}) {
       add(w->weight);
       add(w->bias);
     }
@@ -153,17 +175,32 @@ class Decoder final : public Model {
     return ids;
   }
 
+  bool parallel() const { return config_.residual == ResidualKind::kParallel; }
+
+  void configure(NormWeights& norm) const {
+    norm.kind = config_.norm;
+    norm.epsilon = static_cast<float>(config_.norm_epsilon);
+  }
+
+  // In the order in which a run passes them.
   void name_taps() {
-    tap_names_ = {"hook_embed", "hook_pos_embed"};
+    tap_names_ = {"hook_embed"};
+    if (config_.positions == PositionKind::kLearned) tap_names_.emplace_back("hook_pos_embed");
+    std::vector<const char*> names = {"hook_resid_pre", "hook_q_input",   "hook_k_input",
+                                      "hook_v_input",   "ln1.hook_scale", "ln1.hook_normalized",
+                                      "attn.hook_q",    "attn.hook_k",    "attn.hook_v"};
+    const auto add = [&](std::initializer_list<const char*> more) {
+      names.insert(names.end(), more);
+    };
+    if (config_.positions == PositionKind::kRotary) add({"attn.hook_rot_q", "attn.hook_rot_k"});
+    add({"attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "attn.hook_result",
+         "hook_attn_out"});
+    if (!parallel()) add({"hook_resid_mid"});
+    add({"hook_mlp_in", "ln2.hook_scale", "ln2.hook_normalized", "mlp.hook_pre"});
+    if (config_.mlp == MlpKind::kGated) add({"mlp.hook_pre_linear"});
+    add({"mlp.hook_post", "hook_mlp_out", "hook_resid_post"});
     for (std::size_t l = 0; l < w_.blocks.size(); ++l)
-      for (const char* name :
-           {"hook_resid_pre",   "hook_q_input",          "hook_k_input",      "hook_v_input",
-            "ln1.hook_scale",   "ln1.hook_normalized",   "attn.hook_q",       "attn.hook_k",
-            "attn.hook_v",      "attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z",
-            "attn.hook_result", "hook_attn_out",         "hook_resid_mid",    "hook_mlp_in",
-            "ln2.hook_scale",   "ln2.hook_normalized",   "mlp.hook_pre",      "mlp.hook_post",
-            "hook_mlp_out",     "hook_resid_post"})
-        tap_names_.push_back(fmt::format("blocks.{}.{}", l, name));
+      for (const char* name : names) tap_names_.push_back(fmt::format("blocks.{}.{}", l, name));
     tap_names_.insert(tap_names_.end(), {"ln_final.hook_scale", "ln_final.hook_normalized"});
   }
 

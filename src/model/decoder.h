@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "filigree/model/model.h"
-#include "filigree/nn/mlp.h"
 
 namespace filigree {
 
@@ -24,7 +23,7 @@ struct DecoderBlock {
 
 struct DecoderWeights {
   Variable token_embedding;     // [V, width]
-  Variable position_embedding;  // [context, width]
+  Variable position_embedding;  // [context, width], where positions are learned
   std::vector<DecoderBlock> blocks;
   NormWeights final_norm;
   LinearWeight output;  // width -> V
@@ -40,13 +39,20 @@ class ParametersInOrder {
       : parameters_(parameters) {}
 
   Variable next() { return parameters_.at(next_++).variable; }
-  NormWeights norm() {
+  // A weight and, unless there is none, a bias.
+  NormWeights norm(bool bias = true) {
     const Variable weight = next();
-    return {weight, next()};
+    return {weight, bias ? next() : Variable()};
   }
-  LinearWeight linear() {
+  LinearWeight linear(bool bias = true) {
     const Variable weight = next();
-    return {weight, next()};
+    return {weight, bias ? next() : Variable()};
+  }
+  // The same of a matrix that is stored [out, in].
+  LinearWeight linear_out_in(bool bias) {
+    LinearWeight layer = linear(bias);
+    layer.out_in = true;
+    return layer;
   }
 
  private:

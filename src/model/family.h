@@ -40,6 +40,18 @@ struct Family {
                                   std::vector<NamedParameter> parameters);
 };
 
+// Of any extent in a configuration: far above every model, far below overflow.
+inline constexpr std::int64_t kMostExtent = 1 << 24;
+
+// The activation that config.json calls `key`, by transformers' names; the fallback when it is
+// absent. Throws Error listing those that there are.
+Activation read_activation(const JsonObject& json, std::string_view key, std::string_view fallback);
+
+// The base of rotary positions: rope_theta, alone as older files have it or in the section
+// rope_parameters of transformers 5; 10000 when absent. Throws Error for a kind of scaling
+// (rope_scaling, or the section's rope_type), since none is implemented.
+double read_rotary_base(const JsonObject& json);
+
 // Throws Error listing the families there are.
 const Family& family_of(std::string_view model_type, const std::string& source);
 

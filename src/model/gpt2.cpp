@@ -8,30 +8,25 @@
 namespace filigree {
 namespace {
 
-constexpr std::int64_t kMost = 1 << 24;  // of any extent: far above every model, far below overflow
-
 ModelConfig read_config(const JsonObject& json) {
   ModelConfig config;
   config.family = "gpt2";
   config.layers = json.integer("n_layer", 1, 10000);
   config.heads = config.key_heads = json.integer("n_head", 1, 10000);
-  config.width = json.integer("n_embd", 1, kMost);
+  config.width = json.integer("n_embd", 1, kMostExtent);
   require(config.width % config.heads == 0, "{}: n_embd {} is not a multiple of n_head {}",
           json.source(), config.width, config.heads);
   config.head_width = config.width / config.heads;
-  config.mlp_width = json.integer_or("n_inner", 4 * config.width, 1, kMost);
-  config.context = json.integer("n_positions", 1, kMost);
-  config.vocabulary = json.integer("vocab_size", 1, kMost);
+  config.mlp_width = json.integer_or("n_inner", 4 * config.width, 1, kMostExtent);
+  config.context = json.integer("n_positions", 1, kMostExtent);
+  config.vocabulary = json.integer("vocab_size", 1, kMostExtent);
   config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5, 0.0, 1.0);
   config.tied_embeddings = json.boolean_or("tie_word_embeddings", true);
-  const std::string activation = json.string_or("activation_function", "gelu_new");
-  require(activation == "gelu_new" || activation == "gelu_pytorch_tanh",
-          "{}: activation_function '{}' is not supported; 'gelu_new' and 'gelu_pytorch_tanh' are",
-          json.source(), activation);
+  config.activation = read_activation(json, "activation_function", "gelu_new");
   require(!json.boolean_or("add_cross_attention", false),
           "{}: add_cross_attention is not supported; only decoder models are", json.source());
-  require(json.boolean_or("scale_attn_weights", true),
-          "{}: scale_attn_weights false is not supported", json.source());
+  if (!json.boolean_or("scale_attn_weights", true)) config.attention_scale = 1.0;
+  config.scale_by_layer = json.boolean_or("scale_attn_by_inverse_layer_idx", false);
   config.source = json.raw();
   return config;
 }
@@ -79,8 +74,6 @@ std::string canonical_name(const ModelConfig& config, std::string_view name) {
 }
 
 std::unique_ptr<Model> build(const ModelConfig& config, std::vector<NamedParameter> parameters) {
-  const bool by_layer =
-      config.source.is_object() && config.source.value("scale_attn_by_inverse_layer_idx", false);
   const std::int64_t d = config.width;
   ParametersInOrder take(parameters);
   DecoderWeights weights;
@@ -94,8 +87,6 @@ std::unique_ptr<Model> build(const ModelConfig& config, std::vector<NamedParamet
     block.attention.k = {fused.weight, fused.bias, false, d, d};
     block.attention.v = {fused.weight, fused.bias, false, 2 * d, d};
     block.attention.o = take.linear();
-    block.attention.scale = 1.0f / std::sqrt(static_cast<float>(config.head_width)) /
-                            static_cast<float>(by_layer ? l + 1 : 1);
     block.mlp_norm = take.norm();
     block.mlp.in = take.linear();
     block.mlp.out = take.linear();

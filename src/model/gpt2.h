@@ -1,4 +1,4 @@
-// GPT-2: learned positions, layer norm before each part, one fused matrix for q, k and v, GELU.
+// GPT-2: learned positions, layer norm before each part, one fused matrix for q, k and v.
 #pragma once
 
 #include "filigree/model/family.h"

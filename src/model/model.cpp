@@ -48,9 +48,12 @@ Variable Model::final_hidden(const Tensor& ids, const ForwardOptions& options) c
            i % ids.size(1), config_.vocabulary);
   if (options.start != nullptr) {
     const ForwardStart& start = *options.start;
-    require(start.layer >= 0 && start.layer < config_.layers,
+    require(start.layer >= 0 && start.layer + (start.after_attention ? 1 : 0) <= config_.layers,
             "forward: there is no layer {} to start at; the model has {}", start.layer,
             config_.layers);
+    require(!start.after_attention || config_.residual == ResidualKind::kSequential,
+            "forward: the attention and the MLP of a layer read the same stream, so that there is "
+            "nothing to start with between them");
     const Shape expected = {ids.size(0), ids.size(1), config_.width};
     require(start.residual.defined() && start.residual.shape() == expected,
             "forward: the residual to start with is {}, not {}",

@@ -4,6 +4,16 @@
 // It is read from and written to folders as Hugging Face lays them out. Each family is one file
 // (gpt2.cpp, ...) that reads its configuration, lists its parameters and builds its forward pass;
 // everything else works through this class.
+//
+// Several threads may run one model at once: forward(), final_hidden(), make_cache() and what else
+// is const may be called from any number of threads, each run with taps, cache, start and reports
+// of its own, and every result has the bits that it would have alone. On the CPU their operations
+// share the worker threads in turn, on a GPU its one stream. A tape belongs to the thread that made
+// it. Gradients of the parameters, adapters and gates are kept by the model, so that only one run
+// that brings them may be on its way (from forward() to the end of backward()); others run beside
+// it without a tape. Where all of these are frozen, runs may be differentiated at their taps from
+// several threads. What is not const (place(), set_gate(), add_lora(), ...) and changes of
+// parameters, such as a step of an optimiser, must have the model to themselves.
 #pragma once
 
 #include <filesystem>
@@ -17,6 +27,7 @@
 #include "filigree/model/placement.h"
 #include "filigree/nn/kv_cache.h"
 #include "filigree/nn/lora.h"
+#include "filigree/nn/mlp.h"
 #include "filigree/nn/norm.h"
 #include "filigree/nn/self_attention.h"
 #include "filigree/nn/taps.h"
@@ -31,10 +42,11 @@ enum class GateMode {
 };
 
 // Where a run starts that does not begin at the embeddings: with the residual stream before a
-// layer's attention (hook_resid_pre) or before its MLP (hook_resid_mid), as an earlier run of the
-// same ids passed it. The taps before that place are not passed.
+// layer's attention (hook_resid_pre) or before its MLP (hook_resid_mid, which a parallel residual
+// stream does not have), as an earlier run of the same ids passed it. The taps before that place
+// are not passed.
 struct ForwardStart {
-  std::int64_t layer = 0;
+  std::int64_t layer = 0;  // the number of layers: before the final norm
   bool after_attention = false;
   Variable residual;  // [B, T, width]
 };
@@ -66,9 +78,12 @@ struct NamedParameter {
 struct LayerWeights {
   NormWeights norm;  // before the attention
   const AttentionWeights* attention = nullptr;
+  NormWeights mlp_norm;
+  const MlpWeights* mlp = nullptr;
 };
 struct ModelWeights {
-  Variable token_embedding;  // [V, width]
+  Variable token_embedding;     // [V, width]
+  Variable position_embedding;  // [context, width], where positions are learned
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
   LinearWeight output;  // width -> V

@@ -307,8 +307,8 @@ TEST(StartOfARun, MustFitTheModelAndTheIds) {
   const auto model = tiny_model();
   ForwardStart start;
   start.residual = Tensor::zeros({2, 9, 24});
-  start.layer = 2;
-  EXPECT_NE(error_of([&] { model->forward(ids(2, 9), {.start = &start}); }).find("no layer 2"),
+  start.layer = 3;
+  EXPECT_NE(error_of([&] { model->forward(ids(2, 9), {.start = &start}); }).find("no layer 3"),
             std::string::npos);
   start.layer = 1;
   EXPECT_NE(error_of([&] { model->forward(ids(2, 8), {.start = &start}); }).find("not [2, 8, 24]"),

@@ -12,7 +12,7 @@ Variable branch(const Variable& x, const char* name, std::int64_t heads, const N
                 const TapScope& block) {
   if (!block.wants(name)) return {};
   const Variable copies = block(name, repeat_for_heads(x, heads));  // [B, T, heads, width]
-  return block.needs_graph(name) ? layer_norm(copies, ln1, TapScope()) : Variable();
+  return block.needs_graph(name) ? normalise(copies, ln1, TapScope()) : Variable();
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ AttentionInputs attention_inputs(const Variable& x, const NormWeights& ln1,
           "taps: ln1 and the inputs of single heads (hook_q_input, hook_k_input, hook_v_input) of "
           "one layer cannot both be changed or differentiated; take one of them");
   if (!(inputs.q.defined() && inputs.k.defined() && inputs.v.defined()) || norm.wants_any())
-    inputs.shared = layer_norm(x, ln1, norm);
+    inputs.shared = normalise(x, ln1, norm);
   return inputs;
 }
 

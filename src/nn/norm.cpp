@@ -1,20 +1,27 @@
 #include "filigree/nn/norm.h"
 
 #include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layer_norm/layer_norm.h"
+#include "filigree/ops/norm/norm.h"
 #include "filigree/ops/reduce/reduce.h"
 
 namespace filigree {
+namespace {
 
-Variable layer_norm(const Variable& x, const NormWeights& weights, const TapScope& tap) {
-  if (!tap.wants("hook_scale"))
-    return tap("hook_normalized", layer_norm(x, weights.weight, weights.bias, weights.epsilon));
+Variable fused(const Variable& x, const NormWeights& w) {
+  return w.centres() ? layer_norm(x, w.weight, w.bias, w.epsilon)
+                     : rms_norm(x, w.weight, w.epsilon);
+}
+
+}  // namespace
+
+Variable normalise(const Variable& x, const NormWeights& weights, const TapScope& tap) {
+  if (!tap.wants("hook_scale")) return tap("hook_normalized", fused(x, weights));
   // Spelled out, so that the denominator can be read, changed or frozen.
-  const Variable centred = sub(x, mean(x, -1, true));
+  const Variable centred = weights.centres() ? sub(x, mean(x, -1, true)) : x;
   const Variable variance = mean(square(centred), -1, true);  // [..., 1]
   const Variable scale = tap("hook_scale", sqrt(shift(variance, weights.epsilon)));
-  const Variable normalized = div(centred, scale);
-  return tap("hook_normalized", add(mul(normalized, weights.weight), weights.bias));
+  const Variable scaled = mul(div(centred, scale), weights.weight);
+  return tap("hook_normalized", weights.bias.defined() ? add(scaled, weights.bias) : scaled);
 }
 
 }  // namespace filigree

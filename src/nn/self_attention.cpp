@@ -7,6 +7,7 @@
 #include "filigree/ops/linear/linear_by_head.h"
 #include "filigree/ops/matmul/matmul.h"
 #include "filigree/ops/reduce/reduce.h"
+#include "filigree/ops/rotary/rotary.h"
 #include "filigree/ops/softmax/softmax.h"
 
 namespace filigree {
@@ -48,6 +49,12 @@ Variable projected(const Variable& shared, const Variable& by_head, const Linear
 // The last `count` positions.
 Variable last(const Variable& x, std::int64_t count) {
   return !x.defined() || x.size(1) == count ? x : slice(x, 1, x.size(1) - count, x.size(1));
+}
+
+// The heads' [B, T, heads, D] at the positions from `first` on, turned.
+Variable positioned(const Variable& x, const AttentionWeights& w, std::int64_t first) {
+  const RotaryTable::Part part = w.rotary->at(first, x.size(1), x.value().device());
+  return rotary(x, part.cos, part.sin);
 }
 
 // Attention by way of scores and pattern as variables, for taps that change or differentiate them.
@@ -100,7 +107,9 @@ LinearWeight side_by_side(const AttentionWeights& w) {
 // undefined where that cannot be.
 Variable packed(const AttentionInputs& x, const AttentionWeights& w, const TapScope& tap,
                 const GateOptions* gate, GateReport* report) {
-  if (!x.shared.value().on_gpu() || x.q.defined() || x.k.defined() || x.v.defined()) return {};
+  if (w.rotary != nullptr || !x.shared.value().on_gpu() || x.q.defined() || x.k.defined() ||
+      x.v.defined())
+    return {};
   for (const char* name :
        {"hook_q", "hook_k", "hook_v", "hook_attn_scores", "hook_pattern", "hook_gate"})
     if (tap.wants(name)) return {};
@@ -129,10 +138,15 @@ Variable self_attention(const AttentionInputs& x, const AttentionWeights& w, con
   Variable z;  // [B, T, H, D]
   if (cache == nullptr && Tq == T && x.shared.defined()) z = packed(x, w, tap, gate, report);
   if (!z.defined()) {
-    const Variable q =
+    Variable q =
         tap("hook_q", projected(last(x.shared, Tq), last(x.q, Tq), w.q, w.lora.q, w.heads));
     Variable k = tap("hook_k", projected(x.shared, x.k, w.k, w.lora.k, w.key_heads));
     Variable v = tap("hook_v", projected(x.shared, x.v, w.v, w.lora.v, w.key_heads));
+    if (w.rotary != nullptr) {
+      const std::int64_t past = cache != nullptr ? cache->length() : 0;
+      q = tap("hook_rot_q", positioned(q, w, past + T - Tq));
+      k = tap("hook_rot_k", positioned(k, w, past));
+    }
     std::int64_t keys = T;
     if (cache != nullptr) {
       require(!q.requires_grad(), "attention: a run with a cache cannot be differentiated");

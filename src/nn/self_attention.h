@@ -1,14 +1,17 @@
 // The attention layer of a block: projections, heads, output, with the taps hook_q, hook_k, hook_v
-// ([B, T, heads, D]), hook_attn_scores, hook_pattern ([B, H, T, T]), hook_z ([B, T, H, D]) and
+// ([B, T, heads, D]), where positions are rotary hook_rot_q and hook_rot_k (the same, turned),
+// hook_attn_scores, hook_pattern ([B, H, T, T]), hook_z ([B, T, H, D]) and
 // hook_result ([B, T, H, width], each head's own output). With a gate the pattern is the gated one
 // and hook_gate is the mask of open gates ([B, H, T, T], 0 or 1).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "filigree/nn/kv_cache.h"
 #include "filigree/nn/lora.h"
+#include "filigree/nn/rotary_table.h"
 #include "filigree/nn/taps.h"
 #include "filigree/ops/attention/gated_attention.h"
 #include "filigree/ops/linear/linear.h"
@@ -26,7 +29,8 @@ struct AttentionWeights {
   std::int64_t heads = 0;
   std::int64_t key_heads = 0;
   std::int64_t head_width = 0;
-  float scale = 0.0f;  // of the scores; 0: 1 / sqrt(D)
+  float scale = 0.0f;                              // of the scores; 0: 1 / sqrt(D)
+  std::shared_ptr<const RotaryTable> rotary = {};  // null: positions turn nothing
   AttentionAdapters lora = {};
 };
 
@@ -48,10 +52,10 @@ struct GateReport {
   Tensor active;      // share of edges that were open
 };
 
-// -> [B, T, width]. With a cache the T positions follow those it holds; a run with
-// a cache is not differentiated, and scores and patterns are then [B, H, T, all positions]. `gate`
-// may be null (ordinary attention), and `report` too. With `queries` only the last so many
-// positions attend, and the result is [B, queries, width].
+// -> [B, T, width]. With a cache, which holds keys as the scores read them, the T positions follow
+// those it holds; a run with a cache is not differentiated, and scores and patterns are then [B, H,
+// T, all positions]. `gate` may be null (ordinary attention), and `report` too. With `queries` only
+// the last so many positions attend, and the result is [B, queries, width].
 Variable self_attention(const AttentionInputs& x, const AttentionWeights& weights,
                         const TapScope& tap, KeyValueCache* cache = nullptr, std::int64_t layer = 0,
                         const GateOptions* gate = nullptr, GateReport* report = nullptr,

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "filigree/base/error.h"
-#include "filigree/ops/layer_norm/layer_norm.h"
 #include "filigree/runtime/threads.h"
 
 namespace filigree {
@@ -51,8 +50,8 @@ Tensor inputs_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t fi
   return part_of(w, lora, first, count, 0, w.outputs());
 }
 
-// What a norm does to the stream before `w` reads it: each row by its gain, then every column less
-// its mean, because layer norm takes the mean off the stream.
+// What a norm does to the stream before `w` reads it: each row by its gain, then, where the norm
+// takes the mean off the stream, every column less its mean.
 void fold_norm(const NormWeights& norm, Tensor& w) {
   const std::int64_t d = w.size(0), columns = w.size(1);
   float* data = w.mutable_f32();
@@ -61,7 +60,7 @@ void fold_norm(const NormWeights& norm, Tensor& w) {
     for (std::int64_t i = 0; i < d; ++i)
       for (std::int64_t j = 0; j < columns; ++j) data[i * columns + j] *= gain[i];
   }
-  for (std::int64_t j = 0; j < columns; ++j) {
+  for (std::int64_t j = 0; norm.centres() && j < columns; ++j) {
     double mean = 0;
     for (std::int64_t i = 0; i < d; ++i) mean += data[i * columns + j];
     mean /= static_cast<double>(d);
@@ -103,9 +102,10 @@ Tensor normalised_embeddings(const Model& model) {
   const ModelWeights weights = model.weights();
   const Tensor& embedding = weights.token_embedding.value();
   const std::int64_t d = embedding.size(1);
-  return layer_norm(embedding, Tensor::full({d}, 1.0f), Tensor::zeros({d}),
-                    weights.final_norm.epsilon)
-      .value();
+  NormWeights plain = weights.final_norm;
+  plain.weight = Tensor::full({d}, 1.0f);
+  if (plain.bias.defined()) plain.bias = Tensor::zeros({d});
+  return normalise(embedding, plain, TapScope()).value();
 }
 
 Tensor folded_unembedding(const Model& model) {
@@ -124,6 +124,7 @@ Tensor folded_unembedding(const Model& model) {
         row[i] = element(output, i, t) * (gain == nullptr ? 1.0f : gain[i]);
         mean += row[i];
       }
+      if (!weights.final_norm.centres()) continue;
       mean /= static_cast<double>(d);
       for (std::int64_t i = 0; i < d; ++i) row[i] -= static_cast<float>(mean);
     }

@@ -1,7 +1,7 @@
 // The weights of single heads as the residual stream sees them.
 //
 // A head reads the stream through its layer's norm and writes back to it. With the norm's gain
-// (and, for layer norm, its centring) folded into the matrices that read,
+// (and, where it centres, its centring) folded into the matrices that read,
 //
 //   values written   x V O      "OV circuit", rank D, V [d, D], O [D, d]
 //   scores           x Q K^T y  "QK circuit", rank D, Q and K [d, D]

@@ -1,5 +1,5 @@
 #include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layer_norm/layer_norm.h"
+#include "filigree/ops/norm/norm.h"
 #include "support/check_cuda.h"
 
 namespace filigree {
@@ -32,6 +32,24 @@ TEST(CudaLayerNorm, AddsToAGradientThatIsThereAlready) {
                     },
                 .parameter = {false, true, true},
                 .tolerance = 2e-5});
+}
+
+TEST(CudaRmsNorm, ValuesAndGradients) {
+  FILIGREE_NEEDS_GPU();
+  for (const std::int64_t rows : {0, 1, 5, 300})
+    for (const std::int64_t width : {3, 8, 33, 192, 1024, 1032, 2056})
+      for (const bool residual : {false, true})
+        check_cuda({.name = std::to_string(rows) + " x " + std::to_string(width) +
+                            (residual ? " and the residual" : ""),
+                    .inputs = {random_tensor({rows, width}, 1, -2.0f, 3.0f),
+                               random_tensor({width}, 2, 0.5f, 1.5f)},
+                    .op =
+                        [=](const std::vector<Variable>& in) {
+                          const Variable y = rms_norm(in[0], in[1], 1e-5f);
+                          return residual ? add(in[0], y) : y;
+                        },
+                    .parameter = {false, true},
+                    .tolerance = 2e-5});
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
-// GPT-2 against transformers: logits, hidden states, attention maps, loss and every gradient.
+// Every family against transformers: logits, hidden states, attention maps, loss and every
+// gradient.
+#include "filigree/io/checkpoint.h"
+#include "filigree/io/json.h"
 #include "filigree/model/model.h"
 #include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "support/check_op.h"
 #include "support/golden.h"
+#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
 
-class Gpt2Golden : public testing::TestWithParam<const char*> {
+class ModelGolden : public testing::TestWithParam<const char*> {
  protected:
   std::filesystem::path folder() const { return golden_folder() / GetParam(); }
   SafetensorsFile expected() const {
@@ -24,7 +28,7 @@ Tensor next_tokens(const Tensor& ids) {
   return targets;
 }
 
-TEST_P(Gpt2Golden, LogitsHiddenStatesAndMaps) {
+TEST_P(ModelGolden, LogitsHiddenStatesAndMaps) {
   const auto model = load_model(folder());
   const SafetensorsFile golden = expected();
   const EveryLevel levels;
@@ -52,7 +56,7 @@ TEST_P(Gpt2Golden, LogitsHiddenStatesAndMaps) {
   }
 }
 
-TEST_P(Gpt2Golden, LossAndEveryGradient) {
+TEST_P(ModelGolden, LossAndEveryGradient) {
   const auto model = load_model(folder());
   const SafetensorsFile golden = expected();
   model->set_requires_grad(true);
@@ -79,9 +83,31 @@ TEST_P(Gpt2Golden, LossAndEveryGradient) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, Gpt2Golden,
+// A folder that is saved again is the one that transformers wrote: the same configuration, names,
+// shapes and values.
+TEST_P(ModelGolden, SavedAgainItIsTheSameFolder) {
+  const TemporaryFolder saved;
+  save_model(*load_model(folder()), saved.path());
+  nlohmann::json before = read_json(folder() / "config.json");
+  nlohmann::json after = read_json(saved.path() / "config.json");
+  before["dtype"] = "float32";
+  EXPECT_EQ(before, after);
+  const Checkpoint wanted = Checkpoint::open(folder());
+  const SafetensorsFile found = SafetensorsFile::open(saved.path() / "model.safetensors");
+  EXPECT_EQ(found.tensors().size(), wanted.tensors().size());
+  for (const TensorView& view : wanted.tensors()) {
+    const TensorView& again = found.at(view.name);
+    ASSERT_EQ(again.shape, view.shape) << view.name;
+    std::vector<float> a(static_cast<std::size_t>(Shape(view.shape).elements())), b(a.size());
+    read_f32(view, a);
+    read_f32(again, b);
+    EXPECT_EQ(a, b) << view.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, ModelGolden,
                          testing::Values("gpt2-tiny", "gpt2-tiny-sharded", "gpt2-tiny-bf16",
-                                         "gpt2-tiny-f16"),
+                                         "gpt2-tiny-f16", "llama-tiny"),
                          [](const auto& fixture) {
                            std::string name = fixture.param;
                            std::replace(name.begin(), name.end(), '-', '_');

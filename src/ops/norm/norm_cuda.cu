@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "filigree/ops/layer_norm/layer_norm_kernels.h"
+#include "filigree/ops/norm/norm_kernels.h"
 #include "filigree/runtime/cuda/device_cuda.cuh"
 #include "filigree/runtime/cuda/launch_cuda.h"
 
@@ -86,19 +86,22 @@ struct Row {
 };
 
 template <typename T, bool kAligned, int kHeld>
-__global__ void layer_norm_rows(LayerNormArgs<T> args) {
+__global__ void norm_rows(NormArgs<T> args) {
   using G = Group<T, kAligned>;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (row >= args.rows) return;
   const Row<T, kAligned, kHeld> x(args.x + row * args.width, args.width);
   const float width = static_cast<float>(args.width);
-  float sum = 0.0f;
-  for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
-    const G values = x.at(g, c);
+  float mean = 0.0f;
+  if (args.mean != nullptr) {
+    float sum = 0.0f;
+    for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
+      const G values = x.at(g, c);
 #pragma unroll
-    for (int k = 0; k < G::kCount; ++k) sum += values.values[k];
-  });
-  const float mean = warp_sum(sum) / width;
+      for (int k = 0; k < G::kCount; ++k) sum += values.values[k];
+    });
+    mean = warp_sum(sum) / width;
+  }
   float squares = 0.0f;
   for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
     const G values = x.at(g, c);
@@ -109,24 +112,26 @@ __global__ void layer_norm_rows(LayerNormArgs<T> args) {
   const float inverse = 1.0f / sqrtf(warp_sum(squares) / width + args.epsilon);
   for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
     G values = x.at(g, c);
-    const G weight = G::load(args.weight + c), bias = G::load(args.bias + c);
+    const G weight = G::load(args.weight + c);
+    const G bias = args.bias != nullptr ? G::load(args.bias + c) : G{};
 #pragma unroll
     for (int k = 0; k < G::kCount; ++k)
       values.values[k] = (values.values[k] - mean) * inverse * weight.values[k] + bias.values[k];
     values.store(args.y + row * args.width + c);
   });
   if (threadIdx.x % 32 == 0) {
-    args.mean[row] = mean;
+    if (args.mean != nullptr) args.mean[row] = mean;
     args.inverse[row] = inverse;
   }
 }
 
-// With n = (x - mean) * inverse and g = dy * weight: dx = inverse * (g - mean(g) - n * mean(g n)).
+// With n = (x - mean) * inverse and g = dy * weight: dx = inverse * (g - mean(g) - n * mean(g n)),
+// in which nothing is centred without a mean.
 // With kHeld > 0 each warp takes every (warps in all)-th row and leaves the block's sums of dy n
 // and dy in partial[block][0 and 1][width], unless that is null.
 template <typename T, bool kAligned, int kHeld>
 __global__ void __launch_bounds__(kWarps * 32, kHeld* kWide<T> <= 24 ? 4 : 2)
-    layer_norm_grad_rows(LayerNormGradArgs<T> args, float* partial) {
+    norm_grad_rows(NormGradArgs<T> args, float* partial) {
   using G = Group<T, kAligned>;
   constexpr int kSums = kHeld > 0 ? kHeld : 1;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -140,7 +145,8 @@ __global__ void __launch_bounds__(kWarps * 32, kHeld* kWide<T> <= 24 ? 4 : 2)
     // Read with the others, though it is added last, so that the three reads go on together.
     const bool add = args.add_to_dx;
     const Row<T, kAligned, kHeld> before(add ? args.dx + row * args.width : x.data, args.width);
-    const float mean = args.mean[row], inverse = args.inverse[row];
+    const bool centred = args.mean != nullptr;
+    const float mean = centred ? args.mean[row] : 0.0f, inverse = args.inverse[row];
     float sum_g = 0.0f, sum_gn = 0.0f;
     for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
       const G xs = x.at(g, c), dys = dy.at(g, c), weight = G::load(args.weight + c);
@@ -156,7 +162,8 @@ __global__ void __launch_bounds__(kWarps * 32, kHeld* kWide<T> <= 24 ? 4 : 2)
       }
     });
     if (args.dx == nullptr) continue;
-    const float mean_g = warp_sum(sum_g) / width, mean_gn = warp_sum(sum_gn) / width;
+    const float mean_g = centred ? warp_sum(sum_g) / width : 0.0f;
+    const float mean_gn = warp_sum(sum_gn) / width;
     for_groups<T, kAligned, kHeld>(args.width, [&](int g, std::int64_t c) {
       const G xs = x.at(g, c), weight = G::load(args.weight + c);
       G values = dy.at(g, c);
@@ -195,8 +202,7 @@ __global__ void __launch_bounds__(kWarps * 32, kHeld* kWide<T> <= 24 ? 4 : 2)
 
 // partial[piece][0 or 1][width]: of dweight and of dbias.
 template <typename T>
-__global__ void layer_norm_grad_pieces(LayerNormGradArgs<T> args, std::int64_t piece,
-                                       float* partial) {
+__global__ void norm_grad_pieces(NormGradArgs<T> args, std::int64_t piece, float* partial) {
   __shared__ float shared[2][kRowsAtOnce][kColumns];
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kColumns + threadIdx.x;
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.y) * piece;
@@ -206,7 +212,8 @@ __global__ void layer_norm_grad_pieces(LayerNormGradArgs<T> args, std::int64_t p
     for (std::int64_t row = begin + threadIdx.y; row < end; row += kRowsAtOnce) {
       const float dy = to_float(args.dy[row * args.width + column]);
       const float x = to_float(args.x[row * args.width + column]);
-      dweight += dy * ((x - args.mean[row]) * args.inverse[row]);
+      const float mean = args.mean != nullptr ? args.mean[row] : 0.0f;
+      dweight += dy * ((x - mean) * args.inverse[row]);
       dbias += dy;
     }
   shared[0][threadIdx.y][threadIdx.x] = dweight;
@@ -258,24 +265,25 @@ bool all_wide(std::int64_t width, const T* first, const Rest*... rest) {
 }  // namespace
 
 template <typename T>
-void layer_norm(const LayerNormArgs<T>& args) {
+void norm(const NormArgs<T>& args) {
   if (args.rows == 0) return;
   const unsigned blocks = blocks_for(args.rows, kWarps, INT32_MAX);
   const bool wide =
-      all_wide(args.width, args.x, args.y) && all_wide(args.width, args.weight, args.bias);
+      all_wide(args.width, args.x, args.y) &&
+      all_wide(args.width, args.weight, args.bias != nullptr ? args.bias : args.weight);
   const bool done =
       wide && with_held<T>(args.width, [&](auto held) {
-        layer_norm_rows<T, true, decltype(held)::value><<<blocks, kWarps * 32, 0, stream()>>>(args);
+        norm_rows<T, true, decltype(held)::value><<<blocks, kWarps * 32, 0, stream()>>>(args);
       });
   if (!done && wide)
-    layer_norm_rows<T, true, 0><<<blocks, kWarps * 32, 0, stream()>>>(args);
+    norm_rows<T, true, 0><<<blocks, kWarps * 32, 0, stream()>>>(args);
   else if (!done)
-    layer_norm_rows<T, false, 0><<<blocks, kWarps * 32, 0, stream()>>>(args);
-  check_launch("layer_norm");
+    norm_rows<T, false, 0><<<blocks, kWarps * 32, 0, stream()>>>(args);
+  check_launch("norm");
 }
 
 template <typename T>
-void layer_norm_grad(const LayerNormGradArgs<T>& args) {
+void norm_grad(const NormGradArgs<T>& args) {
   if (args.rows == 0) return;
   const bool sums = args.dweight != nullptr || args.dbias != nullptr;
   std::int64_t pieces = (args.rows + kLeastRows - 1) / kLeastRows;
@@ -285,33 +293,33 @@ void layer_norm_grad(const LayerNormGradArgs<T>& args) {
   const bool wide = all_wide(args.width, args.x, args.dy, args.dx == nullptr ? args.x : args.dx) &&
                     all_wide(args.width, args.weight);
   const bool done = wide && with_held<T>(args.width, [&](auto held) {
-                      layer_norm_grad_rows<T, true, decltype(held)::value>
+                      norm_grad_rows<T, true, decltype(held)::value>
                           <<<static_cast<unsigned>(pieces), kWarps * 32, 0, stream()>>>(
                               args, sums ? partial : nullptr);
                     });
   if (!done && args.dx != nullptr) {
     const unsigned blocks = blocks_for(args.rows, kWarps, INT32_MAX);
     if (wide)
-      layer_norm_grad_rows<T, true, 0><<<blocks, kWarps * 32, 0, stream()>>>(args, nullptr);
+      norm_grad_rows<T, true, 0><<<blocks, kWarps * 32, 0, stream()>>>(args, nullptr);
     else
-      layer_norm_grad_rows<T, false, 0><<<blocks, kWarps * 32, 0, stream()>>>(args, nullptr);
+      norm_grad_rows<T, false, 0><<<blocks, kWarps * 32, 0, stream()>>>(args, nullptr);
   }
-  check_launch("layer_norm_grad");
+  check_launch("norm_grad");
   if (!sums) return;
   const unsigned columns = blocks_for(args.width, kColumns, INT32_MAX);
   const dim3 threads(kColumns, kRowsAtOnce);
   if (!done)
-    layer_norm_grad_pieces<<<dim3(columns, static_cast<unsigned>(pieces)), threads, 0, stream()>>>(
+    norm_grad_pieces<<<dim3(columns, static_cast<unsigned>(pieces)), threads, 0, stream()>>>(
         args, (args.rows + pieces - 1) / pieces, partial);
-  check_launch("layer_norm_grad");
+  check_launch("norm_grad");
   add_pieces<<<dim3(columns, 2), threads, 0, stream()>>>(args.width, pieces, partial, args.dweight,
                                                          args.dbias);
-  check_launch("layer_norm_grad");
+  check_launch("norm_grad");
 }
 
-template void layer_norm(const LayerNormArgs<float>&);
-template void layer_norm(const LayerNormArgs<Bf16>&);
-template void layer_norm_grad(const LayerNormGradArgs<float>&);
-template void layer_norm_grad(const LayerNormGradArgs<Bf16>&);
+template void norm(const NormArgs<float>&);
+template void norm(const NormArgs<Bf16>&);
+template void norm_grad(const NormGradArgs<float>&);
+template void norm_grad(const NormGradArgs<Bf16>&);
 
 }  // namespace filigree::cuda

@@ -1,5 +1,5 @@
-// GPT-2 on the GPU against transformers: logits, hidden states, attention maps, loss and every
-// gradient, in f32 and in bf16.
+// Every family on the GPU against transformers: logits, hidden states, attention maps, loss and
+// every gradient, in f32 and in bf16.
 #include "filigree/model/model.h"
 #include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "support/check_cuda.h"
@@ -17,19 +17,21 @@ Tensor next_tokens(const Tensor& ids) {
   return targets;
 }
 
-class CudaGpt2Golden : public testing::TestWithParam<DType> {
+class CudaModelGolden : public testing::TestWithParam<std::tuple<const char*, DType>> {
  protected:
   void SetUp() override {
     FILIGREE_NEEDS_GPU();
-    model_ = load_model(golden_folder() / "gpt2-tiny",
-                        {.placement = Placement{DeviceKind::kCuda, GetParam()}});
-    golden_.emplace(SafetensorsFile::open(golden_folder() / "gpt2-tiny" / "expected.safetensors"));
+    const std::filesystem::path folder = golden_folder() / std::get<0>(GetParam());
+    model_ = load_model(folder, {.placement = Placement{DeviceKind::kCuda, precision()}});
+    golden_.emplace(SafetensorsFile::open(folder / "expected.safetensors"));
   }
+
+  DType precision() const { return std::get<1>(GetParam()); }
 
   void check(const Tensor& found, const std::string& name, double f32, double bf16) const {
     const Tensor wanted = golden_tensor(*golden_, name);
     ASSERT_EQ(found.shape(), wanted.shape()) << name;
-    if (GetParam() == DType::kF32) {
+    if (precision() == DType::kF32) {
       EXPECT_LT(relative_error(found.values(), to_doubles(wanted)), f32) << name;
     } else {
       EXPECT_LT(l2_error(found.values(), wanted.values()), bf16) << name;
@@ -40,7 +42,7 @@ class CudaGpt2Golden : public testing::TestWithParam<DType> {
   std::optional<SafetensorsFile> golden_;
 };
 
-TEST_P(CudaGpt2Golden, LogitsHiddenStatesAndMaps) {
+TEST_P(CudaModelGolden, LogitsHiddenStatesAndMaps) {
   Taps taps;
   taps.observe("blocks.*.hook_resid_pre");
   taps.observe("blocks.*.attn.hook_pattern");
@@ -57,7 +59,7 @@ TEST_P(CudaGpt2Golden, LogitsHiddenStatesAndMaps) {
         3e-2);
 }
 
-TEST_P(CudaGpt2Golden, LossAndEveryGradient) {
+TEST_P(CudaModelGolden, LossAndEveryGradient) {
   model_->set_requires_grad(true);
   const Tensor ids = golden_tensor(*golden_, "input_ids");
   const double wanted = static_cast<double>(golden_tensor(*golden_, "loss").reshape({}).item());
@@ -68,7 +70,7 @@ TEST_P(CudaGpt2Golden, LossAndEveryGradient) {
     const Variable loss =
         cross_entropy(model_->forward(ids, {.logits_on_device = on_device}), next_tokens(ids));
     EXPECT_NEAR(static_cast<double>(loss.value().item()), wanted,
-                GetParam() == DType::kF32 ? 1e-4 : 2e-2);
+                precision() == DType::kF32 ? 1e-4 : 2e-2);
     tape.backward(loss);
     for (const NamedParameter& parameter : model_->parameters()) {
       EXPECT_EQ(parameter.variable.grad().dtype(), DType::kF32) << parameter.name;
@@ -77,9 +79,13 @@ TEST_P(CudaGpt2Golden, LossAndEveryGradient) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, CudaGpt2Golden, testing::Values(DType::kF32, DType::kBf16),
-                         [](const auto& precision) {
-                           return std::string(name_of(precision.param));
+INSTANTIATE_TEST_SUITE_P(Fixtures, CudaModelGolden,
+                         testing::Combine(testing::Values("gpt2-tiny", "llama-tiny"),
+                                          testing::Values(DType::kF32, DType::kBf16)),
+                         [](const auto& fixture) {
+                           std::string name = std::get<0>(fixture.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name + "_" + name_of(std::get<1>(fixture.param));
                          });
 
 }  // namespace

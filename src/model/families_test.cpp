@@ -1,0 +1,378 @@
+// What every family and every kind of block must do: the decoder against a plain double-precision
+// forward pass, and its many ways of running against each other.
+#include <algorithm>
+#include <set>
+
+#include "filigree/model/family_samples.h"
+#include "filigree/model/reference_forward.h"
+#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/layout/layout.h"
+#include "filigree/ops/output_loss/output_loss.h"
+#include "filigree/ops/reduce/reduce.h"
+#include "support/check_op.h"
+#include "support/temporary_folder.h"
+
+namespace filigree {
+namespace {
+
+const auto test_name = [](const auto& sample) { return sample_test_name(sample.param); };
+
+double error(const Tensor& found, const Tensor& wanted) {
+  return relative_error(found.values(), to_doubles(wanted));
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return std::ranges::equal(a.values(), b.values());
+}
+
+// The places of the decoder that a configuration can reach, one at a time.
+ModelConfig reference_config(const std::string& name) {
+  const auto gpt2 = [](const char* key, const nlohmann::json& value) {
+    nlohmann::json json = sample_gpt2_json();
+    json[key] = value;
+    return parse_model_config(json, "test");
+  };
+  if (name == "gpt2-unscaled") return gpt2("scale_attn_weights", false);
+  if (name == "gpt2-by-layer") return gpt2("scale_attn_by_inverse_layer_idx", true);
+  if (name == "gpt2-untied") return gpt2("tie_word_embeddings", false);
+  if (name.starts_with("gpt2-")) return gpt2("activation_function", name.substr(5));
+  if (name == "llama-tied") {
+    nlohmann::json json = sample_llama_json();
+    json["tie_word_embeddings"] = true;
+    json["rope_theta"] = 100.0;
+    json["rms_norm_eps"] = 1e-2;
+    return parse_model_config(json, "test");
+  }
+  return sample_config(name);
+}
+
+class AgainstReference : public testing::TestWithParam<std::string> {};
+
+TEST_P(AgainstReference, LogitsAndEveryGradient) {
+  const auto model = sample_model(reference_config(GetParam()));
+  model->set_requires_grad(true);
+  ReferenceForward reference(*model);
+  const Tensor ids = sample_ids(1, 9);
+  const std::vector<std::int32_t> tokens(ids.i32(), ids.i32() + 9);
+  std::vector<std::int32_t> targets;
+  for (const std::int32_t token : tokens) targets.push_back((token * 3 + 1) % 50);
+  Tape tape;
+  const Variable logits = model->forward(ids);
+  EXPECT_LT(relative_error(logits.value().values(), reference.logits(tokens)), 1e-5);
+  const Variable loss = cross_entropy(logits, Tensor::from_ids({1, 9}, targets));
+  EXPECT_NEAR(static_cast<double>(loss.value().item()), reference.loss(tokens, targets), 1e-5);
+  tape.backward(loss);
+  Random random(5);
+  for (const NamedParameter& parameter : model->parameters()) {
+    const Tensor& grad = parameter.variable.grad();
+    ASSERT_TRUE(grad.defined()) << parameter.name;
+    ReferenceForward::Doubles& values = reference.values(parameter.variable);
+    double largest = 0.0;
+    for (const float value : grad.values())
+      largest = std::max(largest, std::abs(static_cast<double>(value)));
+    ASSERT_GT(largest, 0.0) << parameter.name;
+    for (int probe = 0; probe < 6; ++probe) {
+      const std::size_t place = random.below(values.size());
+      const double before = values[place], step = 1e-5;
+      values[place] = before + step;
+      const double above = reference.loss(tokens, targets);
+      values[place] = before - step;
+      const double slope = (above - reference.loss(tokens, targets)) / (2 * step);
+      values[place] = before;
+      EXPECT_NEAR(static_cast<double>(grad.f32()[place]), slope, 3e-5 * largest + 1e-8)
+          << parameter.name << " at " << place;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, AgainstReference,
+                         testing::Values("gpt2", "gpt2-gelu", "gpt2-relu", "gpt2-silu",
+                                         "gpt2-gelu_pytorch_tanh", "gpt2-unscaled", "gpt2-by-layer",
+                                         "gpt2-untied", "llama", "llama-tied", "parallel",
+                                         "parallel-gpt2"),
+                         test_name);
+
+class EveryFamily : public testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<Model> model_ = sample_model(GetParam());
+  bool parallel() const { return model_->config().residual == ResidualKind::kParallel; }
+};
+
+TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
+  Taps taps;
+  for (const std::string& name : model_->tap_names()) taps.observe(name);
+  model_->forward(sample_ids(2, 5), {.taps = &taps});
+  const std::set<std::string> listed(model_->tap_names().begin(), model_->tap_names().end());
+  EXPECT_EQ(std::set<std::string>(taps.passed().begin(), taps.passed().end()), listed);
+  EXPECT_EQ(taps.passed().size(), listed.size());
+  const ModelConfig& config = model_->config();
+  const bool rotary = config.positions == PositionKind::kRotary;
+  EXPECT_EQ(listed.count("hook_pos_embed"), rotary ? 0u : 1u);
+  EXPECT_EQ(listed.count("blocks.1.attn.hook_rot_q"), rotary ? 1u : 0u);
+  EXPECT_EQ(listed.count("blocks.1.attn.hook_rot_k"), rotary ? 1u : 0u);
+  EXPECT_EQ(listed.count("blocks.1.mlp.hook_pre_linear"), config.mlp == MlpKind::kGated ? 1u : 0u);
+  EXPECT_EQ(listed.count("blocks.1.hook_resid_mid"), parallel() ? 0u : 1u);
+  const Shape queries{2, 5, config.heads, config.head_width};
+  const Shape keys{2, 5, config.key_heads, config.head_width};
+  const auto shape = [&](const char* name) { return taps.value(name).shape(); };
+  EXPECT_EQ(shape("blocks.0.attn.hook_q"), queries);
+  EXPECT_EQ(shape("blocks.0.attn.hook_k"), keys);
+  EXPECT_EQ(shape("blocks.0.attn.hook_z"), queries);
+  EXPECT_EQ(shape("blocks.0.hook_q_input"), Shape({2, 5, config.heads, config.width}));
+  EXPECT_EQ(shape("blocks.0.hook_v_input"), Shape({2, 5, config.key_heads, config.width}));
+  EXPECT_EQ(shape("blocks.0.mlp.hook_post"), Shape({2, 5, config.mlp_width}));
+  if (rotary) {
+    EXPECT_EQ(shape("blocks.0.attn.hook_rot_q"), queries);
+    EXPECT_EQ(shape("blocks.0.attn.hook_rot_k"), keys);
+    // Position 0 is not turned, the others are.
+    const Tensor &k = taps.value("blocks.0.attn.hook_k"),
+                 &turned = taps.value("blocks.0.attn.hook_rot_k");
+    const std::int64_t row = config.key_heads * config.head_width;
+    EXPECT_TRUE(std::equal(k.f32(), k.f32() + row, turned.f32()));
+    EXPECT_FALSE(std::equal(k.f32() + row, k.f32() + 2 * row, turned.f32() + row));
+  }
+}
+
+TEST_P(EveryFamily, LookingAtATapDoesNotChangeTheLogits) {
+  const Tensor plain = model_->forward(sample_ids(2, 7)).value();
+  for (const std::string& name : model_->tap_names()) {
+    Taps observed, differentiated, replaced;
+    observed.observe(name);
+    differentiated.observe_gradient(name);
+    replaced.intervene(name, [](const Variable& x) { return x; });
+    for (Taps* taps : {&observed, &differentiated, &replaced})
+      EXPECT_LT(error(model_->forward(sample_ids(2, 7), {.taps = taps}).value(), plain), 1e-5)
+          << name;
+  }
+}
+
+// Gates are steps, which have no slope.
+class DenseFamily : public EveryFamily {};
+
+// The gradient at every tap is the slope of the loss when the tap is moved by an intervention.
+TEST_P(DenseFamily, GradientsAtEveryTapAreSlopesOfTheLoss) {
+  const Tensor tokens = sample_ids(1, 6);
+  for (const std::string& name : model_->tap_names()) {
+    Taps taps;
+    taps.observe_gradient(name);
+    Tape tape;
+    tape.backward(cross_entropy(model_->forward(tokens, {.taps = &taps}), tokens));
+    const Tensor gradient = taps.gradient(name);
+    // Move along a random direction; scores above the diagonal are infinite and stay so.
+    const Tensor direction = random_tensor(gradient.shape(), 3);
+    const auto loss_at = [&](float step) {
+      const NoGrad no_grad;
+      Taps moved;
+      moved.intervene(name, [&](const Variable& x) { return add(x, scale(direction, step)); });
+      return static_cast<double>(
+          cross_entropy(model_->forward(tokens, {.taps = &moved}), tokens).value().item());
+    };
+    double expected = 0.0, size = 0.0;
+    for (std::int64_t i = 0; i < gradient.elements(); ++i) {
+      const double part =
+          static_cast<double>(gradient.f32()[i]) * static_cast<double>(direction.f32()[i]);
+      expected += part;
+      size += std::abs(part);
+    }
+    ASSERT_GT(size, 0.0) << name;
+    const double step = 3e-3 / std::max(1.0, size);
+    const double slope =
+        (loss_at(static_cast<float>(step)) - loss_at(static_cast<float>(-step))) / (2 * step);
+    EXPECT_NEAR(slope, expected, 2e-2 * std::max(std::abs(expected), 0.1 * size) + 1e-4) << name;
+  }
+}
+
+TEST_P(EveryFamily, ACacheGivesTheLogitsOfAFullRun) {
+  const Tensor tokens = sample_ids(1, 12);
+  Taps taps;
+  for (const std::string& name : model_->tap_names())
+    if (name.ends_with("attn.hook_k") || name.ends_with("attn.hook_rot_k")) taps.observe(name);
+  const Tensor full = model_->forward(tokens, {.taps = &taps}).value();
+  for (const std::int64_t first : {1, 5, 11}) {
+    const auto cache = model_->make_cache(1, 12);
+    for (std::int64_t begin = 0; begin < 12;) {
+      const std::int64_t count = begin == 0 ? first : 1;
+      const Tensor part = tokens.reshape({12, 1}).rows(begin, begin + count).reshape({1, count});
+      const Tensor logits = model_->forward(part, {.cache = cache.get()}).value();
+      const Tensor wanted = full.reshape({12, 50}).rows(begin, begin + count);
+      EXPECT_LT(error(logits, wanted), 2e-5);
+      begin += count;
+    }
+    // What it holds is what the scores read.
+    const bool rotary = model_->config().positions == PositionKind::kRotary;
+    const Tensor& keys = taps.value(rotary ? "blocks.1.attn.hook_rot_k" : "blocks.1.attn.hook_k");
+    EXPECT_LT(error(cache->keys(1), keys), 1e-5);
+  }
+}
+
+TEST_P(EveryFamily, TheLastPositionAloneHasTheSameLogitsAndGradients) {
+  const Tensor ids = sample_ids(2, 9);
+  const auto run = [&](bool last_only, bool tapped) {
+    Taps taps;
+    taps.observe_gradient("blocks.0.hook_resid_pre");
+    if (tapped) taps.observe("blocks.1.attn.hook_q");  // then the last layer computes all positions
+    Tape tape;
+    Variable logits = model_->forward(ids, {.taps = &taps, .last_position_only = last_only});
+    if (!last_only) logits = slice(logits, 1, 8, 9);
+    tape.backward(sum_all(square(logits)));
+    return std::pair(logits.value(), taps.gradient("blocks.0.hook_resid_pre"));
+  };
+  const auto [logits, gradient] = run(false, false);
+  for (const bool tapped : {false, true}) {
+    const auto [last, last_gradient] = run(true, tapped);
+    ASSERT_EQ(last.shape(), Shape({2, 1, 50}));
+    EXPECT_LT(error(last, logits), 1e-5);
+    EXPECT_LT(error(last_gradient, gradient), 1e-4);
+  }
+}
+
+TEST_P(EveryFamily, StartsWhereAnEarlierRunWas) {
+  const Tensor ids = sample_ids(2, 9);
+  Taps taps;
+  taps.observe("blocks.*.hook_resid_pre");
+  taps.observe("blocks.*.hook_resid_post");
+  if (!parallel()) taps.observe("blocks.*.hook_resid_mid");
+  const Tensor all = model_->forward(ids, {.taps = &taps}).value();
+  const Tensor last = model_->forward(ids, {.last_position_only = true}).value();
+  const auto check = [&](std::int64_t layer, bool after, const std::string& tap) {
+    const ForwardStart start = {layer, after, taps.value(tap)};
+    EXPECT_TRUE(same_bits(model_->forward(ids, {.start = &start}).value(), all)) << tap;
+    const ForwardOptions options = {.start = &start, .last_position_only = true};
+    EXPECT_LT(error(model_->forward(ids, options).value(), last), 1e-6) << tap;
+  };
+  for (std::int64_t layer = 0; layer < 2; ++layer) {
+    check(layer, false, fmt::format("blocks.{}.hook_resid_pre", layer));
+    if (!parallel()) check(layer, true, fmt::format("blocks.{}.hook_resid_mid", layer));
+  }
+  check(2, false, "blocks.1.hook_resid_post");
+  for (const ForwardStart& wrong :
+       {ForwardStart{2, true, taps.value("blocks.1.hook_resid_post")},
+        ForwardStart{3, false, taps.value("blocks.1.hook_resid_post")},
+        ForwardStart{-1, false, taps.value("blocks.1.hook_resid_post")}})
+    EXPECT_THROW(model_->forward(ids, {.start = &wrong}), Error);
+  const ForwardStart between = {1, true, taps.value("blocks.1.hook_resid_pre")};
+  if (parallel()) {
+    EXPECT_THROW(model_->forward(ids, {.start = &between}), Error);
+  }
+}
+
+TEST_P(EveryFamily, RecomputationGivesTheSameBits) {
+  model_->set_requires_grad(true);
+  for (const Variable& bias : model_->gate_biases()) bias.set_requires_grad(true);
+  const Tensor ids = sample_ids(3, 12);
+  const auto gradients = [&](bool again) {
+    model_->set_recompute(again);
+    model_->clear_grads();
+    Tape tape;
+    std::vector<GateReport> reports;
+    ForwardOptions options;
+    options.gates = GateMode::kSampled;
+    options.noise.seed = 3;
+    options.reports = &reports;
+    Variable loss =
+        output_loss(model_->final_hidden(ids, options), model_->output_layer(), ids).loss;
+    for (const GateReport& report : reports) loss = add(loss, mean_all(report.expected));
+    tape.backward(loss);
+    std::vector<Tensor> found = {loss.value()};
+    const auto take = [&](const Variable& variable) {
+      if (variable.requires_grad()) found.push_back(variable.grad());
+    };
+    for (const NamedParameter& parameter : model_->parameters()) take(parameter.variable);
+    for (const NamedParameter& parameter : model_->lora_parameters()) take(parameter.variable);
+    for (const Variable& bias : model_->gate_biases()) take(bias);
+    return found;
+  };
+  const std::vector<Tensor> kept = gradients(false), again = gradients(true);
+  ASSERT_EQ(kept.size(), again.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    ASSERT_TRUE(kept[i].defined() && again[i].defined()) << i;
+    EXPECT_TRUE(same_bits(kept[i], again[i])) << i;
+  }
+}
+
+// Those that a config.json can name.
+class SavedFamily : public EveryFamily {};
+
+TEST_P(SavedFamily, LoadedAgainItIsTheSame) {
+  const TemporaryFolder folder;
+  save_model(*model_, folder.path(), {.keep_adapters = true});
+  const auto loaded = load_model(folder.path());
+  const Tensor ids = sample_ids(2, 8);
+  EXPECT_TRUE(same_bits(loaded->forward(ids).value(), model_->forward(ids).value()));
+  std::int64_t of_adapters = 0;
+  for (const NamedParameter& parameter : loaded->lora_parameters())
+    of_adapters += parameter.variable.shape().elements();
+  EXPECT_EQ(parameter_count(loaded->config()) + of_adapters, loaded->parameter_count());
+}
+
+TEST_P(EveryFamily, AdaptersChangeNothingAtFirstAndCanBeMerged) {
+  const Tensor ids = sample_ids(2, 8);
+  if (!model_->lora()) {
+    const Tensor before = model_->forward(ids).value();
+    model_->add_lora({.rank = 2, .alpha = 4.0}, 3);
+    EXPECT_LT(error(model_->forward(ids).value(), before), 1e-6);
+    return;
+  }
+  const Tensor adapted = model_->forward(ids).value();
+  const std::string plain = GetParam().substr(0, GetParam().find('+'));
+  EXPECT_GT(error(sample_model(plain)->forward(ids).value(), adapted), 1e-2);
+  model_->merge_lora();
+  EXPECT_LT(error(model_->forward(ids).value(), adapted), 1e-5);
+}
+
+TEST_P(EveryFamily, AnInputOfOneHeadReachesThatHeadAlone) {
+  const ModelConfig& config = model_->config();
+  Taps plain;
+  plain.observe("blocks.1.attn.*");
+  const Tensor ids = sample_ids(2, 7);
+  model_->forward(ids, {.taps = &plain});
+  for (const char* letter : {"q", "k", "v"}) {
+    const std::int64_t heads = *letter == 'q' ? config.heads : config.key_heads;
+    Taps taps;
+    taps.observe("blocks.1.attn.*");
+    taps.intervene(fmt::format("blocks.1.hook_{}_input", letter), [&](const Variable& x) {
+      Tensor changed = x.value().clone();
+      for (std::int64_t i = 0; i < changed.elements(); ++i)
+        if (i / config.width % heads == 1)
+          changed.mutable_f32()[i] = static_cast<float>(i % 7) - 3.0f;
+      return Variable(changed);
+    });
+    model_->forward(ids, {.taps = &taps});
+    const std::string own = fmt::format("blocks.1.attn.hook_{}", letter);
+    // What each head of a tap changes by, at most.
+    const auto changes = [&](const std::string& name, std::int64_t count) {
+      std::vector<double> largest(static_cast<std::size_t>(count), 0.0);
+      const Tensor &before = plain.value(name), &after = taps.value(name);
+      for (std::int64_t i = 0; i < before.elements(); ++i) {
+        double& most = largest[static_cast<std::size_t>(i / config.head_width % count)];
+        most = std::max(most, static_cast<double>(std::abs(before.f32()[i] - after.f32()[i])));
+      }
+      return largest;
+    };
+    const std::vector<double> of_own = changes(own, heads);
+    for (std::size_t h = 0; h < of_own.size(); ++h)
+      EXPECT_EQ(of_own[h] > 1e-2, h == 1) << own << " of head " << h;
+    // Heads that share keys and values change together.
+    const std::vector<double> of_z = changes("blocks.1.attn.hook_z", config.heads);
+    for (std::size_t h = 0; h < of_z.size(); ++h)
+      EXPECT_EQ(of_z[h] > 1e-4, static_cast<std::int64_t>(h) / (config.heads / heads) == 1)
+          << letter << " to the result of head " << h;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamily,
+                         testing::Values("gpt2", "llama", "llama+gated", "llama+adapted",
+                                         "llama+gated+adapted", "parallel", "parallel+gated",
+                                         "parallel-gpt2"),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Models, DenseFamily,
+                         testing::Values("gpt2", "llama", "llama+adapted", "parallel",
+                                         "parallel-gpt2"),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Models, SavedFamily,
+                         testing::Values("gpt2", "llama", "llama+gated", "llama+adapted"),
+                         test_name);
+
+}  // namespace
+}  // namespace filigree

@@ -1,0 +1,100 @@
+// Small models of every kind that the decoder has, for tests: by name, each with weights that
+// matter.
+#pragma once
+
+#include <cctype>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
+#include "filigree/model/model.h"
+
+namespace filigree {
+
+inline constexpr std::int64_t kSampleVocabulary = 50, kSampleWidth = 24;
+
+inline nlohmann::json sample_gpt2_json() {
+  return {{"model_type", "gpt2"},       {"n_layer", 2},      {"n_head", 3},
+          {"n_embd", kSampleWidth},     {"n_positions", 32}, {"vocab_size", kSampleVocabulary},
+          {"tie_word_embeddings", true}};
+}
+
+// Four heads share two of keys and values, and are together wider than the stream.
+inline nlohmann::json sample_llama_json() {
+  return {{"model_type", "llama"},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4},
+          {"num_key_value_heads", 2},
+          {"head_dim", 8},
+          {"hidden_size", kSampleWidth},
+          {"intermediate_size", 40},
+          {"max_position_embeddings", 32},
+          {"vocab_size", kSampleVocabulary}};
+}
+
+// "gpt2", "llama", "parallel" (rotary in part, biases) or "parallel-gpt2".
+inline ModelConfig sample_config(const std::string& kind) {
+  const bool gpt2 = kind.ends_with("gpt2");
+  nlohmann::json json = gpt2 ? sample_gpt2_json() : sample_llama_json();
+  if (kind == "parallel") json["attention_bias"] = json["mlp_bias"] = true;
+  ModelConfig config = parse_model_config(json, "test");
+  if (kind.starts_with("parallel")) config.residual = ResidualKind::kParallel;
+  if (kind == "parallel") config.rotary_width = 4;
+  return config;
+}
+
+inline std::unique_ptr<Model> sample_model(const ModelConfig& config) {
+  auto model = make_model(config, 11);
+  // Random weights of 0.02 give flat maps; larger ones make every path matter. So do norms that do
+  // something, and biases that are not zero.
+  std::uint64_t stream = 100;
+  for (const NamedParameter& parameter : model->parameters()) {
+    Tensor& value = parameter.variable.mutable_value();
+    const std::span<float> values(value.mutable_f32(), static_cast<std::size_t>(value.elements()));
+    if (value.shape().rank() == 2) {
+      for (float& x : values) x *= 8.0f;
+    } else {
+      const bool norm = values[0] == 1.0f;
+      fill_uniform(values, 3, stream++);
+      for (float& x : values) x = norm ? 0.5f + x : 0.4f * x - 0.2f;
+    }
+  }
+  return model;
+}
+
+// A kind, and "gated" or "adapted" behind a plus: "llama+gated".
+inline std::unique_ptr<Model> sample_model(const std::string& name) {
+  const std::string kind = name.substr(0, name.find('+'));
+  ModelConfig config = sample_config(kind);
+  if (name.find("+gated") != std::string::npos) config.gate.bias = {-0.2f};
+  auto model = sample_model(config);
+  if (name.find("+adapted") == std::string::npos) return model;
+  model->add_lora({.rank = 3, .alpha = 6.0}, 5);
+  for (const NamedParameter& parameter : model->lora_parameters()) {
+    Tensor& value = parameter.variable.mutable_value();
+    const std::span<float> values(value.mutable_f32(), static_cast<std::size_t>(value.elements()));
+    fill_uniform(values, 9, static_cast<std::uint64_t>(value.size(0)));
+    for (float& x : values) x = 0.6f * x - 0.3f;
+  }
+  model->set_requires_grad(false);
+  return model;
+}
+
+// The name as a test's name may have it.
+inline std::string sample_test_name(std::string name) {
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name;
+}
+
+inline Tensor sample_ids(std::int64_t B, std::int64_t T) {
+  Tensor ids = Tensor::empty({B, T}, DType::kI32);
+  for (std::int64_t i = 0; i < B * T; ++i)
+    ids.mutable_i32()[i] = static_cast<std::int32_t>((i * 17 + 5) % kSampleVocabulary);
+  return ids;
+}
+
+}  // namespace filigree

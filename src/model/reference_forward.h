@@ -1,0 +1,189 @@
+// The forward pass in double precision, as plainly as it can be written, for tests. It reads the
+// weights of a model and its configuration and shares no code with the decoder.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "filigree/model/model.h"
+
+namespace filigree {
+
+class ReferenceForward {
+ public:
+  using Doubles = std::vector<double>;
+
+  explicit ReferenceForward(const Model& model)
+      : config_(model.config()), weights_(model.weights()) {
+    for (const NamedParameter& parameter : model.parameters()) {
+      const Tensor& value = parameter.variable.value();
+      values_[parameter.variable.id()] = Doubles(value.values().begin(), value.values().end());
+    }
+  }
+
+  // To be moved about, for slopes.
+  Doubles& values(const Variable& parameter) { return values_.at(parameter.id()); }
+
+  // The logits [T, V] of one sequence.
+  Doubles logits(const std::vector<std::int32_t>& ids) const {
+    const auto T = static_cast<std::int64_t>(ids.size());
+    const std::int64_t d = config_.width;
+    Doubles x(static_cast<std::size_t>(T * d));
+    for (std::int64_t t = 0; t < T; ++t)
+      for (std::int64_t i = 0; i < d; ++i) {
+        at(x, t, i, d) = of(weights_.token_embedding, ids[static_cast<std::size_t>(t)] * d + i);
+        if (config_.positions == PositionKind::kLearned)
+          at(x, t, i, d) += of(weights_.position_embedding, t * d + i);
+      }
+    for (std::size_t l = 0; l < weights_.layers.size(); ++l) {
+      const LayerWeights& layer = weights_.layers[l];
+      const Doubles attended = attention(normalised(x, layer.norm), l);
+      Doubles middle = x;
+      add(middle, attended);
+      const bool parallel = config_.residual == ResidualKind::kParallel;
+      add(middle, perceptron(normalised(parallel ? x : middle, layer.mlp_norm), *layer.mlp));
+      x = middle;
+    }
+    return linear(normalised(x, weights_.final_norm), weights_.output);
+  }
+
+  // Mean cross entropy of each position's target.
+  double loss(const std::vector<std::int32_t>& ids,
+              const std::vector<std::int32_t>& targets) const {
+    const Doubles all = logits(ids);
+    const std::size_t V = all.size() / ids.size();
+    double total = 0.0;
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+      double sum = 0.0;
+      for (std::size_t v = 0; v < V; ++v) sum += std::exp(all[t * V + v]);
+      total += std::log(sum) - all[t * V + static_cast<std::size_t>(targets[t])];
+    }
+    return total / static_cast<double>(ids.size());
+  }
+
+ private:
+  static double& at(Doubles& x, std::int64_t row, std::int64_t column, std::int64_t width) {
+    return x[static_cast<std::size_t>(row * width + column)];
+  }
+  static double at(const Doubles& x, std::int64_t row, std::int64_t column, std::int64_t width) {
+    return x[static_cast<std::size_t>(row * width + column)];
+  }
+  static void add(Doubles& to, const Doubles& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+  }
+  double of(const Variable& parameter, std::int64_t place) const {
+    return values_.at(parameter.id())[static_cast<std::size_t>(place)];
+  }
+
+  Doubles normalised(const Doubles& x, const NormWeights& norm) const {
+    const std::int64_t d = config_.width, rows = static_cast<std::int64_t>(x.size()) / d;
+    Doubles y(x.size());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      double mean = 0.0, square = 0.0;
+      if (config_.norm == NormKind::kLayer)
+        for (std::int64_t i = 0; i < d; ++i) mean += at(x, r, i, d) / static_cast<double>(d);
+      for (std::int64_t i = 0; i < d; ++i)
+        square += std::pow(at(x, r, i, d) - mean, 2.0) / static_cast<double>(d);
+      for (std::int64_t i = 0; i < d; ++i) {
+        at(y, r, i, d) =
+            (at(x, r, i, d) - mean) / std::sqrt(square + config_.norm_epsilon) * of(norm.weight, i);
+        if (norm.bias.defined()) at(y, r, i, d) += of(norm.bias, i);
+      }
+    }
+    return y;
+  }
+
+  Doubles linear(const Doubles& x, const LinearWeight& w) const {
+    const std::int64_t in = w.inputs(), out = w.outputs();
+    const std::int64_t rows = static_cast<std::int64_t>(x.size()) / in;
+    const std::int64_t row_length = w.weight.size(1);
+    const Doubles& weight = values_.at(w.weight.id());
+    Doubles y(static_cast<std::size_t>(rows * out));
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t o = 0; o < out; ++o) {
+        double sum = w.bias.defined() ? of(w.bias, w.begin + o) : 0.0;
+        for (std::int64_t i = 0; i < in; ++i)
+          sum += at(x, r, i, in) *
+                 weight[static_cast<std::size_t>(w.out_in ? (w.begin + o) * row_length + i
+                                                          : i * row_length + w.begin + o)];
+        at(y, r, o, out) = sum;
+      }
+    return y;
+  }
+
+  void turn(Doubles& x, std::int64_t heads) const {
+    const std::int64_t D = config_.head_width, half = config_.rotary_width / 2;
+    for (std::int64_t r = 0; r < static_cast<std::int64_t>(x.size()) / D; ++r)
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double angle =
+            static_cast<double>(r / heads) *
+            std::pow(config_.rotary_base,
+                     -2.0 * static_cast<double>(i) / static_cast<double>(config_.rotary_width));
+        const double a = at(x, r, i, D), b = at(x, r, i + half, D);
+        at(x, r, i, D) = a * std::cos(angle) - b * std::sin(angle);
+        at(x, r, i + half, D) = b * std::cos(angle) + a * std::sin(angle);
+      }
+  }
+
+  Doubles attention(const Doubles& x, std::size_t layer) const {
+    const AttentionWeights& w = *weights_.layers[layer].attention;
+    const std::int64_t H = config_.heads, G = config_.key_heads, D = config_.head_width;
+    Doubles q = linear(x, w.q), k = linear(x, w.k);
+    const Doubles v = linear(x, w.v);
+    if (config_.positions == PositionKind::kRotary) turn(q, H), turn(k, G);
+    double scale = config_.attention_scale != 0.0 ? config_.attention_scale
+                                                  : 1.0 / std::sqrt(static_cast<double>(D));
+    if (config_.scale_by_layer) scale /= static_cast<double>(layer + 1);
+    const std::int64_t T = static_cast<std::int64_t>(q.size()) / (H * D);
+    Doubles z(q.size());
+    for (std::int64_t h = 0; h < H; ++h) {
+      const std::int64_t g = h / (H / G);
+      for (std::int64_t t = 0; t < T; ++t) {
+        Doubles pattern;
+        double sum = 0.0;
+        for (std::int64_t s = 0; s <= t; ++s) {
+          double score = 0.0;
+          for (std::int64_t i = 0; i < D; ++i)
+            score += at(q, t, h * D + i, H * D) * at(k, s, g * D + i, G * D);
+          pattern.push_back(std::exp(score * scale));
+          sum += pattern.back();
+        }
+        for (std::int64_t s = 0; s <= t; ++s)
+          for (std::int64_t i = 0; i < D; ++i)
+            at(z, t, h * D + i, H * D) +=
+                pattern[static_cast<std::size_t>(s)] / sum * at(v, s, g * D + i, G * D);
+      }
+    }
+    return linear(z, w.o);
+  }
+
+  double activated(double x) const {
+    switch (config_.activation) {
+      case Activation::kNone: return x;
+      case Activation::kGeluNew:
+        return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+      case Activation::kGelu: return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+      case Activation::kRelu: return std::max(x, 0.0);
+      case Activation::kSilu: return x / (1 + std::exp(-x));
+    }
+    return x;
+  }
+
+  Doubles perceptron(const Doubles& x, const MlpWeights& w) const {
+    Doubles hidden = linear(x, config_.mlp == MlpKind::kGated ? w.gate : w.in);
+    for (double& value : hidden) value = activated(value);
+    if (config_.mlp == MlpKind::kGated) {
+      const Doubles up = linear(x, w.in);
+      for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] *= up[i];
+    }
+    return linear(hidden, w.out);
+  }
+
+  ModelConfig config_;
+  ModelWeights weights_;
+  std::map<const void*, Doubles> values_;
+};
+
+}  // namespace filigree

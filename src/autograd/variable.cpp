@@ -1,5 +1,7 @@
 #include "filigree/autograd/variable.h"
 
+#include <mutex>
+
 #include "filigree/base/error.h"
 #include "filigree/runtime/cuda/vector_cuda.h"
 #include "filigree/runtime/has_cuda.h"
@@ -38,6 +40,9 @@ void add_on_gpu(Tensor& sum, const Tensor& contribution) {
 
 const Tensor& Variable::as(DType dtype) const {
   if (node_->value.dtype() == dtype) return node_->value;
+  // One lock for all variables: it is held for as long as it takes to look, or to start a kernel.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   if (!node_->working_copy.defined() || node_->working_copy.dtype() != dtype)
     node_->working_copy = node_->value.to(dtype);
   return node_->working_copy;

@@ -44,7 +44,8 @@ class Variable {
     node_->working_copy = Tensor();
     return node_->value;
   }
-  // The value, or its copy in another element type, which is made once and kept for the next time.
+  // The value, or its copy in another element type, which is made once and kept for the next time;
+  // several threads may ask for it at once.
   const Tensor& as(DType dtype) const;
   // The copy that as() has made, or undefined. An optimiser that changes the value refreshes the
   // copy itself and puts it back after mutable_value().

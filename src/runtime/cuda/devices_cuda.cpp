@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <utility>
 
 #include "filigree/runtime/cuda/check_cuda.h"
@@ -11,7 +12,7 @@
 namespace filigree::cuda {
 namespace {
 
-int chosen_device = 0;
+std::atomic<int> chosen_device = 0;
 
 }  // namespace
 

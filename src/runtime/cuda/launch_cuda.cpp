@@ -32,7 +32,16 @@ struct Compute {
 
 }  // namespace
 
-cudaStream_t stream() { return Compute::instance().stream; }
+cudaStream_t stream() {
+  const Compute& compute = Compute::instance();
+  // Each thread has a current device of its own, at first the first one.
+  thread_local bool chosen = false;
+  if (!chosen) {
+    check(cudaSetDevice(device_in_use()), "use the GPU");
+    chosen = true;
+  }
+  return compute.stream;
+}
 int multiprocessors() { return Compute::instance().multiprocessors; }
 
 void check_launch(const char* kernel) {

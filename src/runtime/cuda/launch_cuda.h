@@ -11,6 +11,10 @@ namespace filigree::cuda {
 // The one stream that all work of the process goes through, on the first GPU that
 // CUDA_VISIBLE_DEVICES leaves or the one that use_gpu() chose. Non-blocking: it does not wait for
 // the legacy stream, which nothing here uses.
+//
+// Several threads may give it work: it is done in the order in which it was given, and memory goes
+// back to the pool only after the work that uses it was. Each operation must therefore keep what
+// its launches share in memory of its own (Workspace), or give it under a lock.
 cudaStream_t stream();
 
 // After each launch: throws Error naming the kernel when it could not be started, or when work

@@ -29,13 +29,22 @@ struct RunPlan {
   std::vector<InputPlan> inputs = {};  // those with a patched edge
 };
 
-std::int64_t place_of(const ComponentInput& input) {
-  const bool attention = input.branch != Branch::kMlp && input.branch != Branch::kLogits;
-  return 2 * input.layer + (attention ? 0 : 1);
+// The place (clean_run.h) before a layer's attention, or before its MLP.
+std::int64_t place_in(const ComponentGraph& graph, std::int64_t layer, bool mlp) {
+  return 2 * layer + (mlp && !graph.parallel() ? 1 : 0);
+}
+
+std::int64_t place_of(const ComponentGraph& graph, const ComponentInput& input) {
+  const bool mlp = input.branch == Branch::kMlp || input.branch == Branch::kLogits;
+  return place_in(graph, input.layer, mlp);
 }
 
 // The place a run must start at to compute a node anew.
-std::int64_t place_of(const Component& node) { return depth_of(node); }
+std::int64_t place_of(const ComponentGraph& graph, const Component& node) {
+  return node.kind == ComponentKind::kInput
+             ? -1
+             : place_in(graph, node.layer, node.kind == ComponentKind::kMlp);
+}
 
 RunPlan plan_of(const ComponentGraph& graph, const EdgeSet& set) {
   std::map<std::int64_t, std::vector<std::int64_t>> listed;
@@ -64,14 +73,14 @@ RunPlan plan_of(const ComponentGraph& graph, const EdgeSet& set) {
       for (std::int64_t u = 0; u < input.before; ++u)
         if (!std::binary_search(nodes.begin(), nodes.end(), u)) part.nodes.push_back(u);
     }
-    plan.start = std::min(plan.start, place_of(input));
+    plan.start = std::min(plan.start, place_of(graph, input));
     plan.inputs.push_back(std::move(part));
   }
   return plan;
 }
 
-std::string corrupt_tap(const ComponentInput& input) {
-  return input.branch == Branch::kLogits ? tap_name(input) : residual_tap(place_of(input));
+std::string corrupt_tap(const ComponentGraph& graph, const ComponentInput& input) {
+  return input.branch == Branch::kLogits ? tap_name(input) : residual_tap(place_of(graph, input));
 }
 
 // One batch of prompts: its clean and corrupt runs, and those with patched edges.
@@ -115,7 +124,7 @@ class EdgeBatch final : public SweepBatch {
             {i, &part});
         for (const std::int64_t u : part.nodes) {
           const Component& node = graph_.nodes()[static_cast<std::size_t>(u)];
-          if (place_of(node) >= start) watched.insert(tap_name(node));
+          if (place_of(graph_, node) >= start) watched.insert(tap_name(node));
         }
       }
     for (const std::string& name : watched)
@@ -149,10 +158,10 @@ class EdgeBatch final : public SweepBatch {
     for (const RunPlan& plan : plans)
       for (const InputPlan& part : plan.inputs) {
         const ComponentInput& input = graph.inputs()[static_cast<std::size_t>(part.input)];
-        if (part.from_corrupt && !before_start) names.insert(corrupt_tap(input));
+        if (part.from_corrupt && !before_start) names.insert(corrupt_tap(graph, input));
         for (const std::int64_t u : part.nodes) {
           const Component& node = graph.nodes()[static_cast<std::size_t>(u)];
-          if (!before_start || place_of(node) < plan.start) names.insert(tap_name(node));
+          if (!before_start || place_of(graph, node) < plan.start) names.insert(tap_name(node));
         }
       }
     return names;
@@ -198,7 +207,7 @@ class EdgeBatch final : public SweepBatch {
   RegionSource source_of(std::int64_t u, std::int64_t run, std::int64_t start, float sign,
                          Sources& sources) const {
     const Component& node = graph_.nodes()[static_cast<std::size_t>(u)];
-    const bool of_pass = place_of(node) >= start;
+    const bool of_pass = place_of(graph_, node) >= start;
     const std::string name = tap_name(node);
     const Tensor& values = (of_pass ? of_pass_ : differences_).at(name);
     const std::int64_t step = values.shape().inner(1);
@@ -219,7 +228,7 @@ class EdgeBatch final : public SweepBatch {
       list.begin(reader.run * tokens * step + head * width_, width_, tokens, step,
                  !part.from_corrupt);
       if (part.from_corrupt) {
-        const std::string name = corrupt_tap(input);
+        const std::string name = corrupt_tap(graph_, input);
         list.add({sources.index_of(corrupt_.at(name), "corrupt " + name), 0, width_});
       }
       const float sign = part.from_corrupt ? 1.0f : -1.0f;

@@ -22,7 +22,7 @@ std::vector<std::int64_t> all_edges(const ComponentGraph& graph) {
   return all;
 }
 
-class Edges : public testing::TestWithParam<bool> {
+class Edges : public testing::TestWithParam<SmallKind> {
  protected:
   std::unique_ptr<Model> model_ = small_model(GetParam());
   ComponentGraph graph_{model_->config()};
@@ -207,7 +207,7 @@ TEST_P(Edges, OfOneInputAddUpToItsStream) {
       corrupt.observe(tap);
       model_->forward(prompt_ids({&prompt}, true), {.taps = &corrupt});
       clean.observe_gradient(tap);
-      if (GetParam())
+      if (GetParam() == SmallKind::kGated)
         clean.intervene("blocks.*.attn.hook_gate",
                         [](const Variable& gate) { return Variable(gate.value()); });
       Tape tape;
@@ -257,8 +257,10 @@ TEST_P(Edges, CurveEndsWithTheCleanRunAndBeginsWithTheCorruptOne) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(DenseAndGated, Edges, testing::Values(false, true),
-                         [](const auto& parameter) { return parameter.param ? "Gated" : "Dense"; });
+INSTANTIATE_TEST_SUITE_P(Models, Edges,
+                         testing::Values(SmallKind::kDense, SmallKind::kGated, SmallKind::kLlama,
+                                         SmallKind::kParallel),
+                         [](const auto& parameter) { return text_of(parameter.param); });
 
 // Of a dense model: the embeddings' path from corrupt to clean adds up to the whole difference, and
 // so do, for every cut through the graph, the edges that cross it; here those out of the input.

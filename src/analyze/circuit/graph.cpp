@@ -9,24 +9,31 @@
 namespace filigree {
 
 ComponentGraph::ComponentGraph(const ModelConfig& config)
-    : layers_(config.layers), heads_(config.heads), key_heads_(config.key_heads) {
+    : layers_(config.layers),
+      heads_(config.heads),
+      key_heads_(config.key_heads),
+      parallel_(config.residual == ResidualKind::kParallel) {
   require(layers_ > 0 && heads_ > 0 && key_heads_ > 0 && heads_ % key_heads_ == 0,
           "graph: {} layers of {} heads and {} key heads make no graph", layers_, heads_,
           key_heads_);
   nodes_.push_back({});
+  std::int64_t before = 0;  // nodes that an input reads
   const auto read = [&](Branch branch, std::int64_t layer, std::int64_t head) {
-    const auto before = static_cast<std::int64_t>(nodes_.size());
     inputs_.push_back({branch, layer, head, before, edges_});
     edges_ += before;
   };
+  const auto count = [&] { return static_cast<std::int64_t>(nodes_.size()); };
   for (std::int64_t l = 0; l < layers_; ++l) {
+    before = count();
     for (std::int64_t h = 0; h < heads_; ++h) read(Branch::kQuery, l, h);
     for (std::int64_t g = 0; g < key_heads_; ++g) read(Branch::kKey, l, g);
     for (std::int64_t g = 0; g < key_heads_; ++g) read(Branch::kValue, l, g);
     for (std::int64_t h = 0; h < heads_; ++h) nodes_.push_back({ComponentKind::kHead, l, h});
+    if (!parallel_) before = count();
     read(Branch::kMlp, l, -1);
     nodes_.push_back({ComponentKind::kMlp, l});
   }
+  before = count();
   read(Branch::kLogits, layers_ - 1, -1);
 }
 

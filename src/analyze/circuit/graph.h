@@ -44,6 +44,8 @@ class ComponentGraph {
   std::int64_t heads() const { return heads_; }
   std::int64_t key_heads() const { return key_heads_; }
   std::int64_t layers() const { return layers_; }
+  // Whether an MLP reads the stream that the attention of its layer reads, and not what it wrote.
+  bool parallel() const { return parallel_; }
 
   ComponentEdge edge(std::int64_t number) const;
   std::int64_t number(const ComponentEdge& edge) const;
@@ -70,6 +72,7 @@ class ComponentGraph {
 
  private:
   std::int64_t layers_, heads_, key_heads_;
+  bool parallel_;
   std::vector<Component> nodes_;
   std::vector<ComponentInput> inputs_;
   std::int64_t edges_ = 0;

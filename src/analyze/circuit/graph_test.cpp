@@ -29,6 +29,23 @@ TEST(ComponentGraph, CountsKeyHeadsOnce) {
   EXPECT_THROW(graph_of(2, 4, 3), Error);
 }
 
+TEST(ComponentGraph, OfAParallelStreamHasMlpsThatDoNotReadTheirLayersHeads) {
+  ModelConfig config;
+  config.layers = 2, config.heads = 3, config.key_heads = 3;
+  const std::int64_t sequential = ComponentGraph(config).edges();
+  config.residual = ResidualKind::kParallel;
+  const ComponentGraph graph(config);
+  EXPECT_EQ(graph.edges(), sequential - 2 * 3);
+  const auto before = [&](std::int64_t input) {
+    return graph.inputs()[static_cast<std::size_t>(input)].before;
+  };
+  EXPECT_EQ(before(graph.input(Branch::kMlp, 0)), 1);
+  EXPECT_EQ(before(graph.input(Branch::kMlp, 1)), before(graph.input(Branch::kQuery, 1, 0)));
+  EXPECT_EQ(before(graph.logits()), 1 + 2 * 4);
+  for (std::int64_t number = 0; number < graph.edges(); ++number)
+    EXPECT_EQ(graph.number(graph.edge(number)), number);
+}
+
 TEST(ComponentGraph, NumbersEdgesOneByOne) {
   for (const std::int64_t key_heads : {1, 2, 4}) {
     const ComponentGraph graph = graph_of(3, 4, key_heads);

@@ -13,7 +13,7 @@
 namespace filigree {
 namespace {
 
-class ImportanceOf : public testing::TestWithParam<bool> {
+class ImportanceOf : public testing::TestWithParam<SmallKind> {
  protected:
   std::unique_ptr<Model> model_ = small_model(GetParam());
   std::vector<TaskPrompt> prompts_ = small_prompts({7, 5, 7, 5});
@@ -91,8 +91,10 @@ TEST_P(ImportanceOf, ByOneStepIsTheGradientHalfWay) {
   EXPECT_GT(difference, 1e-3);
 }
 
-INSTANTIATE_TEST_SUITE_P(DenseAndGated, ImportanceOf, testing::Values(false, true),
-                         [](const auto& parameter) { return parameter.param ? "Gated" : "Dense"; });
+INSTANTIATE_TEST_SUITE_P(Models, ImportanceOf,
+                         testing::Values(SmallKind::kDense, SmallKind::kGated, SmallKind::kLlama,
+                                         SmallKind::kParallel),
+                         [](const auto& parameter) { return text_of(parameter.param); });
 
 // Of a dense model: gates jump between clean and corrupt, and their jumps are in no slope.
 TEST(IntegratedGradients, OfTheEmbeddingsAddUpToTheDifference) {

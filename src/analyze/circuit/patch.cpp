@@ -74,6 +74,10 @@ void check_target(const PatchTarget& target, const ModelConfig& config, std::int
     require(target.layer >= 0 && target.layer < config.layers,
             "patch {}: there is no layer {}; there are {}", name_of(target.site), target.layer,
             config.layers);
+  require(target.site != Site::kResidualMid || config.residual == ResidualKind::kSequential,
+          "patch {}: the attention and the MLP of a layer read the same stream, so that there is "
+          "none between them",
+          name_of(target.site));
   const bool key_heads = target.site == Site::kKey || target.site == Site::kValue;
   check("head", target.head,
         !has_heads(target.site) ? 0 : (key_heads ? config.key_heads : config.heads));

@@ -20,21 +20,22 @@ namespace {
 constexpr std::int64_t kTokensOfMeans = 4096;
 
 // The last place (clean_run.h) from which a run sees a target.
-std::int64_t start_of(const PatchTarget& target) {
+std::int64_t start_of(const PatchTarget& target, const ModelConfig& config) {
   if (target.site == Site::kEmbedding) return -1;
   const bool after = target.site == Site::kResidualMid || target.site == Site::kMlpOut;
-  return 2 * target.layer + (after ? 1 : 0);
+  const bool between = config.residual == ResidualKind::kSequential;
+  return 2 * target.layer + (after && between ? 1 : 0);
 }
 
-std::int64_t start_of(const PatchSet& set) {
+std::int64_t start_of(const PatchSet& set, const ModelConfig& config) {
   std::int64_t start = kNowhere;  // an empty set changes nothing
-  for (const PatchTarget& target : set) start = std::min(start, start_of(target));
+  for (const PatchTarget& target : set) start = std::min(start, start_of(target, config));
   return start;
 }
 
-std::vector<std::int64_t> starts_of(const std::vector<PatchSet>& sets) {
+std::vector<std::int64_t> starts_of(const std::vector<PatchSet>& sets, const ModelConfig& config) {
   std::vector<std::int64_t> starts;
-  for (const PatchSet& set : sets) starts.push_back(start_of(set));
+  for (const PatchSet& set : sets) starts.push_back(start_of(set, config));
   return starts;
 }
 
@@ -181,7 +182,7 @@ PatchedRuns run_patched(const Model& model, const std::vector<TaskPrompt>& promp
     means.emplace(model, prompts, taps, options.replacement,
                   std::min(limits.pass_tokens, kTokensOfMeans));
   }
-  const std::vector<std::int64_t> starts = starts_of(sets);
+  const std::vector<std::int64_t> starts = starts_of(sets, model.config());
   return sweep(prompts, starts, limits, options, [&](const PromptRefs& batch) {
     for (const PatchSet& set : sets)
       for (const PatchTarget& target : set)

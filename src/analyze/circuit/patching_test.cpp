@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr double kTolerance = 2e-4;  // of logit differences of a few units
 
-class Patching : public testing::TestWithParam<bool> {
+class Patching : public testing::TestWithParam<SmallKind> {
  protected:
   std::unique_ptr<Model> model_ = small_model(GetParam());
   std::vector<TaskPrompt> prompts_ = small_prompts({9, 6, 9, 9, 6, 12});
@@ -93,7 +93,9 @@ TEST_P(Patching, EverySiteAndReplacementIsTheSameAsByHand) {
       {Site::kPattern, 2, 0},       {Site::kZ, 2, 1, 5},         {Site::kAttentionOut, 1},
       {Site::kResidualMid, 1},      {Site::kMlpOut, 2, -1, -1},  {Site::kMlpOut, 0, -1, 3}};
   std::vector<PatchSet> sets;
-  for (const PatchTarget& target : targets) sets.push_back({target});
+  for (const PatchTarget& target : targets)
+    if (target.site != Site::kResidualMid || GetParam() != SmallKind::kParallel)
+      sets.push_back({target});
   sets.push_back({targets[2], targets[4], targets[10]});  // several at once
   for (const Replacement replacement : {Replacement::kCorrupt, Replacement::kZero,
                                         Replacement::kMean, Replacement::kMeanByPosition}) {
@@ -157,6 +159,14 @@ TEST_P(Patching, EverySiteAndReplacementIsTheSameAsByHand) {
   }
 }
 
+TEST(PatchingOfAParallelStream, HasNothingBetweenAttentionAndMlp) {
+  EXPECT_THAT(error_of([] {
+                run_patched(*small_model(SmallKind::kParallel), small_prompts({9}),
+                            {{{Site::kResidualMid, 1}}});
+              }),
+              HasSubstr("the same stream"));
+}
+
 TEST_P(Patching, ReportsProgressAndCanBeStopped) {
   PatchOptions options;
   std::int64_t last = 0, all = 0;
@@ -173,8 +183,10 @@ TEST_P(Patching, ReportsProgressAndCanBeStopped) {
             "stop");
 }
 
-INSTANTIATE_TEST_SUITE_P(DenseAndGated, Patching, testing::Values(false, true),
-                         [](const auto& parameter) { return parameter.param ? "Gated" : "Dense"; });
+INSTANTIATE_TEST_SUITE_P(Models, Patching,
+                         testing::Values(SmallKind::kDense, SmallKind::kGated, SmallKind::kLlama,
+                                         SmallKind::kParallel),
+                         [](const auto& parameter) { return text_of(parameter.param); });
 
 TEST(PatchTargets, MustExist) {
   const auto model = small_model(false);

@@ -12,6 +12,13 @@ namespace filigree {
 
 inline constexpr std::int64_t kTestVocabulary = 40;
 
+enum class SmallKind { kDense, kGated, kLlama, kParallel };
+
+inline const char* text_of(SmallKind kind) {
+  constexpr const char* kTexts[] = {"Dense", "Gated", "Llama", "Parallel"};
+  return kTexts[static_cast<int>(kind)];
+}
+
 inline std::unique_ptr<Model> small_model(bool gated, std::int64_t layers = 3) {
   nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", layers},
                          {"n_head", 3},          {"n_embd", 24},
@@ -22,6 +29,30 @@ inline std::unique_ptr<Model> small_model(bool gated, std::int64_t layers = 3) {
     Tensor& value = parameter.variable.mutable_value();
     for (std::int64_t i = 0; i < value.elements(); ++i)
       if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
+  }
+  return model;
+}
+
+// Of a Llama, four heads share two of keys and values.
+inline std::unique_ptr<Model> small_model(SmallKind kind) {
+  if (kind == SmallKind::kDense || kind == SmallKind::kGated)
+    return small_model(kind == SmallKind::kGated);
+  const nlohmann::json json = {{"model_type", "llama"},
+                               {"num_hidden_layers", 3},
+                               {"num_attention_heads", 4},
+                               {"num_key_value_heads", 2},
+                               {"head_dim", 8},
+                               {"hidden_size", 24},
+                               {"intermediate_size", 40},
+                               {"max_position_embeddings", 32},
+                               {"vocab_size", kTestVocabulary}};
+  ModelConfig config = parse_model_config(json, "small_model");
+  if (kind == SmallKind::kParallel) config.residual = ResidualKind::kParallel;
+  auto model = make_model(config, 11);
+  for (const NamedParameter& parameter : model->parameters()) {
+    Tensor& value = parameter.variable.mutable_value();
+    for (std::int64_t i = 0; value.shape().rank() == 2 && i < value.elements(); ++i)
+      value.mutable_f32()[i] *= 8.0f;
   }
   return model;
 }

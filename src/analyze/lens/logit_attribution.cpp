@@ -64,10 +64,8 @@ std::string stream_tap(const Model& model) {
 std::vector<double> output_biases(const Model& model, const Tensor& ids, const Tensor& weights) {
   const ModelConfig& config = model.config();
   const std::int64_t B = ids.size(0), T = ids.size(1), V = weights.size(2);
-  const ForwardStart start = {config.layers - 1, true, Tensor::zeros({B, T, config.width})};
+  const ForwardStart start = {config.layers, false, Tensor::zeros({B, T, config.width})};
   Taps taps;
-  taps.intervene(stream_tap(model),
-                 [](const Variable& stream) { return Variable(Tensor::zeros(stream.shape())); });
   taps.intervene("ln_final.hook_scale",
                  [](const Variable& scale) { return Variable(Tensor::full(scale.shape(), 1.0f)); });
   const Tensor logits =

@@ -60,6 +60,9 @@ LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
   require(!options.token || (*options.token >= 0 && *options.token < config.vocabulary),
           "logit lens: token {} is outside the vocabulary of {}", options.token.value_or(0),
           config.vocabulary);
+  require(!options.middle || config.residual == ResidualKind::kSequential,
+          "logit lens: the attention and the MLP of a layer read the same stream, so that there is "
+          "none between them");
   LogitLens lens;
   lens.positions = static_cast<std::int64_t>(ids.size());
   lens.points.push_back({LensPlace::kBefore, 0});
@@ -68,7 +71,7 @@ LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
     lens.points.push_back({LensPlace::kAfter, l});
   }
 
-  const std::int64_t T = lens.positions, last = config.layers - 1;
+  const std::int64_t T = lens.positions;
   const Tensor tokens = Tensor::from_ids({1, T}, ids);
   Taps seen;
   for (const LensPoint& point : lens.points) seen.observe(tap_name(point));
@@ -78,12 +81,8 @@ LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
   for (std::size_t p = 0; p < lens.points.size(); ++p) {
     // The stream takes the place of what the last layer leaves, so that the model itself applies
     // whatever norm and unembedding it has.
-    const Tensor& stream = seen.value(tap_name(lens.points[p]));
-    const ForwardStart start = {last, true, stream};
-    Taps taps;
-    taps.intervene(tap_name({LensPlace::kAfter, last}),
-                   [&](const Variable&) { return Variable(stream); });
-    const Tensor logits = model.forward(tokens, {.taps = &taps, .start = &start}).value();
+    const ForwardStart start = {config.layers, false, seen.value(tap_name(lens.points[p]))};
+    const Tensor logits = model.forward(tokens, {.start = &start}).value();
     const std::int64_t V = logits.size(-1);
     parallel_for(T, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t t = begin; t < end; ++t) {

@@ -54,9 +54,10 @@ else
 endif
 endif
 
-check:  ## check layout, include directions and file sizes
+check:  ## check layout, include directions, readers of JSON and file sizes
 	@tools/install-packages format
 	@tools/check-includes
+	@tools/check-json
 	@tools/check-sizes
 	@tools/check-format
 

@@ -38,6 +38,7 @@ filigree_find(nlohmann_json nlohmann_json)
 filigree_find(ZLIB zlib)
 filigree_pkg_config(PCRE2 REQUIRED libpcre2-8)
 filigree_pkg_config(COMPRESSION REQUIRED liblzma libzstd)
+filigree_pkg_config(XXHASH REQUIRED libxxhash)
 # Figures are left out where their libraries are missing.
 filigree_pkg_config(CAIRO cairo cairo-pdf cairo-svg cairo-png pangocairo>=1.50 pangoft2 fontconfig zlib)
 set(CAIRO_FOUND ${FILIGREE_CAIRO_FOUND})

@@ -1,7 +1,8 @@
 #include "filigree/io/npz.h"
 
+#include <zlib.h>
+
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "filigree/base/error.h"
@@ -19,20 +20,6 @@ constexpr std::uint16_t kChecksumFollows = 1 << 3, kUtf8Names = 1 << 11;
 constexpr std::uint16_t kDate = (1980 - 1980) << 9 | 1 << 5 | 1;  // the format's first day
 constexpr std::uint32_t kIn64 = 0xFFFFFFFF;
 constexpr std::uint16_t kZip64Extra = 1;
-
-// Slices of eight bytes at a time: table[k][b] is the CRC of byte b followed by k zero bytes.
-constexpr auto kCrcTables = [] {
-  std::array<std::array<std::uint32_t, 256>, 8> tables = {};
-  for (std::uint32_t b = 0; b < 256; ++b) {
-    std::uint32_t crc = b;
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0u);
-    tables[0][b] = crc;
-  }
-  for (std::size_t k = 1; k < 8; ++k)
-    for (std::size_t b = 0; b < 256; ++b)
-      tables[k][b] = tables[k - 1][b] >> 8 ^ tables[0][tables[k - 1][b] & 0xFF];
-  return tables;
-}();
 
 // Little-endian numbers one after the other.
 class Record {
@@ -74,21 +61,6 @@ std::optional<std::string_view> npy_type(TensorKind kind) {
 
 }  // namespace
 
-std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t seed) {
-  std::uint32_t crc = ~seed;
-  const auto* at = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  std::size_t left = bytes.size();
-  const auto& t = kCrcTables;
-  for (; left >= 8; left -= 8, at += 8) {
-    const std::uint32_t low = crc ^ (std::uint32_t{at[0]} | std::uint32_t{at[1]} << 8 |
-                                     std::uint32_t{at[2]} << 16 | std::uint32_t{at[3]} << 24);
-    crc = t[7][low & 0xFF] ^ t[6][low >> 8 & 0xFF] ^ t[5][low >> 16 & 0xFF] ^ t[4][low >> 24] ^
-          t[3][at[4]] ^ t[2][at[5]] ^ t[1][at[6]] ^ t[0][at[7]];
-  }
-  for (; left > 0; --left, ++at) crc = crc >> 8 ^ t[0][(crc ^ *at) & 0xFF];
-  return ~crc;
-}
-
 std::string npy_header(TensorKind kind, std::span<const std::int64_t> shape) {
   const auto type = npy_type(kind);
   require(type.has_value(), "npy: NumPy has no type for {}", name_of(kind));
@@ -115,7 +87,11 @@ void NpzWriter::put(std::string_view bytes) {
 }
 
 void NpzWriter::put_data(std::span<const std::byte> bytes) {
-  entries_.back().crc = crc32(bytes, entries_.back().crc);
+  std::uint32_t& crc = entries_.back().crc;
+  // zlib's takes a null pointer for a question about its first value.
+  if (!bytes.empty())
+    crc = static_cast<std::uint32_t>(
+        crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
   file_.write(bytes);
   position_ += bytes.size();
   remaining_ -= bytes.size();

@@ -24,9 +24,6 @@
 
 namespace filigree {
 
-// CRC-32 as zip and PNG have it, continued from `seed`, the checksum of what came before.
-std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t seed = 0);
-
 // Magic, version and description of an array, padded so that the data begins at a multiple of 64.
 // Throws Error for kinds that NumPy does not have.
 std::string npy_header(TensorKind kind, std::span<const std::int64_t> shape);

@@ -1,6 +1,7 @@
 #include "filigree/text/shard_file.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "filigree/base/atomic_file.h"
@@ -22,6 +23,7 @@ struct ShardHeader {
   std::uint64_t checksum;
 };
 static_assert(sizeof(ShardHeader) == 32);
+static_assert(std::endian::native == std::endian::little, "shards are read as they lie in memory");
 
 template <typename Stored>
 Stored stored_at(std::span<const std::byte> payload, std::uint64_t index) {

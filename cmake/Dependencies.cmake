@@ -39,6 +39,7 @@ filigree_find(ZLIB zlib)
 filigree_pkg_config(PCRE2 REQUIRED libpcre2-8)
 filigree_pkg_config(COMPRESSION REQUIRED liblzma libzstd)
 filigree_pkg_config(XXHASH REQUIRED libxxhash)
+filigree_pkg_config(LAPACK REQUIRED lapack)
 # Figures are left out where their libraries are missing.
 filigree_pkg_config(CAIRO cairo cairo-pdf cairo-svg cairo-png pangocairo>=1.50 pangoft2 fontconfig zlib)
 set(CAIRO_FOUND ${FILIGREE_CAIRO_FOUND})

@@ -1,4 +1,4 @@
-// Eigenvalues of small general matrices: by Householder to Hessenberg form, then shifted QR steps.
+// Eigenvalues of small general matrices, by LAPACK.
 #pragma once
 
 #include <complex>

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "filigree/analyze/circuit/test_support.h"
@@ -142,6 +143,23 @@ TEST(Eigenvalues, OfLargeMatricesHaveTheirTraces) {
   EXPECT_NEAR(std::abs(sum - trace(m)), 0, 1e-9);
   EXPECT_NEAR(std::abs(squares - trace(m * m)), 0, 1e-7);
   EXPECT_NEAR(std::abs(cubes - trace(m * m * m)), 0, 1e-5);
+}
+
+// Rows and columns of very different size hide the eigenvalues unless they are balanced first.
+TEST(Eigenvalues, OfBadlyScaledMatricesAreTheSame) {
+  constexpr std::size_t n = 48;
+  const Matrix m = random_matrix(n, n, 9);
+  Matrix scaled = m;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      scaled.at(i, j) *=
+          std::ldexp(1.0, static_cast<int>(i * 7 % 31) - static_cast<int>(j * 7 % 31));
+  const auto expected = eigenvalues(m.values, n);
+  for (const std::complex<double>& value : eigenvalues(scaled.values, n)) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const auto& other : expected) nearest = std::min(nearest, std::abs(other - value));
+    EXPECT_LT(nearest, 1e-9) << value.real() << " + " << value.imag() << "i";
+  }
 }
 
 TEST(Eigenvalues, PositiveShare) {

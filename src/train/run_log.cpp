@@ -5,13 +5,21 @@
 #include "filigree/json/lines.h"
 
 namespace filigree {
+namespace {
+
+// Every line is an object, also that of a run that has nothing to say about itself.
+std::string first_line(const nlohmann::json& header) {
+  return (header.is_null() ? "{}" : header.dump()) + "\n";
+}
+
+}  // namespace
 
 RunLog::RunLog(const std::filesystem::path& path) : path_(path), out_(path, std::ios::app) {
   require(out_.good(), "cannot write the log '{}'", path.string());
 }
 
 RunLog RunLog::start(const std::filesystem::path& path, const nlohmann::json& header) {
-  write_file_atomically(path, header.dump() + "\n");
+  write_file_atomically(path, first_line(header));
   return RunLog(path);
 }
 
@@ -22,7 +30,7 @@ RunLog RunLog::resume(const std::filesystem::path& path, std::int64_t resume_ste
     for (JsonLines lines = JsonLines::open(path, LastLine::kMayBeCut); lines.next();)
       if (lines.object().integer_or("step", 0) <= resume_step)
         kept += std::string(lines.text()) + "\n";
-  if (kept.empty()) kept = header.dump() + "\n";
+  if (kept.empty()) kept = first_line(header);
   write_file_atomically(path, kept);
   return RunLog(path);
 }

@@ -3,7 +3,8 @@
 // A 4-layer GPT-2 learns "47+38=00085" (digits, '+' and '=' are the tokens; the answer has five
 // digits, zero-padded), then sparse post-training closes attention edges while the loss stays. Sums
 // held out by a hash of the operands are never trained on. Prints a table and leaves the models and
-// their logs in the output folder; a run that was interrupted goes on where it stopped.
+// their logs in the output folder; a run that was interrupted goes on where it stopped, with the
+// settings that it was started with.
 //
 //   addition OUT [--objective log|linear] [--control] [--dense-steps N] [--sparse-steps N]
 #include <CLI/CLI.hpp>
@@ -22,6 +23,7 @@
 #include "filigree/ops/reduce/reduce.h"
 #include "filigree/runtime/threads.h"
 #include "filigree/train/language_modelling.h"
+#include "filigree/train/model_trainable.h"
 #include "filigree/train/sparsification.h"
 #include "filigree/train/trainer.h"
 
@@ -84,6 +86,7 @@ class SumSource : public BatchSource {
     for (std::int64_t i = 0; i < batch_; ++i) chosen.push_back(sums_[random.below(sums_.size())]);
     return make_batch(chosen);
   }
+  Settings settings() const override { return {{"batch", batch_}, {"seed", seed_}}; }
   nlohmann::json state() const override { return {{"served", served_}}; }
   void restore(const nlohmann::json& state) override { served_ = state.at("served"); }
 
@@ -127,11 +130,11 @@ Quality evaluate(const Model& model) {
   return quality;
 }
 
-struct Settings {
+struct Options {
   std::string out;
   std::int64_t dense_steps = 1500, sparse_steps = 2000, batch = 128;
   std::uint64_t seed = 1;
-  std::string objective = "log";
+  EdgeObjective objective = EdgeObjective::kLog;
   double gate_bias = 2.0, margin = 0.005;
   double dense_rate = 2e-3, sparse_rate = 3e-3;
   // The loss is a few thousandths here, so the multiplier must answer to gaps of that size.
@@ -140,21 +143,18 @@ struct Settings {
   bool control = false, quiet = false;
 };
 
-void run(const char* name, Model& model, Objective& objective, std::int64_t steps, double peak,
-         const Settings& settings, const nlohmann::json& run_settings = nlohmann::json::object()) {
+void run(const char* name, ModelTrainable trained, Objective& objective, std::int64_t steps,
+         double peak, const Options& settings) {
   SumSource source(settings.batch, settings.seed + (steps == settings.dense_steps ? 0 : 1));
-  model.set_requires_grad(true);
-  AdamW optimizer(decay_groups(model.parameters(), 0.05f), {});
+  trained.set_requires_grad(true);
+  AdamW optimizer(decay_groups(trained, 0.05f), {});
   RunFolder folder(std::filesystem::path(settings.out) / name);
   TrainerOptions options;
   options.schedule = {static_cast<float>(peak), steps / 20, steps, 0.1f};
   options.checkpoint_every = steps;
   options.keep = 1;
   options.resume = true;
-  options.settings = run_settings;
-  options.settings.update(
-      {{"seed", settings.seed}, {"steps", steps}, {"batch", settings.batch}, {"rate", peak}});
-  options.header = {{"run", name}, {"settings", options.settings}, {"version", version_string()}};
+  options.header = {{"run", name}, {"version", version_string()}};
   ProgressOptions bar;
   bar.label = name;
   bar.total = steps;
@@ -169,11 +169,11 @@ void run(const char* name, Model& model, Objective& objective, std::int64_t step
     progress.update(step, text);
   };
   const TrainerResult result =
-      train(model, objective, source, optimizer, folder, options, callbacks);
+      train(trained, objective, source, optimizer, folder, options, callbacks);
   progress.finish();
   if (result.end == TrainerResult::End::kStoppedEarly) fmt::print(stderr, "{}\n", result.reason);
-  model.set_requires_grad(false);
-  save_model(model, folder.path());
+  trained.set_requires_grad(false);
+  save_model(trained.model(), folder.path());
 }
 
 void print_row(const char* name, const Quality& q) {
@@ -181,36 +181,34 @@ void print_row(const char* name, const Quality& q) {
              100 * q.active, q.active * static_cast<double>(kLength + 1) / 2.0);
 }
 
-int work(const Settings& settings) {
+int work(const Options& settings) {
   const auto start = std::chrono::steady_clock::now();
   const nlohmann::json json = {{"model_type", "gpt2"}, {"n_layer", 4},
                                {"n_head", 4},          {"n_embd", 64},
                                {"n_positions", 16},    {"vocab_size", kVocabulary}};
   const auto dense = make_model(parse_model_config(json, "addition"), settings.seed);
   LanguageModelling language(*dense);
-  run("dense", *dense, language, settings.dense_steps, settings.dense_rate, settings);
+  run("dense", ModelTrainable(*dense, {.drawn_from = settings.seed}), language,
+      settings.dense_steps, settings.dense_rate, settings);
 
   const auto sparse = load_model(std::filesystem::path(settings.out) / "dense");
   sparse->set_gate({{static_cast<float>(settings.gate_bias)}});
   SparsificationOptions options;
-  options.objective = settings.objective == "linear" ? EdgeObjective::kLinear : EdgeObjective::kLog;
+  options.objective = settings.objective;
   options.margin = settings.margin;
   options.multiplier.most = settings.lambda_most;
   options.multiplier.gain = settings.gain;
   options.seed = settings.seed;
   Sparsification sparsification(*sparse, dense.get(), options);
-  run("sparse", *sparse, sparsification, settings.sparse_steps, settings.sparse_rate, settings,
-      {{"objective", settings.objective},
-       {"gate_bias", settings.gate_bias},
-       {"margin", settings.margin},
-       {"gain", settings.gain},
-       {"lambda_most", settings.lambda_most}});
+  run("sparse", ModelTrainable(*sparse), sparsification, settings.sparse_steps,
+      settings.sparse_rate, settings);
 
   std::unique_ptr<Model> control;
   if (settings.control) {
     control = load_model(std::filesystem::path(settings.out) / "dense");
     LanguageModelling again(*control);
-    run("control", *control, again, settings.sparse_steps, settings.sparse_rate, settings);
+    run("control", ModelTrainable(*control), again, settings.sparse_steps, settings.sparse_rate,
+        settings);
   }
 
   fmt::print("\n{:<8} {:>10} {:>10} {:>13} {:>14}\n", "model", "exact", "loss", "active edges",
@@ -228,15 +226,18 @@ int work(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Settings settings;
+  Options settings;
   CLI::App app("Two-digit addition, dense and sparse.");
   app.add_option("out", settings.out, "folder for models and logs")->required();
   app.add_option("--dense-steps", settings.dense_steps, "steps of dense training");
   app.add_option("--sparse-steps", settings.sparse_steps, "steps of sparse post-training");
   app.add_option("--batch", settings.batch, "sums a step");
   app.add_option("--seed", settings.seed, "seed of weights, batches and gates");
-  app.add_option("--objective", settings.objective, "log or linear")
-      ->check(CLI::IsMember({"log", "linear"}));
+  app.add_option_function<std::string>(
+         "--objective",
+         [&](const std::string& name) { settings.objective = *find_name<EdgeObjective>(name); },
+         any_of_text(names_of<EdgeObjective>()))
+      ->check(CLI::IsMember(names_of<EdgeObjective>()));
   app.add_option("--gate-bias", settings.gate_bias, "gate bias");
   app.add_option("--margin", settings.margin, "nats that the sparse model may lose");
   app.add_option("--dense-rate", settings.dense_rate, "learning rate of dense training");

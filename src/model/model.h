@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/autograd/variable.h"
+#include "filigree/autograd/named_parameter.h"
 #include "filigree/model/config.h"
 #include "filigree/model/placement.h"
 #include "filigree/nn/kv_cache.h"
@@ -65,12 +65,6 @@ struct ForwardOptions {
   // Computes the final norm and the logits in f32 also where the model computes in bf16: metrics
   // are small differences of large logits.
   bool precise_logits = false;
-};
-
-// A parameter under the name it has in a checkpoint.
-struct NamedParameter {
-  std::string name;
-  Variable variable;
 };
 
 // The weights as analyses of weights read them, whatever a family calls and keeps them. They live

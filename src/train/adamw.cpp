@@ -1,9 +1,11 @@
 #include "filigree/train/adamw.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "filigree/base/error.h"
+#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 
@@ -15,16 +17,24 @@ AdamW::AdamW(const std::vector<ParameterGroup>& groups, const AdamWOptions& opti
       if (!value.writable()) value = value.clone();
       const auto zeros = [&] { return Tensor::zeros(value.shape(), DType::kF32, value.device()); };
       entries_.push_back(
-          {parameter, zeros(), zeros(), group.weight_decay, group.learning_rate_factor});
+          {parameter, zeros(), zeros(), group.weight_decay, group.learning_rate_factor, group.own});
     }
 }
 
-double AdamW::step(float learning_rate, double clip, float gradient_scale) {
-  std::vector<Tensor> gradients;
+double AdamW::gradient_norm(Communicator* ranks) const {
+  std::vector<Tensor> shared, own;
   for (const Entry& entry : entries_)
     if (entry.parameter.variable.grad().defined())
-      gradients.push_back(entry.parameter.variable.grad());
-  const double norm = global_norm(gradients) * static_cast<double>(gradient_scale);
+      (entry.own ? own : shared).push_back(entry.parameter.variable.grad());
+  if (!has_own()) return global_norm(shared);
+  const double here = global_norm(own);
+  double squares[] = {here * here};
+  if (ranks != nullptr) ranks->sum(squares);
+  return std::hypot(global_norm(shared), std::sqrt(squares[0]));
+}
+
+double AdamW::step(float learning_rate, double clip, float gradient_scale, Communicator* ranks) {
+  const double norm = gradient_norm(ranks) * static_cast<double>(gradient_scale);
   double factor = static_cast<double>(gradient_scale);
   if (clip > 0.0 && norm > clip) factor *= clip / norm;
   ++steps_;
@@ -52,9 +62,31 @@ double AdamW::step(float learning_rate, double clip, float gradient_scale) {
   return norm;
 }
 
-std::vector<std::pair<std::string, Tensor>> AdamW::state() const {
+Settings AdamW::settings() const {
+  float decay = 0.0f;
+  std::uint64_t groups = 0;  // which parameters have which decay and factor
+  for (const Entry& entry : entries_) {
+    decay = std::max(decay, entry.weight_decay);
+    if (!entry.own)
+      groups = xxh64(fmt::format("{} {} {}", entry.parameter.name, entry.weight_decay,
+                                 entry.learning_rate_factor),
+                     groups);
+  }
+  return {{"beta1", decimal(options_.beta1)},
+          {"beta2", decimal(options_.beta2)},
+          {"epsilon", decimal(options_.epsilon)},
+          {"weight_decay", decimal(decay)},
+          {"parameter_groups", checksum_text(groups)}};
+}
+
+bool AdamW::has_own() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.own; });
+}
+
+std::vector<std::pair<std::string, Tensor>> AdamW::state(Part part) const {
   std::vector<std::pair<std::string, Tensor>> state;
   for (const Entry& entry : entries_) {
+    if (entry.own != (part == Part::kOwn)) continue;
     state.emplace_back("m." + entry.parameter.name, entry.first);
     state.emplace_back("v." + entry.parameter.name, entry.second);
   }
@@ -83,6 +115,15 @@ std::vector<ParameterGroup> decay_groups(const std::vector<NamedParameter>& para
   for (const NamedParameter& parameter : parameters)
     (parameter.variable.shape().rank() >= 2 ? matrices : vectors).parameters.push_back(parameter);
   return {matrices, vectors};
+}
+
+std::vector<ParameterGroup> decay_groups(const Trainable& trained, float weight_decay) {
+  std::vector<ParameterGroup> groups = decay_groups(trained.parameters(), weight_decay);
+  for (ParameterGroup& group : decay_groups(trained.own_parameters(), weight_decay)) {
+    group.own = true;
+    groups.push_back(std::move(group));
+  }
+  return groups;
 }
 
 }  // namespace filigree

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "filigree/base/error.h"
-#include "filigree/base/strings.h"
 #include "filigree/io/safetensors.h"
 #include "filigree/io/safetensors_writer.h"
 #include "filigree/json/json.h"
@@ -28,10 +27,12 @@ void flush_folder(const fs::path& folder) {
   ::close(descriptor);
 }
 
+using Moments = std::vector<std::pair<std::string, Tensor>>;
+
 // The moments, each on the CPU while it is written.
-std::vector<TensorToWrite> moments_to_write(const AdamW& optimizer, Tensor& current) {
+std::vector<TensorToWrite> moments_to_write(const Moments& moments, Tensor& current) {
   std::vector<TensorToWrite> tensors;
-  for (const auto& [name, tensor] : optimizer.state()) {
+  for (const auto& [name, tensor] : moments) {
     const auto extents = tensor.shape().extents();
     tensors.push_back(
         {name, TensorKind::kF32, {extents.begin(), extents.end()}, [&current, moment = tensor] {
@@ -42,36 +43,38 @@ std::vector<TensorToWrite> moments_to_write(const AdamW& optimizer, Tensor& curr
   return tensors;
 }
 
-// A copy of its own on a device.
-Tensor copy_on(const Tensor& tensor, DeviceKind device) {
-  return tensor.device() == device ? tensor.clone() : tensor.to(device);
+// Of this rank's own parameters.
+std::string own_moments_file(const Communicator& ranks) {
+  return fmt::format("optimizer-{:05}-of-{:05}.safetensors", ranks.rank(), ranks.size());
 }
 
-std::string adapters_text(const Model& model) {
-  if (!model.lora()) return "no LoRA adapters";
-  return fmt::format("LoRA adapters of rank {} and alpha {}", model.lora()->rank,
-                     model.lora()->alpha);
+void write_moments(const fs::path& file, const AdamW& optimizer, AdamW::Part part) {
+  Tensor current;
+  write_safetensors(file, moments_to_write(optimizer.state(part), current), {});
 }
 
-void require_same_adapters(const fs::path& checkpoint, const Model& stored, const Model& model) {
-  require(stored.lora() == model.lora(),
-          "resume: '{}' has {} and the model {}; start a new run or give the old values",
-          checkpoint.string(), adapters_text(stored), adapters_text(model));
-}
-
-void copy_parameters(const fs::path& checkpoint, const std::vector<NamedParameter>& stored,
-                     const std::vector<NamedParameter>& parameters) {
-  require(stored.size() == parameters.size(), "'{}': the checkpoint is of another model",
-          checkpoint.string());
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const NamedParameter& from = stored[i];
-    const NamedParameter& to = parameters[i];
-    require(from.name == to.name && from.variable.shape() == to.variable.shape(),
-            "'{}': parameter '{}' {} is not the model's '{}' {}", checkpoint.string(), from.name,
-            from.variable.shape().to_string(), to.name, to.variable.shape().to_string());
-    to.variable.mutable_value() = copy_on(from.variable.value(), to.variable.value().device());
+void read_moments(const fs::path& path, Moments& moments) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  for (const TensorView& view : file.tensors()) {
+    Tensor tensor = Tensor::empty(Shape(view.shape));
+    read_f32(view, {tensor.mutable_f32(), static_cast<std::size_t>(tensor.elements())});
+    moments.emplace_back(view.name, tensor);
   }
 }
+
+nlohmann::json json_of(const TrainingState& state, const AdamW& optimizer) {
+  nlohmann::json json = {{"step", state.step},
+                         {"optimizer_steps", optimizer.steps()},
+                         {"settings", state.settings.to_json()},
+                         {"source", state.source},
+                         {"objective", state.objective},
+                         {"best_step", state.best_step}};
+  if (state.best) json["best"] = *state.best;
+  return json;
+}
+
+// Returns when all ranks have come here.
+void meet(Communicator& ranks) { ranks.any(false); }
 
 }  // namespace
 
@@ -81,23 +84,25 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   require(!failure, "cannot create the run folder '{}': {}", path_.string(), failure.message());
 }
 
-void RunFolder::save(const Model& model, const AdamW& optimizer, const TrainingState& state,
-                     int keep) {
+void RunFolder::save(const Trainable& trained, const AdamW& optimizer, const TrainingState& state,
+                     int keep, Communicator& ranks) {
   const fs::path final_path = path_ / "checkpoints" / checkpoint_name(state.step);
   fs::path partial = final_path;
   partial += ".partial";
   std::error_code ignored;
-  fs::remove_all(partial, ignored);
   try {
-    // Weights and adapters apart: merging rounds, and the run must go on from the same bits.
-    save_model(model, partial, {.dtype = DType::kF32, .keep_adapters = true});
-    Tensor current;
-    write_safetensors(partial / "optimizer.safetensors", moments_to_write(optimizer, current), {});
-    nlohmann::json json = {{"step", state.step},           {"optimizer_steps", optimizer.steps()},
-                           {"settings", state.settings},   {"source", state.source},
-                           {"objective", state.objective}, {"best_step", state.best_step}};
-    if (state.best) json["best"] = *state.best;
-    write_json(partial / "state.json", json);
+    if (ranks.first()) {
+      fs::remove_all(partial, ignored);
+      fs::create_directories(partial);
+    }
+    meet(ranks);
+    trained.save(partial, ranks);
+    if (optimizer.has_own())
+      write_moments(partial / own_moments_file(ranks), optimizer, AdamW::Part::kOwn);
+    meet(ranks);
+    if (!ranks.first()) return;
+    write_moments(partial / "optimizer.safetensors", optimizer, AdamW::Part::kShared);
+    write_json(partial / "state.json", json_of(state, optimizer));
     flush_folder(partial);
     fs::remove_all(final_path, ignored);  // of an earlier attempt at the same step
     fs::rename(partial, final_path);
@@ -111,7 +116,6 @@ void RunFolder::save(const Model& model, const AdamW& optimizer, const TrainingS
   }
   prune(state, keep);
 }
-
 std::vector<fs::path> RunFolder::checkpoints() const {
   std::vector<fs::path> found;
   for (const fs::directory_entry& item : fs::directory_iterator(path_ / "checkpoints")) {
@@ -136,7 +140,7 @@ TrainingState read_training_state(const fs::path& checkpoint) {
   const JsonObject json = JsonObject::open(checkpoint / "state.json");
   TrainingState state;
   state.step = json.integer("step", 0);
-  state.settings = json.object("settings").raw();
+  state.settings = Settings::from_json(json.object("settings").raw(), json.source());
   state.source = json.raw().value("source", nlohmann::json());
   state.objective = json.raw().value("objective", nlohmann::json());
   state.best_step = json.integer_or("best_step", -1);
@@ -144,38 +148,14 @@ TrainingState read_training_state(const fs::path& checkpoint) {
   return state;
 }
 
-void restore_training(const fs::path& checkpoint, Model& model, AdamW& optimizer) {
-  const auto stored = load_model(checkpoint, {.placement = Placement()});
-  require_same_adapters(checkpoint, *stored, model);
-  copy_parameters(checkpoint, stored->parameters(), model.parameters());
-  copy_parameters(checkpoint, stored->lora_parameters(), model.lora_parameters());
-  for (std::size_t i = 0; i < model.gate_biases().size(); ++i) {
-    require(i < stored->gate_biases().size() &&
-                stored->gate_biases()[i].shape() == model.gate_biases()[i].shape(),
-            "'{}': the checkpoint's gate is another", checkpoint.string());
-    const Variable& bias = model.gate_biases()[i];
-    bias.mutable_value() = copy_on(stored->gate_biases()[i].value(), bias.value().device());
-  }
-  const SafetensorsFile file = SafetensorsFile::open(checkpoint / "optimizer.safetensors");
-  std::vector<std::pair<std::string, Tensor>> moments;
-  for (const TensorView& view : file.tensors()) {
-    Tensor tensor = Tensor::empty(Shape(view.shape));
-    read_f32(view, {tensor.mutable_f32(), static_cast<std::size_t>(tensor.elements())});
-    moments.emplace_back(view.name, tensor);
-  }
+void restore_training(const fs::path& checkpoint, Trainable& trained, AdamW& optimizer,
+                      Communicator& ranks) {
+  trained.restore(checkpoint, ranks);
+  Moments moments;
+  read_moments(checkpoint / "optimizer.safetensors", moments);
+  if (optimizer.has_own()) read_moments(checkpoint / own_moments_file(ranks), moments);
   const JsonObject json = JsonObject::open(checkpoint / "state.json");
   optimizer.restore(json.integer("optimizer_steps", 0), moments);
-}
-
-void require_same_settings(const nlohmann::json& stored, const nlohmann::json& wanted) {
-  for (const auto& [key, value] : wanted.items()) {
-    require(stored.contains(key), "resume: the run was started without the setting '{}'", key);
-    require(
-        stored[key] == value,
-        "resume: '{}' was {} when the run was started and is {} now; start a new run or give the "
-        "old value",
-        key, printable(stored[key].dump()), printable(value.dump()));
-  }
 }
 
 }  // namespace filigree

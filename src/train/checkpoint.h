@@ -1,7 +1,8 @@
 // The folder of a training run and the checkpoints in it.
 //
-//   RUN/checkpoints/step-00000500/   config.json, model.safetensors, adapters.safetensors (with
-//                                    LoRA), optimizer.safetensors, state.json
+//   RUN/checkpoints/step-00000500/   what is trained, in its own files (of a language model
+//                                    config.json, model.safetensors and with LoRA
+//                                    adapters.safetensors), optimizer.safetensors, state.json
 //   RUN/log.jsonl                    the run log (run_log.h)
 //   RUN/config.json, ...             the finished model
 //
@@ -15,15 +16,16 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/model/model.h"
 #include "filigree/train/adamw.h"
+#include "filigree/train/settings.h"
+#include "filigree/train/trainable.h"
 
 namespace filigree {
 
 struct TrainingState {
-  std::int64_t step = 0;    // steps done
-  nlohmann::json settings;  // of the run; must not change when it is resumed
-  nlohmann::json source;    // place in the data
+  std::int64_t step = 0;  // steps done
+  Settings settings;      // of the run; must not change when it is resumed
+  nlohmann::json source;  // place in the data
   nlohmann::json objective;
   std::optional<double> best;  // lowest held-out loss so far
   std::int64_t best_step = -1;
@@ -38,7 +40,9 @@ class RunFolder {
   std::filesystem::path log_path() const { return path_ / "log.jsonl"; }
 
   // Writes the checkpoint of state.step and then removes all but the last `keep` and the best.
-  void save(const Model& model, const AdamW& optimizer, const TrainingState& state, int keep);
+  // Called on every rank: the first writes what all have alike, each its own part.
+  void save(const Trainable& trained, const AdamW& optimizer, const TrainingState& state, int keep,
+            Communicator& ranks);
 
   // The folders of complete checkpoints, oldest first.
   std::vector<std::filesystem::path> checkpoints() const;
@@ -52,11 +56,9 @@ class RunFolder {
 // Reads a checkpoint's state; throws Error naming the file when it is damaged.
 TrainingState read_training_state(const std::filesystem::path& checkpoint);
 
-// Loads weights, adapters, gate biases and moments into a model and an optimiser of the same shape.
-// Throws Error when the adapters' rank or alpha is another.
-void restore_training(const std::filesystem::path& checkpoint, Model& model, AdamW& optimizer);
-
-// Throws Error naming the first setting that differs.
-void require_same_settings(const nlohmann::json& stored, const nlohmann::json& wanted);
+// Reads what is trained and the moments into a thing and an optimiser of the same shape, on every
+// rank.
+void restore_training(const std::filesystem::path& checkpoint, Trainable& trained, AdamW& optimizer,
+                      Communicator& ranks);
 
 }  // namespace filigree

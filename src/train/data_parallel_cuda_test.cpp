@@ -13,7 +13,7 @@ std::vector<float> trained_weights(bool gated, DType precision, Communicator* ra
   SmallTraining training(gated, 12, {DeviceKind::kCuda, precision});
   training.options.ranks = ranks;
   RunFolder folder(temporary.path());
-  train(*training.model, *training.objective, training.source, *training.optimizer, folder,
+  train(*training.trained, *training.objective, training.source, *training.optimizer, folder,
         training.options);
   std::vector<float> all;
   for (const NamedParameter& parameter : training.model->parameters()) {

@@ -26,6 +26,7 @@ class OwnRows : public BatchSource {
     const std::int64_t begin = rows * rank_ / size_, end = rows * (rank_ + 1) / size_;
     return {all.ids.rows(begin, end), all.targets.rows(begin, end), begin};
   }
+  Settings settings() const override { return whole_.settings(); }
   nlohmann::json state() const override { return whole_.state(); }
   void restore(const nlohmann::json& state) override { whole_.restore(state); }
 
@@ -59,7 +60,6 @@ RunResult run(int size, bool gated, const std::filesystem::path& path, std::int6
     training.options.ranks = &ranks;
     training.options.resume = resume;
     training.options.log_every = 1;
-    training.options.settings = {{"gated", gated}};
     OwnRows source(ranks.rank(), ranks.size());
     RunFolder folder(path);
     std::int64_t done = 0;
@@ -70,7 +70,7 @@ RunResult run(int size, bool gated, const std::filesystem::path& path, std::int6
     };
     // The last rank alone hears of it.
     callbacks.stop_requested = [&] { return done == stop_at && ranks.rank() == ranks.size() - 1; };
-    const TrainerResult end = train(*training.model, *training.objective, source,
+    const TrainerResult end = train(*training.trained, *training.objective, source,
                                     *training.optimizer, folder, training.options, callbacks);
     EXPECT_EQ(end.steps, stop_at > 0 ? stop_at : 30);
     result.weights[static_cast<std::size_t>(ranks.rank())] = weights_of(*training.model);
@@ -129,7 +129,7 @@ TEST(DataParallelParts, RanksThatStartFromOtherWeightsAreRefused) {
     training.options.ranks = &ranks;
     RunFolder folder(temporary.path());
     OwnRows source(ranks.rank(), ranks.size());
-    train(*training.model, *training.objective, source, *training.optimizer, folder,
+    train(*training.trained, *training.objective, source, *training.optimizer, folder,
           training.options);
   };
   EXPECT_THAT(error_of([&] { run_ranks(2, different); }),

@@ -19,7 +19,7 @@
 #include "filigree/model/config.h"
 #include "filigree/text/token_id.h"
 #include "filigree/text/token_shards.h"
-#include "filigree/train/objective.h"
+#include "filigree/train/batch.h"
 
 namespace filigree {
 

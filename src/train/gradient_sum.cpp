@@ -4,6 +4,10 @@
 
 namespace filigree {
 
+void GradientSum::leave_out(const std::vector<NamedParameter>& own) {
+  for (const NamedParameter& parameter : own) left_out_.insert(parameter.variable.id());
+}
+
 void GradientSum::watch(Tape& tape) {
   if (!ranks_.alone()) tape.watch_leaves([this](const Variable& leaf) { add(leaf); });
 }
@@ -11,6 +15,7 @@ void GradientSum::watch(Tape& tape) {
 void GradientSum::add(const Variable& leaf) {
   for (const std::unique_ptr<PendingSum>& sum : pending_) sum->advance();
   if (!leaf.grad().defined()) return;  // nothing depends on it, on any rank
+  if (left_out_.contains(leaf.id())) return;
   const std::size_t bytes = leaf.grad().bytes();
   // What fills a bucket alone is not copied into one with others.
   if (!bucket_.empty() && filled_ + bytes > bucket_bytes_) start_bucket();

@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
+#include "filigree/autograd/named_parameter.h"
 #include "filigree/autograd/tape.h"
 #include "filigree/dist/communicator.h"
 
@@ -28,6 +30,9 @@ class GradientSum {
   GradientSum(const GradientSum&) = delete;
   GradientSum& operator=(const GradientSum&) = delete;
 
+  // Parameters that each rank has its own of, so that there is nothing to sum.
+  void leave_out(const std::vector<NamedParameter>& own);
+
   // Sums the gradients of the leaves that this tape uses in its backward(). Before anything is
   // recorded. A process alone watches nothing.
   void watch(Tape& tape);
@@ -41,6 +46,7 @@ class GradientSum {
 
   Communicator& ranks_;
   std::size_t bucket_bytes_;
+  std::unordered_set<const void*> left_out_;
   std::vector<Variable> bucket_;   // whose sum has not started
   std::size_t filled_ = 0;         // bytes of it
   std::vector<Variable> started_;  // kept, since their memory is being written

@@ -16,4 +16,6 @@ Variable LanguageModelling::loss(const Batch& batch, std::int64_t /*micro_step*/
   return scale(mean, static_cast<float>(targets / sums[0]));
 }
 
+Settings LanguageModelling::settings() const { return {{"task", "language-modelling"}}; }
+
 }  // namespace filigree

@@ -11,6 +11,7 @@ class LanguageModelling : public Objective {
   explicit LanguageModelling(Model& model) : model_(model) {}
   Variable loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
                 Metrics& metrics) override;
+  Settings settings() const override;
 
  private:
   Model& model_;

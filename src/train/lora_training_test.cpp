@@ -21,6 +21,7 @@ std::vector<float> values_of(const std::vector<NamedParameter>& parameters) {
 
 struct LoraRun {
   std::unique_ptr<Model> model, teacher;
+  std::unique_ptr<ModelTrainable> trained;
   std::unique_ptr<Objective> objective;
   std::unique_ptr<AdamW> optimizer;
   Arithmetic source;
@@ -35,26 +36,22 @@ struct LoraRun {
       teacher->parameters()[i].variable.mutable_value() =
           model->parameters()[i].variable.value().clone();
     if (lora) model->add_lora(*lora, 7);
-    model->set_requires_grad(true);
-    std::vector<NamedParameter> trained = lora ? model->lora_parameters() : model->parameters();
-    if (gated) {
+    // Made, not read: what the model holds when a run is resumed does not matter.
+    trained = std::make_unique<ModelTrainable>(
+        *model, ModelTraining{.gate_biases = gated, .drawn_from = 1});
+    trained->set_requires_grad(true);
+    if (gated)
       objective = std::make_unique<Sparsification>(*model, teacher.get(), SparsificationOptions{});
-      for (std::size_t l = 0; l < model->gate_biases().size(); ++l) {
-        model->gate_biases()[l].set_requires_grad(true);
-        trained.push_back({fmt::format("gate.{}", l), model->gate_biases()[l]});
-      }
-    } else {
+    else
       objective = std::make_unique<LanguageModelling>(*model);
-    }
-    optimizer = std::make_unique<AdamW>(decay_groups(trained, 0.01f), AdamWOptions{});
+    optimizer = std::make_unique<AdamW>(decay_groups(*trained, 0.01f), AdamWOptions{});
     options.schedule = {1e-2f, 5, 30, 0.1f};
     options.checkpoint_every = 8;
-    options.settings = {{"gated", gated}};
   }
 
   TrainerResult train(const std::filesystem::path& path, const TrainerCallbacks& callbacks = {}) {
     RunFolder folder(path);
-    return filigree::train(*model, *objective, source, *optimizer, folder, options, callbacks);
+    return filigree::train(*trained, *objective, source, *optimizer, folder, options, callbacks);
   }
 
   // Weights, adapters and gate biases.
@@ -146,18 +143,28 @@ TEST(LoraResume, OtherAdaptersAreRefused) {
       run.train(path);
     });
   };
+  const auto restore = [](const std::filesystem::path& path,
+                          const std::optional<LoraOptions>& lora) {
+    return error_of([&] {
+      LoraRun run(false, lora);
+      restore_training(RunFolder(path).checkpoints().back(), *run.trained, *run.optimizer,
+                       *make_single_process());
+    });
+  };
   const auto expect = [](const std::string& message, const std::string& part) {
     EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
   };
+  // The settings differ already; and so do the files.
+  expect(resume(folder.path(), LoraOptions{.rank = 4, .alpha = 8}), "'lora_alpha' was 16.0");
   const std::string stored = "has LoRA adapters of rank 4 and alpha 16 and the model ";
-  expect(resume(folder.path(), LoraOptions{.rank = 2}), stored + "LoRA adapters of rank 2");
-  expect(resume(folder.path(), LoraOptions{.rank = 4, .alpha = 8}),
+  expect(restore(folder.path(), LoraOptions{.rank = 2}), stored + "LoRA adapters of rank 2");
+  expect(restore(folder.path(), LoraOptions{.rank = 4, .alpha = 8}),
          stored + "LoRA adapters of rank 4 and alpha 8");
-  expect(resume(folder.path(), std::nullopt), stored + "no LoRA adapters");
+  expect(restore(folder.path(), std::nullopt), stored + "no LoRA adapters");
   EXPECT_EQ(resume(folder.path(), LoraOptions{.rank = 4}), "no error");
   const TemporaryFolder dense;
   LoraRun(false, std::nullopt).train(dense.path());
-  expect(resume(dense.path(), LoraOptions{.rank = 4}),
+  expect(restore(dense.path(), LoraOptions{.rank = 4}),
          "has no LoRA adapters and the model LoRA adapters of rank 4");
 }
 

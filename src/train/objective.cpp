@@ -1,17 +1,8 @@
 #include "filigree/train/objective.h"
 
-#include <algorithm>
-
 #include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
 
 namespace filigree {
-
-std::int64_t counted_targets(const Batch& batch) {
-  const std::int32_t* targets = batch.targets.i32();
-  const std::int64_t all = batch.targets.elements();
-  return all - std::count(targets, targets + all, kIgnoredTarget);
-}
 
 double metric(const Metrics& metrics, std::string_view name) {
   for (const auto& [key, value] : metrics)

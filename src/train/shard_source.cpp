@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "filigree/base/error.h"
+#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 
@@ -12,6 +13,13 @@ ShardSource::ShardSource(TokenSplit split, const LoaderOptions& options)
 Batch ShardSource::next() {
   TokenBatch batch = loader_.next();
   return {std::move(batch.ids), std::move(batch.targets), options_.rank * options_.batch};
+}
+
+Settings ShardSource::settings() const {
+  return {{"data", checksum_text(split_.fingerprint())},
+          {"batch", options_.batch * options_.world_size},
+          {"context", options_.length},
+          {"seed", options_.seed}};
 }
 
 nlohmann::json ShardSource::state() const {

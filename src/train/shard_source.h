@@ -12,6 +12,7 @@ class ShardSource : public BatchSource {
   ShardSource(TokenSplit split, const LoaderOptions& options);
 
   Batch next() override;
+  Settings settings() const override;
   nlohmann::json state() const override;
   // Throws Error for a state that cannot be one of this split.
   void restore(const nlohmann::json& state) override;

@@ -9,6 +9,8 @@
 #include "filigree/ops/layout/layout.h"
 #include "filigree/ops/output_loss/output_loss.h"
 #include "filigree/ops/reduce/reduce.h"
+#include "filigree/text/shard_checksum.h"
+#include "filigree/train/weights_checksum.h"
 
 namespace filigree {
 namespace {
@@ -164,6 +166,32 @@ std::optional<std::string> Sparsification::stop_reason() const {
       "margin, a higher limit, more distillation, or a larger gate bias to start from more open "
       "gates",
       state.average_gap, options_.multiplier.most, state.steps_at_most);
+}
+
+Settings Sparsification::settings() const {
+  const MultiplierOptions& multiplier = options_.multiplier;
+  const SettingValue teacher = teacher_ != nullptr
+                                   ? SettingValue(checksum_text(weights_checksum(*teacher_)))
+                                   : SettingValue();
+  return {{"task", "sparsification"},
+          {"objective", std::string(name_of(options_.objective))},
+          {"most_open", options_.most_open},
+          {"margin", options_.margin},
+          {"target", setting_of(options_.target)},
+          {"distill", options_.distillation},
+          {"lambda0", multiplier.initial},
+          {"lambda_min", multiplier.least},
+          {"lambda_max", multiplier.most},
+          {"dual_rate", multiplier.rate},
+          {"dual_gain", multiplier.gain},
+          {"dual_limit", multiplier.limit},
+          {"dual_average", multiplier.averaging},
+          {"dual_every", multiplier.every},
+          {"patience", options_.patience},
+          {"tolerance", options_.tolerance},
+          {"least_edges", options_.least_edges},
+          {"gate_seed", options_.seed},
+          {"teacher", teacher}};
 }
 
 nlohmann::json Sparsification::state() const {

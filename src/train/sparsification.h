@@ -18,6 +18,7 @@
 
 #include <memory>
 
+#include "filigree/base/names.h"
 #include "filigree/model/model.h"
 #include "filigree/train/multiplier.h"
 #include "filigree/train/objective.h"
@@ -25,6 +26,9 @@
 namespace filigree {
 
 enum class EdgeObjective { kLog, kLinear };
+template <>
+inline constexpr auto kNames<EdgeObjective> = std::to_array<Named<EdgeObjective>>(
+    {{EdgeObjective::kLog, "log"}, {EdgeObjective::kLinear, "linear"}});
 
 struct SparsificationOptions {
   EdgeObjective objective = EdgeObjective::kLog;
@@ -53,6 +57,7 @@ class Sparsification : public Objective {
                 Metrics& metrics) override;
   void after_step(const Metrics& metrics) override;
   std::optional<std::string> stop_reason() const override;
+  Settings settings() const override;
   nlohmann::json state() const override;
   void restore(const nlohmann::json& state) override;
 

@@ -1,14 +1,13 @@
 // Model and data for small runs.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "filigree/base/random.h"
 #include "filigree/model/model.h"
 #include "filigree/train/adamw.h"
 #include "filigree/train/language_modelling.h"
+#include "filigree/train/model_trainable.h"
 #include "filigree/train/objective.h"
 #include "filigree/train/sparsification.h"
 #include "filigree/train/trainer.h"
@@ -38,6 +37,7 @@ class Arithmetic : public BatchSource {
     }
     return batch;
   }
+  Settings settings() const override { return {{"data", "arithmetic"}}; }
   nlohmann::json state() const override { return {{"served", served_}}; }
   void restore(const nlohmann::json& state) override { served_ = state.at("served"); }
 
@@ -48,6 +48,7 @@ class Arithmetic : public BatchSource {
 // Everything that a run of the trainer takes but its folder; gated ones train their biases too.
 struct SmallTraining {
   std::unique_ptr<Model> model, teacher;
+  std::unique_ptr<ModelTrainable> trained;
   std::unique_ptr<Objective> objective;
   std::unique_ptr<AdamW> optimizer;
   Arithmetic source;
@@ -55,22 +56,18 @@ struct SmallTraining {
 
   SmallTraining(bool gated, std::int64_t steps, const Placement& placement = {}) {
     model = make_model(tiny_config(gated), 1, placement);
-    model->set_requires_grad(true);
-    std::vector<NamedParameter> parameters = model->parameters();
+    trained = std::make_unique<ModelTrainable>(*model, ModelTraining{.gate_biases = gated});
+    trained->set_requires_grad(true);
     if (gated) {
       teacher = make_model(tiny_config(false), 1, placement);
       // Heads begin with about 0.88 of their edges open, so that this works on their biases too.
       SparsificationOptions sparse;
       sparse.most_open = 0.8;
       objective = std::make_unique<Sparsification>(*model, teacher.get(), sparse);
-      for (std::size_t l = 0; l < model->gate_biases().size(); ++l) {
-        model->gate_biases()[l].set_requires_grad(true);
-        parameters.push_back({fmt::format("gate.{}", l), model->gate_biases()[l]});
-      }
     } else {
       objective = std::make_unique<LanguageModelling>(*model);
     }
-    optimizer = std::make_unique<AdamW>(decay_groups(parameters, 0.1f), AdamWOptions{});
+    optimizer = std::make_unique<AdamW>(decay_groups(*trained, 0.1f), AdamWOptions{});
     options.schedule = {3e-3f, 5, steps, 0.1f};
     options.accumulate = 2;
   }

@@ -6,9 +6,9 @@
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/text/shard_checksum.h"
 #include "filigree/train/gradient_sum.h"
 #include "filigree/train/run_log.h"
-#include "filigree/train/weights_checksum.h"
 
 namespace filigree {
 namespace {
@@ -26,24 +26,23 @@ bool all_finite(const Metrics& metrics) {
 
 // Forward and backward of one step's batches; leaves the gradients summed over them and over the
 // ranks, returns the metrics' mean.
-Metrics run_batches(Model& model, Objective& objective, BatchSource& source, std::int64_t step,
+Metrics run_batches(Trainable& trained, const NextLoss& next_loss, std::int64_t step,
                     std::int64_t accumulate, Communicator& ranks) {
-  model.clear_grads();
+  trained.clear_grads();
   Metrics mean;
   GradientSum gradients(ranks);
+  gradients.leave_out(trained.own_parameters());
   for (std::int64_t i = 0; i < accumulate; ++i) {
-    const Batch batch = source.next();
     Tape tape;
     // Gradients are final in the last batch's backward pass.
     if (i + 1 == accumulate) gradients.watch(tape);
     Metrics metrics;
-    const Variable loss = objective.loss(batch, step * accumulate + i, ranks, metrics);
+    const Variable loss = next_loss(step * accumulate + i, ranks, metrics);
     // The metrics show to every rank what is wrong on one.
     if (!std::isfinite(loss.value().item()) || !all_finite(metrics))
       fail(
           "training: the loss is not finite at step {}; start again with a lower learning rate or "
-          "a "
-          "longer warm-up (the last checkpoint is as it was)",
+          "a longer warm-up (the last checkpoint is as it was)",
           step + 1);
     tape.backward(loss);
     if (i == 0) mean = metrics;
@@ -55,9 +54,9 @@ Metrics run_batches(Model& model, Objective& objective, BatchSource& source, std
 }
 
 // Ranks that read other files, or were given other options, would train a model that is nobody's.
-void require_same_start(Communicator& ranks, const Model& model, const nlohmann::json& settings) {
+void require_same_start(Communicator& ranks, const std::string& start, const Settings& settings) {
   if (ranks.size() == 1) return;
-  const std::string here = fmt::format("{:016x} {}", weights_checksum(model), settings.dump());
+  const std::string here = fmt::format("{} {}", start, settings.to_json().dump());
   const std::string first = ranks.broadcast(here);
   require(here == first,
           "training: rank {} starts from other weights, data or settings than rank 0 ({} and {}); "
@@ -83,17 +82,35 @@ std::filesystem::path newest_checkpoint(const RunFolder& folder, Communicator& r
 
 }  // namespace
 
-TrainerResult train(Model& model, Objective& objective, BatchSource& source, AdamW& optimizer,
-                    RunFolder& folder, const TrainerOptions& options,
-                    const TrainerCallbacks& callbacks) {
+Settings run_settings(const Trainable& trained, const RunPart& objective, const RunPart& source,
+                      const AdamW& optimizer, const TrainerOptions& options) {
+  const Schedule& schedule = options.schedule;
+  Settings settings({{"steps", schedule.steps},
+                     {"accumulate", options.accumulate},
+                     {"learning_rate", decimal(schedule.peak)},
+                     {"warmup", schedule.warmup},
+                     {"final_share", decimal(schedule.final_fraction)},
+                     {"clip", options.clip}});
+  // The first that differs is named, so the optimiser's checksum of its groups comes last.
+  settings.add(source.settings());
+  settings.add(objective.settings());
+  settings.add(trained.settings());
+  settings.add(optimizer.settings());
+  return settings;
+}
+
+TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source,
+                    const NextLoss& next_loss, AdamW& optimizer, RunFolder& folder,
+                    const TrainerOptions& options, const TrainerCallbacks& callbacks) {
   require(options.accumulate >= 1 && options.log_every >= 1 && options.checkpoint_every >= 1,
           "training: accumulation {}, log interval {} and checkpoint interval {} must be positive",
           options.accumulate, options.log_every, options.checkpoint_every);
   const std::unique_ptr<Communicator> alone = make_single_process();
   Communicator& ranks = options.ranks != nullptr ? *options.ranks : *alone;
-  require_same_start(ranks, model, options.settings);
   TrainingState state;
-  state.settings = options.settings;
+  state.settings = run_settings(trained, objective, source, optimizer, options);
+  const std::string start = checksum_text(trained.checksum());
+  require_same_start(ranks, start, state.settings);
   TrainerResult result;
   const std::filesystem::path earlier = newest_checkpoint(folder, ranks);
   require(options.resume || earlier.empty(),
@@ -101,33 +118,36 @@ TrainerResult train(Model& model, Objective& objective, BatchSource& source, Ada
           folder.path().string());
   if (options.resume && !earlier.empty()) {
     TrainingState stored = read_training_state(earlier);
-    require_same_settings(stored.settings, options.settings);
-    restore_training(earlier, model, optimizer);
+    require_same_settings(stored.settings, state.settings);
+    restore_training(earlier, trained, optimizer, ranks);
     source.restore(stored.source);
     objective.restore(stored.objective);
     state = std::move(stored);
     result.resumed_from = state.step;
   }
   std::optional<RunLog> log;  // of rank 0
-  if (ranks.first())
-    log = result.resumed_from > 0 ? RunLog::resume(folder.log_path(), state.step, options.header)
-                                  : RunLog::start(folder.log_path(), options.header);
+  if (ranks.first()) {
+    nlohmann::json header = options.header;
+    header["settings"] = state.settings.to_json();
+    header["start_weights"] = start;
+    log = result.resumed_from > 0 ? RunLog::resume(folder.log_path(), state.step, header)
+                                  : RunLog::start(folder.log_path(), header);
+  }
   const auto write = [&](const nlohmann::json& line) {
     if (log) log->write(line);
   };
   const auto save = [&] {
-    if (!ranks.first()) return;
-    model.store_gate();
+    trained.before_save();
     state.source = source.state();
     state.objective = objective.state();
-    folder.save(model, optimizer, state, options.keep);
+    folder.save(trained, optimizer, state, options.keep, ranks);
   };
 
   while (state.step < options.schedule.steps) {
     const float learning_rate = options.schedule.at(state.step);
-    Metrics metrics = run_batches(model, objective, source, state.step, options.accumulate, ranks);
-    const double norm =
-        optimizer.step(learning_rate, options.clip, 1.0f / static_cast<float>(options.accumulate));
+    Metrics metrics = run_batches(trained, next_loss, state.step, options.accumulate, ranks);
+    const double norm = optimizer.step(learning_rate, options.clip,
+                                       1.0f / static_cast<float>(options.accumulate), &ranks);
     if (!std::isfinite(norm))
       fail(
           "training: the gradient is not finite at step {}; start again with a lower learning rate "
@@ -168,8 +188,8 @@ TrainerResult train(Model& model, Objective& objective, BatchSource& source, Ada
     if (state.step % options.checkpoint_every == 0 || last) save();
   }
   result.steps = state.step;
-  model.clear_grads();
-  model.store_gate();
+  trained.clear_grads();
+  trained.before_save();
   return result;
 }
 

@@ -21,7 +21,6 @@ struct SmallRun : SmallTraining {
   SmallRun(bool gated, std::int64_t steps, const Placement& placement)
       : SmallTraining(gated, steps, placement) {
     options.checkpoint_every = 10;
-    options.settings = {{"gated", gated}};
   }
 
   void train(const std::filesystem::path& path, std::int64_t stop_at = -1) {
@@ -33,7 +32,7 @@ struct SmallRun : SmallTraining {
     callbacks.stop_requested = [&, stop_at] {
       return static_cast<std::int64_t>(losses.size()) == stop_at;
     };
-    filigree::train(*model, *objective, source, *optimizer, folder, options, callbacks);
+    filigree::train(*trained, *objective, source, *optimizer, folder, options, callbacks);
   }
 
   std::vector<float> weights() const {
@@ -114,7 +113,7 @@ TEST(CudaTrainer, AStepTakesNoNewMemory) {
   callbacks.progress = [&](std::int64_t, const Metrics&) {
     allocations.push_back(pool_statistics(DeviceKind::kCuda).system_allocations);
   };
-  filigree::train(*run.model, *run.objective, run.source, *run.optimizer, runs, run.options,
+  filigree::train(*run.trained, *run.objective, run.source, *run.optimizer, runs, run.options,
                   callbacks);
   ASSERT_EQ(allocations.size(), 12u);
   EXPECT_EQ(allocations[3], allocations.back());

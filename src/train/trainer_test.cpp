@@ -23,12 +23,11 @@ namespace {
 struct SmallRun : SmallTraining {
   explicit SmallRun(bool gated, std::int64_t steps = 40) : SmallTraining(gated, steps) {
     options.checkpoint_every = 7;
-    options.settings = {{"steps", steps}, {"gated", gated}};
     options.header = {{"run", "test"}};
   }
 
   TrainerResult train(RunFolder& folder, const TrainerCallbacks& callbacks = {}) {
-    return filigree::train(*model, *objective, source, *optimizer, folder, options, callbacks);
+    return filigree::train(*trained, *objective, source, *optimizer, folder, options, callbacks);
   }
 
   std::vector<float> weights() const {
@@ -144,7 +143,8 @@ TEST(Trainer, KilledTwentyTimesItEndsInTheSameBits) {
   EXPECT_EQ(kills, 20);
   RunFolder folder(temporary.path());
   SmallRun finished(true, steps);
-  restore_training(folder.checkpoints().back(), *finished.model, *finished.optimizer);
+  restore_training(folder.checkpoints().back(), *finished.trained, *finished.optimizer,
+                   *make_single_process());
   EXPECT_EQ(read_training_state(folder.checkpoints().back()).step, steps);
   EXPECT_EQ(finished.weights(), uninterrupted.weights());
 }
@@ -155,7 +155,7 @@ TEST(Trainer, AChangedSettingIsNamedOnResume) {
   SmallRun(false).train(folder);
   SmallRun other(false);
   other.options.resume = true;
-  other.options.settings["steps"] = 99;
+  other.options.schedule.steps = 99;
   const std::string message = error_of([&] { other.train(folder); });
   EXPECT_NE(message.find("'steps' was 40"), std::string::npos) << message;
   SmallRun again(false);
@@ -187,7 +187,7 @@ TEST(Trainer, GatesThatAllClosedStopTheRun) {
   run.model->set_gate({{-40.0f}});
   Sparsification objective(*run.model, run.teacher.get(), options);
   const TrainerResult result =
-      train(*run.model, objective, run.source, *run.optimizer, folder, run.options);
+      train(*run.trained, objective, run.source, *run.optimizer, folder, run.options);
   EXPECT_EQ(result.end, TrainerResult::End::kStoppedEarly);
   EXPECT_EQ(result.steps, 1);
   EXPECT_NE(result.reason.find("the gates have closed"), std::string::npos) << result.reason;

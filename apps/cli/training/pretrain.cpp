@@ -14,7 +14,6 @@
 #include "filigree/base/strings.h"
 #include "filigree/json/json.h"
 #include "filigree/model/family.h"
-#include "filigree/text/shard_checksum.h"
 #include "filigree/train/language_modelling.h"
 
 namespace filigree::cli {
@@ -52,11 +51,6 @@ ModelConfig model_config(const PretrainOptions& options, const ShardIndex& index
   return config;
 }
 
-nlohmann::json settings_of(const PretrainOptions& options, const ModelConfig& config) {
-  if (!options.config.empty()) return {{"config", checksum_text(xxh64(config.source.dump()))}};
-  return {{"layers", config.layers}, {"heads", config.heads}, {"width", config.width}};
-}
-
 void run_pretrain(const PretrainOptions& options, Session& session) {
   const TrainingOptions& training = options.training;
   check_training_options(training);
@@ -80,10 +74,9 @@ void run_pretrain(const PretrainOptions& options, Session& session) {
   run.label = "pretrain";
   run.out = training.out;
   run.length = config.context;
-  run.settings = settings_of(options, config);
   run.tokenizer = data.folder;
-  run.parameters = model->parameters();
-  const TrainingOutcome outcome = run_training(run, *model, objective, training, data, session);
+  ModelTrainable trained(*model, {.drawn_from = session.options().seed});
+  const TrainingOutcome outcome = run_training(run, trained, objective, training, data, session);
   std::vector<EvaluatedModel> models;
   if (!outcome.interrupted() && data.held_out)
     models.push_back(evaluate_held_out(*model, short_names({training.out})[0], training.out,

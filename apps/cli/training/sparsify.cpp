@@ -12,10 +12,8 @@
 #include "apps/cli/training/training_run.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/text/shard_checksum.h"
 #include "filigree/train/language_modelling.h"
 #include "filigree/train/sparsification.h"
-#include "filigree/train/weights_checksum.h"
 
 namespace filigree::cli {
 namespace {
@@ -73,13 +71,11 @@ Start open_start(const SparsifyOptions& options) {
   return start;
 }
 
-TrainingRun run_of(const Start& start, const char* label, const std::filesystem::path& out,
-                   const Model& dense) {
+TrainingRun run_of(const Start& start, const char* label, const std::filesystem::path& out) {
   TrainingRun run;
   run.label = label;
   run.out = out;
   run.length = start.length;
-  run.settings = {{"run", label}, {"model", checksum_text(weights_checksum(dense))}};
   run.tokenizer = has_tokenizer(start.folder) ? start.folder : start.data.folder;
   return run;
 }
@@ -89,19 +85,6 @@ void adapt(Model& model, const SparsifyOptions& options, const Session& session)
   if (options.lora_rank > 0)
     model.add_lora({.rank = options.lora_rank, .alpha = options.lora_alpha},
                    session.options().seed);
-}
-
-// What the optimiser changes: every weight or the adapters alone, and the gate biases when each
-// head learns its own.
-std::vector<NamedParameter> trained_parameters(const Model& student, bool with_gate) {
-  std::vector<NamedParameter> parameters =
-      student.lora() ? student.lora_parameters() : student.parameters();
-  for (std::size_t l = 0; with_gate && l < student.gate_biases().size(); ++l) {
-    Variable bias = student.gate_biases()[l];
-    bias.set_requires_grad(true);
-    parameters.push_back({fmt::format("gate.{}", l), bias});
-  }
-  return parameters;
 }
 
 GateConfig first_gate(const SparsifyOptions& options, const ModelConfig& config) {
@@ -115,31 +98,26 @@ GateConfig first_gate(const SparsifyOptions& options, const ModelConfig& config)
 
 TrainingOutcome train_sparse(const SparsifyOptions& options, const Start& start, Model& student,
                              const Session& session) {
-  TrainingRun run = run_of(start, "sparsify", options.training.out, student);
-  run.settings.update(options.settings());
-  if (start.config.gate.on()) run.settings["gate-bias"] = nullptr;  // the model has its own
+  const TrainingRun run = run_of(start, "sparsify", options.training.out);
   student.set_gate(first_gate(options, start.config));
   adapt(student, options, session);
-  run.parameters = trained_parameters(student, options.per_head_bias);
+  ModelTrainable trained(student, {.gate_biases = options.per_head_bias});
   std::unique_ptr<Model> teacher;
-  if (options.needs_teacher()) {
+  if (options.needs_teacher())
     teacher = load_model(start.teacher, {.placement = session.placement()});
-    run.settings["teacher"] = checksum_text(weights_checksum(*teacher));
-  }
   SparsificationOptions sparsification = options.sparsification;
   sparsification.seed = session.options().seed;
   Sparsification objective(student, teacher.get(), sparsification);
-  return run_training(run, student, objective, options.training, start.data, session);
+  return run_training(run, trained, objective, options.training, start.data, session);
 }
 
 TrainingOutcome train_control(const SparsifyOptions& options, const Start& start, Model& control,
                               const Session& session) {
-  TrainingRun run = run_of(start, "control", options.control_folder(), control);
-  run.settings["lora-rank"] = options.lora_rank;
+  const TrainingRun run = run_of(start, "control", options.control_folder());
   adapt(control, options, session);
-  run.parameters = trained_parameters(control, false);
+  ModelTrainable trained(control);
   LanguageModelling objective(control);
-  return run_training(run, control, objective, options.training, start.data, session);
+  return run_training(run, trained, objective, options.training, start.data, session);
 }
 
 void run_sparsify(const SparsifyOptions& options, Session& session) {

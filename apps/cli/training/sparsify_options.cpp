@@ -11,10 +11,6 @@ namespace {
 
 constexpr double kLarge = 1e12;
 
-const char* name_of(EdgeObjective objective) {
-  return objective == EdgeObjective::kLog ? "log" : "linear";
-}
-
 void add_gate_options(CLI::App& app, SparsifyOptions& options) {
   constexpr const char* kGroup = "Gate and objective";
   SparsificationOptions& sparsification = options.sparsification;
@@ -98,30 +94,6 @@ void add_lora_options(CLI::App& app, SparsifyOptions& options) {
 }
 
 }  // namespace
-
-nlohmann::json SparsifyOptions::settings() const {
-  const MultiplierOptions& multiplier = sparsification.multiplier;
-  return {
-      {"objective", name_of(sparsification.objective)},
-      {"gate-bias", gate_bias.value_or(kGateBias)},
-      {"per-head-bias", per_head_bias},
-      {"most-open", sparsification.most_open},
-      {"margin", sparsification.margin},
-      {"target", sparsification.target ? nlohmann::json(*sparsification.target) : nlohmann::json()},
-      {"distill", sparsification.distillation},
-      {"lora-rank", lora_rank},
-      {"lora-alpha", lora_rank > 0 ? nlohmann::json(lora_alpha) : nlohmann::json()},
-      {"lambda0", multiplier.initial},
-      {"lambda-min", multiplier.least},
-      {"lambda-max", multiplier.most},
-      {"dual-rate", multiplier.rate},
-      {"dual-gain", multiplier.gain},
-      {"dual-limit", multiplier.limit},
-      {"dual-average", multiplier.averaging},
-      {"dual-every", multiplier.every},
-      {"patience", sparsification.patience},
-      {"tolerance", sparsification.tolerance}};
-}
 
 void add_sparsify_options(CLI::App& app, SparsifyOptions& options) {
   app.add_option(

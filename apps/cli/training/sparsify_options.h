@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/App.hpp>
-#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <optional>
@@ -32,8 +31,6 @@ struct SparsifyOptions {
     return std::filesystem::path(training.out) / "control";
   }
   bool needs_teacher() const { return !sparsification.target || sparsification.distillation > 0.0; }
-  // What decides the result beside training.settings(), under the options' names.
-  nlohmann::json settings() const;
 };
 
 // Arguments and options, those of training too.

@@ -46,7 +46,7 @@ TEST_F(TrainingCommandTest, TheLogSaysWhatWasRun) {
   std::getline(log, line);
   const nlohmann::json header = nlohmann::json::parse(line);
   EXPECT_EQ(header["run"], "pretrain");
-  EXPECT_EQ(header["settings"]["lr"], 3e-3);
+  EXPECT_EQ(header["settings"]["learning_rate"], 3e-3);
   EXPECT_EQ(header["settings"]["warmup"], 1);
   EXPECT_EQ(header["seed"], 0);
   EXPECT_EQ(header["start_weights"].get<std::string>().size(), 16u);
@@ -166,7 +166,7 @@ TEST_F(TrainingCommandTest, AnUnreachableAimStopsEarlyAndSaysWhy) {
   EXPECT_TRUE(load_model(path("sparse"))->config().gate.on());
   EXPECT_FALSE(fs::exists(path("sparse/control")));
   const nlohmann::json json = json_of(sparsify("again", "200") + hopeless, 3);
-  EXPECT_EQ(json["end"], "stopped early");
+  EXPECT_EQ(json["end"], "stopped-early");
   EXPECT_THAT(json["reason"].get<std::string>(), HasSubstr("cannot be met"));
 }
 
@@ -196,7 +196,7 @@ TEST_F(TrainingCommandTest, AdaptersAreMergedAtTheEnd) {
   const ProgramRun other =
       run_program(sparsify("sparse", "6") + Arguments{"--lora-rank", "3", "--resume"});
   EXPECT_EQ(other.code, 1);
-  EXPECT_THAT(other.err, HasSubstr("lora-"));
+  EXPECT_THAT(other.err, HasSubstr("lora_rank"));
 }
 
 TEST_F(TrainingCommandTest, GoesOnFromASparseModelWithItsGates) {
@@ -221,8 +221,8 @@ TEST_F(TrainingCommandTest, GoesOnFromASparseModelWithItsGates) {
   std::string line;
   std::getline(log, line);
   const nlohmann::json settings = nlohmann::json::parse(line)["settings"];
-  EXPECT_TRUE(settings["gate-bias"].is_null());
-  EXPECT_NE(settings["teacher"], settings["model"]);
+  EXPECT_TRUE(settings["gate_bias"].is_null());
+  EXPECT_NE(settings["teacher"], settings["weights"]);
 
   expect_failure(further + Arguments{"--gate-bias", "1", "--out", path("other")}, "has its biases");
 }
@@ -276,7 +276,8 @@ TEST_F(TrainingCommandTest, AChangedSettingIsNamedOnResume) {
   const Arguments resume = {"--resume"};
   expect_failure(pretrain("dense", "21") + resume,
                  "'steps' was 20 when the run was started and is 21 now");
-  expect_failure(pretrain("dense", "20") + Arguments{"--lr", "0.5"} + resume, "'lr' was 0.003");
+  expect_failure(pretrain("dense", "20") + Arguments{"--lr", "0.5"} + resume,
+                 "'learning_rate' was 0.003");
   expect_failure(pretrain("dense", "20") + Arguments{"--width", "32"} + resume, "'width' was 16");
   expect_failure(pretrain("dense", "20") + Arguments{"--seed", "9"} + resume, "'seed' was 0");
   Arguments other_data = pretrain("dense", "20") + resume;
@@ -285,7 +286,7 @@ TEST_F(TrainingCommandTest, AChangedSettingIsNamedOnResume) {
 
   expect_success(sparsify("sparse", "5"));
   expect_failure(sparsify("sparse", "5") + Arguments{"--gate-bias", "3"} + resume,
-                 "'gate-bias' was 2.0");
+                 "'gate_bias' was 2.0");
   expect_failure(sparsify("sparse", "5") + Arguments{"--objective", "linear"} + resume,
                  "'objective' was \"log\"");
   // What does not decide the result may change.

@@ -27,18 +27,6 @@ TrainerOptions TrainingOptions::trainer() const {
   return trainer;
 }
 
-nlohmann::json TrainingOptions::settings() const {
-  return {{"steps", steps},
-          {"batch", batch},
-          {"accumulate", accumulate},
-          {"lr", learning_rate},
-          {"warmup", warmup_steps()},
-          {"final-lr", final_share},
-          {"weight-decay", weight_decay},
-          {"beta2", beta2},
-          {"clip", clip}};
-}
-
 CLI::Option* add_count(CLI::App& app, const char* group, const char* name, std::int64_t& value,
                        const char* what, std::int64_t least, std::int64_t most) {
   return app.add_option(name, value, what)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/App.hpp>
-#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <string>
@@ -22,7 +21,7 @@ struct TrainingOptions {
   double weight_decay = 0.05;
   double beta2 = 0.95;
   double clip = 1.0;
-  bool recompute = false;  // not among the settings: it does not change the result
+  bool recompute = false;  // does not change the result
   std::int64_t log_every = 10;
   std::int64_t checkpoint_every = 500;
   int keep = 2;
@@ -33,10 +32,8 @@ struct TrainingOptions {
   bool dry_run = false;
 
   std::int64_t warmup_steps() const { return warmup >= 0 ? warmup : steps / 20; }
-  // All but settings, header and folder.
+  // All but header and folder.
   TrainerOptions trainer() const;
-  // What decides the result, under the options' names; compared when a run is resumed.
-  nlohmann::json settings() const;
 };
 
 void add_training_options(CLI::App& app, TrainingOptions& options);

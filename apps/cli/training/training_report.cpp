@@ -18,15 +18,6 @@ std::string count_text(std::int64_t count) {
   return with_thousands(static_cast<std::uint64_t>(count));
 }
 
-const char* name_of(TrainerResult::End end) {
-  switch (end) {
-    case TrainerResult::End::kFinished: return "finished";
-    case TrainerResult::End::kInterrupted: return "interrupted";
-    case TrainerResult::End::kStoppedEarly: return "stopped early";
-  }
-  return "";
-}
-
 }  // namespace
 
 void report_dry_run(const ModelSize& model, const std::optional<ModelSize>& teacher,

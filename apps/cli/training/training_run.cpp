@@ -12,26 +12,14 @@
 #include "filigree/text/shard_checksum.h"
 #include "filigree/train/adamw.h"
 #include "filigree/train/shard_source.h"
-#include "filigree/train/weights_checksum.h"
 
 namespace filigree::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// What decides the result of this run, under the names of the options.
-nlohmann::json all_settings(const TrainingRun& run, const TrainingOptions& options,
-                            const TrainingData& data, const Session& session) {
-  nlohmann::json settings = options.settings();
-  settings["seed"] = session.options().seed;
-  settings["context"] = run.length;
-  settings["data"] = checksum_text(data.train.fingerprint());
-  settings.update(run.settings);
-  return settings;
-}
-
-nlohmann::json header(const TrainingRun& run, const nlohmann::json& settings, const Model& model,
-                      const TrainingData& data, const Session& session) {
+nlohmann::json header(const TrainingRun& run, const Model& model, const TrainingData& data,
+                      const Session& session) {
   return {{"run", run.label},
           {"filigree", version_string()},
           {"build", build_description()},
@@ -40,10 +28,8 @@ nlohmann::json header(const TrainingRun& run, const nlohmann::json& settings, co
           {"processes", session.ranks().size()},
           {"device", name_of(session.options().device)},
           {"precision", name_of(session.options().precision)},
-          {"settings", settings},
           {"model", model.config().source},
           {"parameters", model.parameter_count()},
-          {"start_weights", checksum_text(weights_checksum(model))},
           {"data",
            {{"folder", data.folder.string()},
             {"tokens", data.train.tokens()},
@@ -106,7 +92,7 @@ void check_held_out(const TrainingOptions& options, const TrainingData& data,
                            printable(data.folder.string())));
 }
 
-TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& objective,
+TrainingOutcome run_training(const TrainingRun& run, ModelTrainable& trained, Objective& objective,
                              const TrainingOptions& options, const TrainingData& data,
                              const Session& session) {
   catch_termination();
@@ -123,11 +109,11 @@ TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& ob
   RunFolder folder(run.out);
   TrainerOptions trainer = options.trainer();
   trainer.ranks = &ranks;
-  trainer.settings = all_settings(run, options, data, session);
-  trainer.header = header(run, trainer.settings, model, data, session);
-  model.set_requires_grad(true);
+  Model& model = trained.model();
+  trainer.header = header(run, model, data, session);
+  trained.set_requires_grad(true);
   model.set_recompute(options.recompute);
-  AdamW optimizer(decay_groups(run.parameters, static_cast<float>(options.weight_decay)),
+  AdamW optimizer(decay_groups(trained, static_cast<float>(options.weight_decay)),
                   {.beta2 = static_cast<float>(options.beta2)});
 
   ProgressOptions bar = session.progress(run.label, "steps", options.steps);
@@ -155,16 +141,12 @@ TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& ob
         return held_out_metrics(model, options, data, run.length, ranks);
       };
     callbacks.stop_requested = interrupted;
-    outcome.result = train(model, objective, source, optimizer, folder, trainer, callbacks);
+    outcome.result = train(trained, objective, source, optimizer, folder, trainer, callbacks);
     if (outcome.result.steps > first) progress.finish();
   }
   outcome.seconds = watch.seconds();
   outcome.tokens = (outcome.result.steps - first) * step_tokens;
-  model.set_requires_grad(false);
-  for (const NamedParameter& parameter : run.parameters) {
-    Variable variable = parameter.variable;
-    variable.set_requires_grad(false);
-  }
+  trained.set_requires_grad(false);
   if (outcome.interrupted()) {
     session.note(fmt::format(
         "{}: stopped after step {} of {} and saved in '{}'; the same command with --resume goes on",

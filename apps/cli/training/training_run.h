@@ -12,6 +12,7 @@
 #include "apps/cli/program/session.h"
 #include "apps/cli/training/evaluation_report.h"
 #include "apps/cli/training/training_options.h"
+#include "filigree/train/model_trainable.h"
 #include "filigree/train/objective.h"
 #include "filigree/train/trainer.h"
 
@@ -19,12 +20,10 @@ namespace filigree::cli {
 
 // What is trained, and on what. The references must outlive the run.
 struct TrainingRun {
-  std::string label;                       // "pretrain", "sparsify", "control"
-  std::filesystem::path out;               // folder of this run
-  std::int64_t length = 0;                 // tokens a window
-  nlohmann::json settings;                 // beside those of TrainingOptions
-  std::filesystem::path tokenizer;         // folder that has the tokenizer to put beside the model
-  std::vector<NamedParameter> parameters;  // that are trained
+  std::string label;                // "pretrain", "sparsify", "control"
+  std::filesystem::path out;        // folder of this run
+  std::int64_t length = 0;          // tokens a window
+  std::filesystem::path tokenizer;  // folder that has the tokenizer to put beside the model
 };
 
 struct TrainingOutcome {
@@ -46,7 +45,7 @@ void check_held_out(const TrainingOptions& options, const TrainingData& data,
 
 // Trains, and unless it was interrupted leaves the model and its tokenizer in `run.out`. Catches
 // SIGINT and SIGTERM.
-TrainingOutcome run_training(const TrainingRun& run, Model& model, Objective& objective,
+TrainingOutcome run_training(const TrainingRun& run, ModelTrainable& trained, Objective& objective,
                              const TrainingOptions& options, const TrainingData& data,
                              const Session& session);
 

@@ -1,0 +1,48 @@
+#include "filigree/train/trainable.h"
+
+#include <span>
+
+#include "filigree/base/error.h"
+#include "filigree/text/shard_checksum.h"
+
+namespace filigree {
+
+std::uint64_t Trainable::checksum() const { return parameters_checksum(parameters()); }
+
+void Trainable::set_requires_grad(bool on) {
+  for (const NamedParameter& parameter : parameters()) parameter.variable.set_requires_grad(on);
+  for (const NamedParameter& parameter : own_parameters()) parameter.variable.set_requires_grad(on);
+}
+
+void Trainable::clear_grads() {
+  for (const NamedParameter& parameter : parameters()) parameter.variable.clear_grad();
+  for (const NamedParameter& parameter : own_parameters()) parameter.variable.clear_grad();
+}
+
+std::uint64_t parameters_checksum(const std::vector<NamedParameter>& parameters,
+                                  std::uint64_t seed) {
+  for (const NamedParameter& parameter : parameters) {
+    const Tensor value = parameter.variable.value().to(DeviceKind::kCpu);
+    seed = xxh64(parameter.name, seed);
+    seed = xxh64(std::span(value.raw(), value.bytes()), seed);
+  }
+  return seed;
+}
+
+void restore_parameters(const std::vector<NamedParameter>& stored,
+                        const std::vector<NamedParameter>& into, const std::string& source) {
+  require(stored.size() == into.size(), "'{}': the checkpoint has {} parameters and not {}", source,
+          stored.size(), into.size());
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const NamedParameter &from = stored[i], &to = into[i];
+    require(from.name == to.name && from.variable.shape() == to.variable.shape(),
+            "'{}': parameter '{}' {} is not '{}' {}", source, from.name,
+            from.variable.shape().to_string(), to.name, to.variable.shape().to_string());
+    const Tensor& value = from.variable.value();
+    const DeviceKind device = to.variable.value().device();
+    // A copy of its own, since training changes it in place.
+    to.variable.mutable_value() = value.device() == device ? value.clone() : value.to(device);
+  }
+}
+
+}  // namespace filigree

@@ -86,7 +86,9 @@ target_compile_options(filigree_options INTERFACE
   # Fused multiply-add where the target has it, "omp simd" loops without the OpenMP run time, and
   # no errno or floating-point traps, which nothing here reads: loops vectorise better without.
   # None of these changes what NaN and infinities do.
-  "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast;-fopenmp-simd;-fno-math-errno;-fno-trapping-math>")
+  "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast;-fopenmp-simd;-fno-math-errno;-fno-trapping-math>"
+  # Cairo's headers ask for it, and all who share a precompiled header must define the same.
+  "$<$<COMPILE_LANGUAGE:CXX>:-pthread>")
 if(FILIGREE_SANITIZE)
   target_compile_options(filigree_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FILIGREE_SANITIZE}>"

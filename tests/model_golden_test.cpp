@@ -1,7 +1,7 @@
 // Every family against transformers: logits, hidden states, attention maps, loss and every
 // gradient.
 #include "filigree/io/checkpoint.h"
-#include "filigree/io/json.h"
+#include "filigree/json/json.h"
 #include "filigree/model/model.h"
 #include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "support/check_op.h"

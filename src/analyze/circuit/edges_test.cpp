@@ -119,7 +119,7 @@ TEST_P(Edges, SomeAreTheSameWhetherListedAsPatchedOrKept) {
 // Patched edges from all nodes to one input are the corrupt stream there, while what a patched
 // input changes further on is the run's own.
 TEST_P(Edges, AllOfAnInputAreItsCorruptStream) {
-  const std::int64_t layer = 1, head = 2, input = graph_.input(Branch::kKey, layer, head);
+  const std::int64_t layer = 1, head = 1, input = graph_.input(Branch::kKey, layer, head);
   EdgeSet set;
   for (std::int64_t u = 0; u < graph_.inputs()[static_cast<std::size_t>(input)].before; ++u)
     set.edges.push_back(graph_.number({u, input}));

@@ -229,7 +229,8 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfSparseRuns) {
   expect_failure({"curves", path("deep.jsonl"), "--out", path("x.svg")},
                  HasSubstr("deep.jsonl, line 1': byte 64: nested more than 64 levels deep"));
   expect_failure({"curves", path("none"), "--out", path("x.svg")}, HasSubstr("cannot read"));
-  expect_failure({"curves", path("run"), "--out", path("x.gif")}, HasSubstr(".svg, .pdf or .png"));
+  expect_failure({"curves", path("run"), "--out", path("x.gif")}, HasSubstr(".svg, .pdf or .png"),
+                 2);
 }
 
 }  // namespace

@@ -1,24 +1,11 @@
-// Memory that a model needs, from its configuration alone. All arithmetic is in f32, so a number
-// takes 4 bytes whatever the type it is stored in.
+// While commands are moved to studies, which have it.
 #pragma once
 
-#include <cstdint>
-
-#include "filigree/model/config.h"
+#include "filigree/study/summary/memory_estimate.h"
 
 namespace filigree::cli {
 
-struct MemoryEstimate {
-  std::uint64_t weights = 0;
-  std::uint64_t training_state = 0;        // weights, gradients, AdamW's two moments
-  std::uint64_t forward = 0;               // activations of a forward pass, nothing kept
-  std::uint64_t attention_maps = 0;        // all of them, when kept
-  std::uint64_t training_activations = 0;  // kept for the backward pass, and its first gradients
-  std::uint64_t cache = 0;                 // keys and values of `length` positions
-};
-
-// For inputs of [batch, length].
-MemoryEstimate estimate_memory(const ModelConfig& config, std::int64_t parameters,
-                               std::int64_t batch, std::int64_t length);
+using study::estimate_memory;
+using study::MemoryEstimate;
 
 }  // namespace filigree::cli

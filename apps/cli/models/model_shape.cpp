@@ -1,33 +1,10 @@
 #include "apps/cli/models/model_shape.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "apps/cli/program/program.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/model/model.h"
 
 namespace filigree::cli {
-
-ModelConfig ModelShape::config() const {
-  require(width % heads == 0, "--width {} is not a multiple of --heads {}", width, heads);
-  const nlohmann::json json = {{"architectures", {"GPT2LMHeadModel"}},
-                               {"model_type", "gpt2"},
-                               {"n_layer", layers},
-                               {"n_head", heads},
-                               {"n_embd", width},
-                               {"n_positions", context},
-                               {"vocab_size", vocabulary},
-                               {"activation_function", "gelu_new"},
-                               {"layer_norm_epsilon", 1e-5}};
-  return parse_model_config(json, "the model's shape");
-}
-
-std::string ModelShape::text() const {
-  return fmt::format("GPT-2 with {} layers, {} heads, width {}, {} tokens", layers, heads, width,
-                     with_thousands(static_cast<std::uint64_t>(vocabulary)));
-}
 
 CLI::Option* add_shape_option(CLI::App& app, const char* name, std::int64_t& value,
                               const char* what, std::int64_t most) {

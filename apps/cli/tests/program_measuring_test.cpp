@@ -63,8 +63,8 @@ TEST(Bench, RunsOnlyTheCasesThatAreAskedFor) {
 
 TEST(Bench, RefusesWhatCannotBe) {
   ProgramRun run = run_program({"bench", "--width", "33", "--heads", "4"});
-  EXPECT_EQ(run.code, 1);
-  EXPECT_THAT(run.err, HasSubstr("--width 33 is not a multiple of --heads 4"));
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("a width of 33 is not a multiple of the number of heads, 4"));
   run = run_program(with_tiny({"bench", "--quiet", "--ceiling-size", "64", "--case", "load_warm",
                                "--scratch", "/nonexistent"}));
   EXPECT_EQ(run.code, 1);

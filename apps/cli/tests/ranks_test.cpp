@@ -157,7 +157,8 @@ TEST_F(RanksTest, FailTogetherWithOneMessage) {
   // All of them see what is wrong.
   const ProgramRun odd = run_ranks(2, pretrain("odd", "2") + Arguments{"--batch", "3"});
   EXPECT_EQ(odd.code, 1);
-  EXPECT_EQ(occurrences(odd.err, "--batch 3 cannot be shared by 2 processes"), 1u) << odd.err;
+  EXPECT_EQ(occurrences(odd.err, "a batch of 3 windows cannot be shared by 2 processes"), 1u)
+      << odd.err;
   const ProgramRun wrong = run_ranks(2, Arguments{"pretrain", "--stepps", "2"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_EQ(occurrences(wrong.err, "unknown option '--stepps'"), 1u) << wrong.err;

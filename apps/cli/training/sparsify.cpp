@@ -1,170 +1,109 @@
 // filigree sparsify: sparse post-training of a dense model, and its dense control.
+#include "filigree/study/training/sparsify.h"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/program/input.h"
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/training/sparsify_options.h"
+#include "apps/cli/training/training_options.h"
 #include "apps/cli/training/training_report.h"
-#include "apps/cli/training/training_run.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/train/language_modelling.h"
-#include "filigree/train/sparsification.h"
 
 namespace filigree::cli {
 namespace {
 
-// The models and the data, as both runs see them.
-struct Start {
-  std::filesystem::path folder;
-  ModelConfig config;  // of the model in `folder`
-  std::filesystem::path teacher;
-  std::filesystem::path dense;  // what the result is compared with, and the control starts from
-  TrainingData data;
-  std::int64_t length = 0;
+using study::SparsifyRequest;
+
+constexpr double kLarge = 1e12;
+
+struct SparsifyOptions {
+  SparsifyRequest request;
+  bool dry_run = false;
 };
 
-void check_teacher(const SparsifyOptions& options, const Start& start) {
-  const std::string teacher = printable(options.teacher);
-  require(!options.teacher.empty() || !start.config.gate.on(),
-          "model '{}' is sparse already; name the dense model whose loss it shall keep with "
-          "--teacher",
-          printable(options.model));
-  require(options.teacher.empty() || options.needs_teacher() || start.config.gate.on(),
-          "--teacher '{}' has nothing to teach with --target and --distill 0; leave it out",
-          teacher);
-  if (options.teacher.empty()) return;
-  const ModelConfig config = read_model_config(start.teacher);
-  require(!config.gate.on(), "--teacher '{}' is sparse; a dense model is needed", teacher);
-  require(config.vocabulary == start.config.vocabulary,
-          "--teacher '{}' has a vocabulary of {} tokens and the model one of {}", teacher,
-          config.vocabulary, start.config.vocabulary);
-  require(!has_tokenizer(start.teacher) || tokenizer_fingerprint(Tokenizer::from_folder(
-                                               start.teacher)) == start.data.index.tokenizer,
-          "--teacher '{}' has another tokenizer than the model and the shards", teacher);
-  require(start.length <= config.context,
-          "windows of {} tokens do not fit the teacher's context of {}; give a smaller --context",
-          start.length, config.context);
+void add_gate_options(CLI::App& app, SparsifyRequest& request) {
+  constexpr const char* kGroup = "Gate and objective";
+  SparsificationOptions& sparsification = request.sparsification;
+  app.add_option("--teacher", request.teacher,
+                 "dense model whose loss is kept and whose predictions are learned (default MODEL)")
+      ->type_name("MODEL")
+      ->group(kGroup);
+  add_choice(app, "--objective", sparsification.objective,
+             "what is minimised, the logarithm of the share of open edges or the share")
+      ->group(kGroup);
+  app.add_option_function<double>(
+         "--gate-bias", [&](double value) { request.gate_bias = value; },
+         "gate bias that a dense model starts from; larger: more open")
+      ->check(number(-1000.0, 1000.0))
+      ->type_name("X")
+      ->default_str(fmt::format("{}", SparsifyRequest::kGateBias))
+      ->group(kGroup);
+  app.add_flag("--per-head-bias", request.per_head_bias,
+               "every head learns its bias (otherwise it is fixed)")
+      ->group(kGroup);
+  add_number(app, kGroup, "--most-open", sparsification.most_open,
+             "lower the bias of a head of whose edges more than this share is open; 1: never; "
+             "needs --per-head-bias",
+             number(0.01, 1.0));
+  add_number(app, kGroup, "--margin", sparsification.margin,
+             "nats that the loss may rise above the dense model's", number(-kLarge, kLarge));
+  app.add_option_function<double>(
+         "--target", [&](double value) { sparsification.target = value; },
+         "fixed cross entropy to keep, instead of the dense model's on the same batch")
+      ->check(number_above(0.0, kLarge))
+      ->type_name("X")
+      ->group(kGroup);
+  add_number(app, kGroup, "--distill", sparsification.distillation,
+             "weight of the divergence from the dense model's predictions; the rest is the cross "
+             "entropy",
+             number(0.0, 1.0));
 }
 
-Start open_start(const SparsifyOptions& options) {
-  const std::filesystem::path folder = model_folder(options.model);
-  Start start{.folder = folder,
-              .config = read_model_config(folder),
-              .teacher = options.teacher.empty() ? folder : model_folder(options.teacher),
-              .dense = {},
-              .data = open_training_data(options.shards, options.training.held_out)};
-  start.dense = start.config.gate.on() ? start.teacher : start.folder;
-  require(!start.config.gate.on() || !options.gate_bias,
-          "--gate-bias {} is where a dense model starts; '{}' is sparse and has its biases",
-          options.gate_bias.value_or(0.0), printable(options.model));
-  check_shards_fit(start.data.index, options.shards, start.folder, start.config);
-  start.length = options.context > 0 ? options.context : start.config.context;
-  require(start.length <= start.config.context,
-          "--context {} is more than the model's context of {}", start.length,
-          start.config.context);
-  check_teacher(options, start);
-  return start;
+void add_multiplier_options(CLI::App& app, SparsificationOptions& options) {
+  constexpr const char* kGroup = "Multiplier";
+  MultiplierOptions& multiplier = options.multiplier;
+  add_number(app, kGroup, "--lambda0", multiplier.initial, "weight of the task to start from",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--lambda-min", multiplier.least, "least weight",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--lambda-max", multiplier.most, "largest weight",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-rate", multiplier.rate,
+             "how fast log lambda follows the gap between the loss and what is allowed",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-gain", multiplier.gain, "factor of the gap before it is limited",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-limit", multiplier.limit, "limit of the scaled gap",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-average", multiplier.averaging,
+             "weight of the past in the average of the gap", number(0.0, 0.9999));
+  add_count(app, kGroup, "--dual-every", multiplier.every, "steps between updates of lambda", 1,
+            1 << 30);
+  add_count(app, kGroup, "--patience", options.patience,
+            "stop when lambda rested at its largest so many steps in vain", 1, 1 << 30);
+  add_number(app, kGroup, "--tolerance", options.tolerance,
+             "gap in nats that does not count as in vain", number(0.0, kLarge));
 }
 
-TrainingRun run_of(const Start& start, const char* label, const std::filesystem::path& out) {
-  TrainingRun run;
-  run.label = label;
-  run.out = out;
-  run.length = start.length;
-  run.tokenizer = has_tokenizer(start.folder) ? start.folder : start.data.folder;
-  return run;
-}
-
-// With --lora-rank, puts adapters on the model, which are then all that is trained.
-void adapt(Model& model, const SparsifyOptions& options, const Session& session) {
-  if (options.lora_rank > 0)
-    model.add_lora({.rank = options.lora_rank, .alpha = options.lora_alpha},
-                   session.options().seed);
-}
-
-GateConfig first_gate(const SparsifyOptions& options, const ModelConfig& config) {
-  GateConfig gate = config.gate;
-  if (!gate.on())
-    gate.bias = {static_cast<float>(options.gate_bias.value_or(SparsifyOptions::kGateBias))};
-  if (options.per_head_bias && gate.bias.size() == 1)
-    gate.bias.resize(static_cast<std::size_t>(config.layers * config.heads), gate.bias[0]);
-  return gate;
-}
-
-TrainingOutcome train_sparse(const SparsifyOptions& options, const Start& start, Model& student,
-                             const Session& session) {
-  const TrainingRun run = run_of(start, "sparsify", options.training.out);
-  student.set_gate(first_gate(options, start.config));
-  adapt(student, options, session);
-  ModelTrainable trained(student, {.gate_biases = options.per_head_bias});
-  std::unique_ptr<Model> teacher;
-  if (options.needs_teacher())
-    teacher = load_model(start.teacher, {.placement = session.placement()});
-  SparsificationOptions sparsification = options.sparsification;
-  sparsification.seed = session.options().seed;
-  Sparsification objective(student, teacher.get(), sparsification);
-  return run_training(run, trained, objective, options.training, start.data, session);
-}
-
-TrainingOutcome train_control(const SparsifyOptions& options, const Start& start, Model& control,
-                              const Session& session) {
-  const TrainingRun run = run_of(start, "control", options.control_folder());
-  adapt(control, options, session);
-  ModelTrainable trained(control);
-  LanguageModelling objective(control);
-  return run_training(run, trained, objective, options.training, start.data, session);
+void add_lora_options(CLI::App& app, SparsifyRequest& request) {
+  constexpr const char* kGroup = "Low-rank adapters";
+  add_count(app, kGroup, "--lora-rank", request.lora_rank,
+            "train only adapters of this rank on q, k, v and o, merged at the end; 0: all weights",
+            0, 1 << 20);
+  add_number(app, kGroup, "--lora-alpha", request.lora_alpha,
+             "scale of the adapters: alpha / rank times their product", number_above(0.0, kLarge));
 }
 
 void run_sparsify(const SparsifyOptions& options, Session& session) {
-  const TrainingOptions& training = options.training;
-  check_training_options(training);
-  require(options.sparsification.most_open == 1.0 || options.per_head_bias,
-          "--most-open {} needs --per-head-bias", options.sparsification.most_open);
-  check_run_folder(training.out, training.resume);
-  if (options.control) check_run_folder(options.control_folder(), training.resume);
-  const Start start = open_start(options);
-  check_held_out(training, start.data, session);
-  if (start.config.gate.bias.size() > 1 && !options.per_head_bias)
-    session.note("the model's gate biases stay as they are; --per-head-bias trains them on");
-  if (training.dry_run) {
-    const auto size_of = [](const std::filesystem::path& folder) {
-      return ModelSize{read_model_config(folder), load_model(folder)->parameter_count()};
-    };
-    std::optional<ModelSize> teacher;
-    if (options.needs_teacher()) teacher = size_of(start.teacher);
-    report_dry_run(size_of(start.folder), teacher, start.length, training, start.data, session);
+  if (options.dry_run) {
+    print_dry_run(study::plan_sparsify(options.request, session.context()), session);
     return;
   }
-  const std::unique_ptr<Model> student =
-      load_model(start.folder, {.placement = session.placement()});
-  TrainingOutcome outcome = train_sparse(options, start, *student, session);
-  const bool finished = outcome.result.end == TrainerResult::End::kFinished;
-  std::unique_ptr<Model> control;
-  if (options.control && finished) {
-    control = load_model(start.dense, {.placement = session.placement()});
-    const TrainingOutcome dense = train_control(options, start, *control, session);
-    if (dense.interrupted()) outcome.result.end = dense.result.end;
-  } else if (options.control && !outcome.interrupted()) {
-    session.note("no control was trained, because the sparse run stopped early");
-  }
-  std::vector<EvaluatedModel> models;
-  if (!outcome.interrupted() && start.data.held_out) {
-    const auto add = [&](const Model& model, const char* label, const auto& folder) {
-      models.push_back(
-          evaluate_held_out(model, label, folder, start.length, training, start.data, session));
-    };
-    add(*load_model(start.dense, {.placement = session.placement()}), "dense", start.dense);
-    if (start.teacher != start.dense)
-      add(*load_model(start.teacher, {.placement = session.placement()}), "teacher", start.teacher);
-    add(*student, "sparse", training.out);
-    if (control) add(*control, "control", options.control_folder());
-  }
-  report_outcome(outcome, training, models, session);
+  catch_termination();
+  print_result(study::run_sparsify(options.request, session.context()), session);
 }
 
 }  // namespace
@@ -182,7 +121,24 @@ void add_sparsify(Program& program) {
                     "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"},
                    Computes::kOnRanks},
                   [options](Session& session) { run_sparsify(*options, session); });
-  add_sparsify_options(app, *options);
+  SparsifyRequest& request = options->request;
+  app.add_option(
+         "MODEL", request.model,
+         "folder or name of the dense model, or with --teacher of a sparse one to go on with")
+      ->required();
+  app.add_option("SHARDS", request.shards, "token shards, made with the model's tokenizer")
+      ->required();
+  add_gate_options(app, request);
+  add_multiplier_options(app, request.sparsification);
+  add_lora_options(app, request);
+  app.add_option("--context", request.length, "tokens a window (default the model's context)")
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
+      ->group("Training");
+  add_training_options(app, request.training, options->dry_run);
+  app.add_flag("--control", request.control,
+               "also fine-tune the dense model as long on the same data, into RUN/control")
+      ->group("Run");
 }
 
 }  // namespace filigree::cli

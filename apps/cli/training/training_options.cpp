@@ -1,9 +1,8 @@
-#include "apps/cli/training/training_options.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "apps/cli/program/program.h"
+#include "apps/cli/training/training_request.h"
 
 namespace filigree::cli {
 namespace {
@@ -12,20 +11,6 @@ constexpr const char* kTraining = "Training";
 constexpr const char* kRun = "Run";
 
 }  // namespace
-
-TrainerOptions TrainingOptions::trainer() const {
-  TrainerOptions trainer;
-  trainer.schedule = {static_cast<float>(learning_rate), warmup_steps(), steps,
-                      static_cast<float>(final_share)};
-  trainer.clip = clip;
-  trainer.accumulate = accumulate;
-  trainer.log_every = log_every;
-  trainer.checkpoint_every = checkpoint_every;
-  trainer.evaluate_every = evaluate_every;
-  trainer.keep = keep;
-  trainer.resume = resume;
-  return trainer;
-}
 
 CLI::Option* add_count(CLI::App& app, const char* group, const char* name, std::int64_t& value,
                        const char* what, std::int64_t least, std::int64_t most) {
@@ -45,63 +30,56 @@ CLI::Option* add_number(CLI::App& app, const char* group, const char* name, doub
       ->group(group);
 }
 
-void add_training_options(CLI::App& app, TrainingOptions& options) {
+void add_training_options(CLI::App& app, study::TrainingRequest& request, bool& dry_run) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  app.add_option("--out", options.out, "folder of the run, which becomes the trained model")
+  app.add_option("--out", request.out, "folder of the run, which becomes the trained model")
       ->required()
       ->type_name("RUN")
       ->group(kRun);
-  add_count(app, kTraining, "--steps", options.steps, "steps of the optimiser", 1, kMost);
-  add_count(app, kTraining, "--batch", options.batch, "windows a batch", 1, 1 << 20);
-  add_count(app, kTraining, "--accumulate", options.accumulate, "batches a step", 1, 1 << 20);
-  add_number(app, kTraining, "--lr", options.learning_rate, "highest learning rate",
+  add_count(app, kTraining, "--steps", request.steps, "steps of the optimiser", 1, kMost);
+  add_count(app, kTraining, "--batch", request.batch, "windows a batch", 1, 1 << 20);
+  add_count(app, kTraining, "--accumulate", request.accumulate, "batches a step", 1, 1 << 20);
+  add_number(app, kTraining, "--lr", request.learning_rate, "highest learning rate",
              number_above(0.0, 1e30));
-  app.add_option("--warmup", options.warmup,
+  app.add_option("--warmup", request.warmup,
                  "steps to reach it, followed by a cosine (default a twentieth of all)")
       ->check(whole_number(0, kMost))
       ->type_name("N")
       ->group(kTraining);
-  add_number(app, kTraining, "--final-lr", options.final_share,
+  add_number(app, kTraining, "--final-lr", request.final_share,
              "share of the learning rate that is left at the end", number(0.0, 1.0));
-  add_number(app, kTraining, "--weight-decay", options.weight_decay,
+  add_number(app, kTraining, "--weight-decay", request.weight_decay,
              "decoupled weight decay of the matrices", number(0.0, 1e6));
-  add_number(app, kTraining, "--beta2", options.beta2, "decay of AdamW's second moment",
+  add_number(app, kTraining, "--beta2", request.beta2, "decay of AdamW's second moment",
              number(0.0, 0.999999));
-  add_number(app, kTraining, "--clip", options.clip, "largest norm of the gradient; 0: any",
+  add_number(app, kTraining, "--clip", request.clip, "largest norm of the gradient; 0: any",
              number(0.0, 1e30));
 
-  add_count(app, kRun, "--log-every", options.log_every, "steps between lines of RUN/log.jsonl", 1,
+  add_count(app, kRun, "--log-every", request.log_every, "steps between lines of RUN/log.jsonl", 1,
             kMost);
-  add_count(app, kRun, "--checkpoint-every", options.checkpoint_every, "steps between checkpoints",
+  add_count(app, kRun, "--checkpoint-every", request.checkpoint_every, "steps between checkpoints",
             1, kMost);
-  app.add_option("--keep", options.keep, "checkpoints to keep, beside the best")
+  app.add_option("--keep", request.keep, "checkpoints to keep, beside the best")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str()
       ->group(kRun);
-  app.add_option("--held-out", options.held_out,
+  app.add_option("--held-out", request.held_out,
                  "shards whose split 'val' is evaluated on (default the same SHARDS)")
       ->type_name("SHARDS")
       ->group(kRun);
-  add_count(app, kRun, "--held-out-tokens", options.held_out_tokens,
+  add_count(app, kRun, "--held-out-tokens", request.held_out_tokens,
             "tokens of it that are used at most", 1, kMost);
-  add_count(app, kRun, "--evaluate-every", options.evaluate_every,
+  add_count(app, kRun, "--evaluate-every", request.evaluate_every,
             "steps between evaluations; 0: only at the end", 0, kMost);
-  app.add_flag("--recompute", options.recompute,
+  app.add_flag("--recompute", request.recompute,
                "keep one layer's activations instead of all, computing them again for the backward "
                "pass: less memory, about a third more time, the same result")
       ->group(kTraining);
-  app.add_flag("--resume", options.resume,
+  app.add_flag("--resume", request.resume,
                "go on with the run in RUN from its newest checkpoint, if there is one")
       ->group(kRun);
-  app.add_flag("--dry-run", options.dry_run, "say how large the run would be, and stop")
-      ->group(kRun);
-}
-
-void check_training_options(const TrainingOptions& options) {
-  if (options.warmup > options.steps)
-    throw UsageError(fmt::format("--warmup {} is longer than the run of --steps {}", options.warmup,
-                                 options.steps));
+  app.add_flag("--dry-run", dry_run, "say how large the run would be, and stop")->group(kRun);
 }
 
 }  // namespace filigree::cli

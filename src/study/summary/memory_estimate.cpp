@@ -1,8 +1,8 @@
-#include "apps/cli/models/memory_estimate.h"
+#include "filigree/study/summary/memory_estimate.h"
 
 #include <algorithm>
 
-namespace filigree::cli {
+namespace filigree::study {
 
 MemoryEstimate estimate_memory(const ModelConfig& config, std::int64_t parameters,
                                std::int64_t batch, std::int64_t length) {
@@ -31,4 +31,4 @@ MemoryEstimate estimate_memory(const ModelConfig& config, std::int64_t parameter
   return estimate;
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

@@ -1,14 +1,14 @@
-#include "apps/cli/models/memory_estimate.h"
+#include "filigree/study/summary/memory_estimate.h"
 
 #include <gtest/gtest.h>
 
-#include "apps/cli/models/model_shape.h"
 #include "filigree/autograd/tape.h"
 #include "filigree/model/model.h"
 #include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "filigree/runtime/buffer.h"
+#include "filigree/study/model_shape.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
 constexpr std::int64_t kBatch = 2, kLength = 96;
@@ -70,4 +70,4 @@ TEST_F(MemoryEstimateTest, TrainingStateIsFourNumbersAParameter) {
 }
 
 }  // namespace
-}  // namespace filigree::cli
+}  // namespace filigree::study

@@ -1,0 +1,23 @@
+#include "filigree/model/copy_model.h"
+
+#include "filigree/base/error.h"
+#include "filigree/model/family.h"
+
+namespace filigree {
+
+std::unique_ptr<Model> copy_model(const Model& model) {
+  require(!model.lora(), "copy: the model has LoRA adapters; merge them first");
+  std::vector<NamedParameter> parameters;
+  for (const NamedParameter& parameter : model.parameters()) {
+    const Tensor& value = parameter.variable.value();
+    parameters.push_back({parameter.name, Variable(value.writable() ? value.clone() : value)});
+  }
+  const ModelConfig& config = model.config();
+  std::unique_ptr<Model> copy =
+      family_of(config.family, "copy").build(config, std::move(parameters));
+  copy->set_gate(config.gate);
+  copy->place(model.placement());
+  return copy;
+}
+
+}  // namespace filigree

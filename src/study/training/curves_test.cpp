@@ -1,0 +1,78 @@
+#include "filigree/study/training/curves.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+#include "support/files.h"
+#include "support/temporary_folder.h"
+
+namespace filigree::study {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Curves : public ::testing::Test {
+ protected:
+  std::string log(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    return write_file(folder_ / name, text).string();
+  }
+  static std::string failure(const std::string& run) {
+    return error_of([&] { read_curves({run}); });
+  }
+
+  const std::string header_ = R"({"run": "sparsify", "settings": {"steps": 4}})"
+                              "\n";
+  const std::string steps_ = R"({"step": 1, "gap": 0.5, "active_edges": 1, "lambda": 1})"
+                             "\n"
+                             R"({"step": 1, "event": "evaluation", "gap": 9, "held_out_loss": 3})"
+                             "\n"
+                             R"({"step": 2, "gap": -0.25, "active_edges": 0.5, "lambda": 2.5})"
+                             "\n";
+  const TemporaryFolder folder_;
+};
+
+TEST_F(Curves, AreTheStepsOfALog) {
+  log("a/log.jsonl", header_ + steps_ + "{\"step\": 3, \"ga");  // killed within a line
+  const std::string other = log("b.jsonl", header_ + steps_);
+  const std::vector<TrainingCurve> curves = read_curves({(folder_ / "a").string(), other});
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[0].name, "a");
+  EXPECT_EQ(curves[1].name, "b");
+  EXPECT_THAT(curves[0].steps, ElementsAre(1, 2));
+  EXPECT_THAT(curves[0].gap, ElementsAre(0.5, -0.25));
+  EXPECT_THAT(curves[0].active_edges, ElementsAre(1, 0.5));
+  EXPECT_THAT(curves[0].lambda, ElementsAre(1, 2.5));
+}
+
+TEST_F(Curves, WhatIsNoLogIsNamedWithItsLine) {
+  EXPECT_THAT(failure("/nonexistent"), HasSubstr("cannot read '/nonexistent'"));
+  EXPECT_THAT(failure(log("dense.jsonl", header_ + "{\"step\": 1, \"loss\": 3}\n")),
+              HasSubstr("no steps of sparse training"));
+  EXPECT_THAT(failure(log("half.jsonl", header_ + "{\"step\": 1, \"gap\": 2}\n")),
+              AllOf(HasSubstr("line 2"), HasSubstr("active_edges")));
+  EXPECT_THAT(failure(log("text.jsonl", header_ + "no JSON\n" + steps_)), HasSubstr("line 2"));
+  // Deeper than a call stack is.
+  const std::string deep = std::string(60000, '[') + std::string(60000, ']') + "\n";
+  EXPECT_THAT(failure(log("deep.jsonl", header_ + deep + steps_)), HasSubstr("line 2"));
+  const std::string inside = "{\"step\": 1, \"gap\": " + deep.substr(0, deep.size() - 1) + "}\n";
+  EXPECT_THAT(failure(log("inside.jsonl", header_ + inside + steps_)), HasSubstr("line 2"));
+}
+
+TEST_F(Curves, AreDrawnAndToldAsJson) {
+  if (!has_figures()) GTEST_SKIP() << "this build has no Cairo";
+  const std::string run = log("run/log.jsonl", header_ + steps_);
+  const std::string out = (folder_ / "curves.svg").string();
+  const CurvesResult result = draw_curves({{run}, out, {}});
+  EXPECT_GT(std::filesystem::file_size(out), 1000u);
+  const Json json = to_json(result);
+  EXPECT_EQ(json["runs"][0]["name"], "run");
+  EXPECT_EQ(json["runs"][0]["steps"], 2);
+  EXPECT_EQ(json["runs"][0]["points"], 2);
+}
+
+}  // namespace
+}  // namespace filigree::study

@@ -1,0 +1,83 @@
+#include "filigree/study/training/pretrain.h"
+
+#include <fmt/format.h>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/json/json.h"
+#include "filigree/study/model_places.h"
+#include "filigree/train/language_modelling.h"
+
+namespace filigree::study {
+namespace {
+
+nlohmann::json described_model(const std::filesystem::path& file, const ShardIndex& index) {
+  nlohmann::json json = read_json(file);
+  const std::string source = printable(file.string());
+  require(json.is_object(), "{}: not a JSON object", source);
+  require(!json.contains("gate"), "{}: has a gate; train the model dense, then make it sparse",
+          source);
+  if (!json.contains("vocab_size")) json["vocab_size"] = index.vocabulary;
+  return json;
+}
+
+// The model to make; its vocabulary is that of the shards.
+ModelConfig model_config(const PretrainRequest& request, const ShardIndex& index) {
+  nlohmann::json json;
+  std::string source = "the model's shape";
+  if (const auto* file = std::get_if<std::filesystem::path>(&request.model)) {
+    source = file->string();
+    json = described_model(*file, index);
+  } else {
+    ModelShape shape = std::get<ModelShape>(request.model);
+    shape.vocabulary = static_cast<std::int64_t>(index.vocabulary);
+    json = shape.config().source;
+  }
+  json["bos_token_id"] = json["eos_token_id"] = index.end_of_text;
+  ModelConfig config = parse_model_config(json, source);
+  require(config.vocabulary >= static_cast<std::int64_t>(index.vocabulary),
+          "{}: vocab_size {} is less than the {} tokens of the shards; leave it out to take theirs",
+          printable(source), config.vocabulary, index.vocabulary);
+  return config;
+}
+
+struct Start {
+  TrainingData data;
+  ModelConfig config;
+};
+
+Start open_start(const PretrainRequest& request, const Context& context) {
+  const TrainingRequest& training = request.training;
+  check_training(training);
+  check_run_folder(training.out, training.resume);
+  Start start{open_training_data(request.shards, training.held_out), {}};
+  check_held_out(training, start.data, context);
+  start.config = model_config(request, start.data.index);
+  return start;
+}
+
+}  // namespace
+
+DryRun plan_pretrain(const PretrainRequest& request, const Context& context) {
+  const Start start = open_start(request, context);
+  return plan_training(start.config, std::nullopt, start.config.context, request.training,
+                       start.data, context);
+}
+
+TrainingResult run_pretrain(const PretrainRequest& request, const Context& context) {
+  const Start start = open_start(request, context);
+  const TrainingRequest& training = request.training;
+  const std::unique_ptr<Model> model = make_model(start.config, context.seed, context.placement);
+  ModelTrainable trained(*model, {.drawn_from = context.seed});
+  LanguageModelling objective(*model);
+  const ModelRun run{"pretrain", training.out, start.config.context, start.data.folder};
+  TrainingResult result = train_model(run, trained, objective, training, start.data, context);
+  if (!result.interrupted() && start.data.held_out)
+    result.held_out.push_back(evaluate_held_out(*model, short_names({training.out})[0],
+                                                training.out, run.length, training, start.data,
+                                                context));
+  write_result(result, context);
+  return result;
+}
+
+}  // namespace filigree::study

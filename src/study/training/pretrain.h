@@ -1,0 +1,28 @@
+// A model from scratch, on token shards.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <variant>
+
+#include "filigree/study/model_shape.h"
+#include "filigree/study/training/dry_run.h"
+#include "filigree/study/training/training_run.h"
+
+namespace filigree::study {
+
+struct PretrainRequest {
+  std::string shards;
+  // A GPT-2 of this shape, whose vocabulary is that of the shards; or the model that this
+  // config.json describes, which may leave the vocabulary out.
+  std::variant<ModelShape, std::filesystem::path> model =
+      ModelShape{.layers = 6, .heads = 6, .width = 192, .vocabulary = 0, .context = 256};
+  TrainingRequest training;
+};
+
+DryRun plan_pretrain(const PretrainRequest& request, const Context& context);
+
+// Leaves a model folder; evaluates it where the shards hold some text out.
+TrainingResult run_pretrain(const PretrainRequest& request, const Context& context);
+
+}  // namespace filigree::study

@@ -1,0 +1,200 @@
+#include "filigree/study/training/sparsify.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/model/copy_model.h"
+#include "filigree/study/model_places.h"
+#include "filigree/text/tokenizer.h"
+#include "filigree/train/language_modelling.h"
+
+namespace filigree::study {
+namespace {
+
+// What is known before anything is loaded.
+struct Start {
+  std::filesystem::path folder;
+  ModelConfig config;  // of the model in `folder`
+  std::filesystem::path teacher_folder;
+  ModelConfig teacher_config;
+  TrainingData data;
+  std::int64_t length = 0;
+
+  bool own_teacher() const { return teacher_folder == folder; }
+  // What the result is compared with, and the control starts from.
+  const std::filesystem::path& dense_folder() const {
+    return config.gate.on() ? teacher_folder : folder;
+  }
+};
+
+void check_request(const SparsifyRequest& request) {
+  check_training(request.training);
+  if (request.sparsification.most_open != 1.0 && !request.per_head_bias)
+    throw RequestError(
+        fmt::format("to keep heads from being more open than {} every head needs its own bias",
+                    request.sparsification.most_open));
+}
+
+void check_teacher(const SparsifyRequest& request, const Start& start) {
+  const std::string teacher = printable(request.teacher);
+  require(!request.teacher.empty() || !start.config.gate.on(),
+          "model '{}' is sparse already; name the dense model whose loss it shall keep as its "
+          "teacher",
+          printable(request.model));
+  require(request.teacher.empty() || request.needs_teacher() || start.config.gate.on(),
+          "the teacher '{}' has nothing to teach with a fixed target and no distillation; leave it "
+          "out",
+          teacher);
+  if (request.teacher.empty()) return;
+  const ModelConfig& config = start.teacher_config;
+  require(!config.gate.on(), "the teacher '{}' is sparse; a dense model is needed", teacher);
+  require(config.vocabulary == start.config.vocabulary,
+          "the teacher '{}' has a vocabulary of {} tokens and the model one of {}", teacher,
+          config.vocabulary, start.config.vocabulary);
+  const std::filesystem::path& folder = start.teacher_folder;
+  require(!has_tokenizer(folder) ||
+              tokenizer_fingerprint(Tokenizer::from_folder(folder)) == start.data.index.tokenizer,
+          "the teacher '{}' has another tokenizer than the model and the shards", teacher);
+  require(start.length <= config.context,
+          "windows of {} tokens do not fit the teacher's context of {}; choose shorter ones",
+          start.length, config.context);
+}
+
+Start open_start(const SparsifyRequest& request, const Context& context) {
+  const TrainingRequest& training = request.training;
+  check_request(request);
+  check_run_folder(training.out, training.resume);
+  if (request.control) check_run_folder(request.control_folder(), training.resume);
+  const std::filesystem::path folder = model_folder(request.model);
+  const std::filesystem::path teacher =
+      request.teacher.empty() ? folder : model_folder(request.teacher);
+  Start start{.folder = folder,
+              .config = read_model_config(folder),
+              .teacher_folder = teacher,
+              .teacher_config = read_model_config(teacher),
+              .data = open_training_data(request.shards, training.held_out)};
+  require(!start.config.gate.on() || !request.gate_bias,
+          "a gate bias of {} is where a dense model starts; '{}' is sparse and has its biases",
+          request.gate_bias.value_or(0.0), printable(request.model));
+  check_shards_fit(start.data.index, request.shards, start.folder, start.config);
+  start.length = request.length > 0 ? request.length : start.config.context;
+  require(start.length <= start.config.context,
+          "windows of {} tokens are longer than the model's context of {}", start.length,
+          start.config.context);
+  check_teacher(request, start);
+  check_held_out(training, start.data, context);
+  if (start.config.gate.bias.size() > 1 && !request.per_head_bias)
+    context.say(
+        "the model's gate biases stay as they are; they are trained on where every head learns its "
+        "own");
+  return start;
+}
+
+// The models of a run. Of one that is named twice, as a model and as its own teacher, the second is
+// a copy of the first.
+struct Models {
+  std::unique_ptr<Model> student;      // becomes sparse
+  std::unique_ptr<const Model> dense;  // null where nothing needs it
+  std::unique_ptr<const Model> other;  // a teacher that is not the dense model
+  const Model* teacher = nullptr;      // null: there is a target instead
+};
+
+Models load_start(const SparsifyRequest& request, const Start& start, const Context& context) {
+  const LoadOptions load{.placement = context.placement};
+  Models models;
+  models.student = load_model(start.folder, load);
+  const bool evaluates = start.data.held_out.has_value();
+  if (start.config.gate.on()) {
+    models.dense = load_model(start.teacher_folder, load);
+    models.teacher = models.dense.get();
+  } else {
+    if (evaluates || request.control || (start.own_teacher() && request.needs_teacher()))
+      models.dense = copy_model(*models.student);
+    if (!start.own_teacher()) models.other = load_model(start.teacher_folder, load);
+    models.teacher = models.other ? models.other.get() : models.dense.get();
+  }
+  if (!request.needs_teacher()) models.teacher = nullptr;
+  return models;
+}
+
+ModelRun run_of(const Start& start, const char* label, const std::filesystem::path& out) {
+  return {label, out, start.length, has_tokenizer(start.folder) ? start.folder : start.data.folder};
+}
+
+// Where adapters are asked for, puts them on the model; they are then all that is trained.
+void adapt(Model& model, const SparsifyRequest& request, const Context& context) {
+  if (request.lora_rank > 0)
+    model.add_lora({.rank = request.lora_rank, .alpha = request.lora_alpha}, context.seed);
+}
+
+GateConfig first_gate(const SparsifyRequest& request, const ModelConfig& config) {
+  GateConfig gate = config.gate;
+  if (!gate.on())
+    gate.bias = {static_cast<float>(request.gate_bias.value_or(SparsifyRequest::kGateBias))};
+  if (request.per_head_bias && gate.bias.size() == 1)
+    gate.bias.resize(static_cast<std::size_t>(config.layers * config.heads), gate.bias[0]);
+  return gate;
+}
+
+TrainingResult train_sparse(const SparsifyRequest& request, const Start& start, Models& models,
+                            const Context& context) {
+  Model& student = *models.student;
+  student.set_gate(first_gate(request, start.config));
+  adapt(student, request, context);
+  ModelTrainable trained(student, {.gate_biases = request.per_head_bias});
+  SparsificationOptions sparsification = request.sparsification;
+  sparsification.seed = context.seed;
+  Sparsification objective(student, models.teacher, sparsification);
+  return train_model(run_of(start, "sparsify", request.training.out), trained, objective,
+                     request.training, start.data, context);
+}
+
+TrainingResult train_control(const SparsifyRequest& request, const Start& start, Model& control,
+                             const Context& context) {
+  adapt(control, request, context);
+  ModelTrainable trained(control);
+  LanguageModelling objective(control);
+  return train_model(run_of(start, "control", request.control_folder()), trained, objective,
+                     request.training, start.data, context);
+}
+
+}  // namespace
+
+DryRun plan_sparsify(const SparsifyRequest& request, const Context& context) {
+  const Start start = open_start(request, context);
+  std::optional<ModelConfig> teacher;
+  if (request.needs_teacher()) teacher = start.teacher_config;
+  return plan_training(start.config, teacher, start.length, request.training, start.data, context);
+}
+
+TrainingResult run_sparsify(const SparsifyRequest& request, const Context& context) {
+  const Start start = open_start(request, context);
+  Models models = load_start(request, start, context);
+  TrainingResult result = train_sparse(request, start, models, context);
+  std::unique_ptr<Model> control;
+  if (request.control && result.end == RunEnd::kFinished) {
+    control = copy_model(*models.dense);
+    if (train_control(request, start, *control, context).interrupted())
+      result.end = RunEnd::kInterrupted;
+  } else if (request.control && !result.interrupted()) {
+    context.say("no control was trained, because the sparse run stopped early");
+  }
+  if (!result.interrupted() && start.data.held_out) {
+    const auto add = [&](const Model& model, const char* label,
+                         const std::filesystem::path& folder) {
+      result.held_out.push_back(evaluate_held_out(model, label, folder, start.length,
+                                                  request.training, start.data, context));
+    };
+    add(*models.dense, "dense", start.dense_folder());
+    if (models.other) add(*models.other, "teacher", start.teacher_folder);
+    add(*models.student, "sparse", request.training.out);
+    if (control) add(*control, "control", request.control_folder());
+  }
+  write_result(result, context);
+  return result;
+}
+
+}  // namespace filigree::study

@@ -1,0 +1,229 @@
+#include "filigree/study/training/training_run.h"
+
+#include <fmt/format.h>
+
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/stopwatch.h"
+#include "filigree/base/strings.h"
+#include "filigree/base/version.h"
+#include "filigree/runtime/threads.h"
+#include "filigree/text/shard_checksum.h"
+#include "filigree/train/adamw.h"
+#include "filigree/train/shard_source.h"
+
+namespace filigree::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+TrainerOptions trainer_options(const TrainingRequest& request, Communicator& ranks) {
+  TrainerOptions trainer;
+  trainer.schedule = {static_cast<float>(request.learning_rate), request.warmup_steps(),
+                      request.steps, static_cast<float>(request.final_share)};
+  trainer.clip = request.clip;
+  trainer.accumulate = request.accumulate;
+  trainer.log_every = request.log_every;
+  trainer.checkpoint_every = request.checkpoint_every;
+  trainer.evaluate_every = request.evaluate_every;
+  trainer.keep = request.keep;
+  trainer.resume = request.resume;
+  trainer.ranks = &ranks;
+  return trainer;
+}
+
+// What the log's first line says beside the settings.
+nlohmann::json header_of(const ModelRun& run, const Model& model, const TrainingData& data,
+                         const Context& context) {
+  const nlohmann::json held_out = data.held_out
+                                      ? nlohmann::json(checksum_text(data.held_out->fingerprint()))
+                                      : nlohmann::json();
+  return {{"run", run.label},
+          {"filigree", version_string()},
+          {"build", build_description()},
+          {"seed", context.seed},
+          {"threads", num_threads()},
+          {"processes", context.communicator().size()},
+          {"device", name_of(context.placement.device)},
+          {"precision", name_of(context.placement.precision)},
+          {"model", model.config().source},
+          {"parameters", model.parameter_count()},
+          {"data",
+           {{"folder", data.folder.string()},
+            {"tokens", data.train.tokens()},
+            {"train", checksum_text(data.train.fingerprint())},
+            {"held_out", held_out},
+            {"tokenizer", checksum_text(data.index.tokenizer)}}}};
+}
+
+// "18200 tokens/s  loss 3.2140  gap +0.012  edges 2.31 %  lambda 12.3"; a narrow terminal cuts the
+// end.
+std::string progress_text(const Metrics& metrics, double tokens_per_second) {
+  std::string text = fmt::format("{:.0f} tokens/s  ", tokens_per_second);
+  for (const auto& [name, value] : metrics) {
+    if (name == "loss") text += fmt::format("loss {:.4f}", value);
+    if (name == "gap") text += fmt::format("  gap {:+.3f}", value);
+    if (name == "active_edges") text += "  edges " + percent(value);
+    if (name == "lambda") text += fmt::format("  lambda {:.3g}", value);
+  }
+  return text;
+}
+
+WindowOptions held_out_windows(const TrainingRequest& request, std::int64_t length) {
+  return {.length = length, .max_tokens = request.held_out_tokens};
+}
+
+Metrics held_out_metrics(const Model& model, const TrainingRequest& request,
+                         const TrainingData& data, std::int64_t length, Communicator& ranks) {
+  const Evaluation evaluation = evaluate(
+      model, shard_windows(*data.held_out, held_out_windows(request, length), model.config()), {},
+      &ranks);
+  const Connectivity connectivity = evaluation.connectivity();
+  return {{"held_out_loss", evaluation.loss()},
+          {"held_out_active_edges", connectivity.active_edges},
+          {"held_out_keys_per_query", connectivity.keys_per_query}};
+}
+
+// Steps that an earlier process has done.
+std::int64_t earlier_steps(const RunFolder& folder, const ModelRun& run,
+                           const TrainingRequest& request, const Context& context) {
+  const std::vector<fs::path> earlier = folder.checkpoints();
+  if (earlier.empty()) {
+    if (request.resume)
+      context.say(
+          fmt::format("{}: there is no checkpoint yet, starting from the beginning", run.label));
+    return 0;
+  }
+  const std::int64_t done = read_training_state(earlier.back()).step;
+  if (done < request.steps) context.say(fmt::format("{}: going on after step {}", run.label, done));
+  return done;
+}
+
+}  // namespace
+
+Json to_json(const TrainingResult& result) {
+  Json last = Json::object();
+  for (const auto& [name, value] : result.last_step) last[name] = value;
+  return {{"out", result.out},
+          {"end", name_of(result.end)},
+          {"reason", result.reason.empty() ? Json() : Json(result.reason)},
+          {"steps", result.steps},
+          {"of", result.asked_steps},
+          {"resumed_from", result.resumed_from},
+          {"tokens", result.tokens},
+          {"seconds", result.seconds},
+          {"last_step", last},
+          {"held_out", to_json(result.held_out)}};
+}
+
+void check_training(const TrainingRequest& request) {
+  if (request.warmup > request.steps)
+    throw RequestError(fmt::format("a warm-up of {} steps is longer than the run of {}",
+                                   request.warmup, request.steps));
+}
+
+void check_run_folder(const fs::path& out, bool resume) {
+  std::error_code ignored;
+  const bool is_model = fs::exists(out / "config.json", ignored);
+  bool is_run = false;
+  for (const auto& item : fs::directory_iterator(out / "checkpoints", ignored))
+    is_run = is_run || item.path().filename().string().starts_with("step-");
+  require(resume || !is_run, "'{}' holds a run already; resume it, or choose another folder",
+          printable(out.string()));
+  require(is_run || !is_model, "'{}' holds a model, which is no run; choose another folder",
+          printable(out.string()));
+}
+
+void check_held_out(const TrainingRequest& request, const TrainingData& data,
+                    const Context& context) {
+  if (data.held_out) return;
+  require(request.evaluate_every == 0,
+          "'{}' has no tokens in its split 'val' to evaluate on; name other shards that have some "
+          "held out",
+          printable(data.folder.string()));
+  context.say(fmt::format("'{}' has no held-out tokens, so the result is not evaluated",
+                          printable(data.folder.string())));
+}
+
+TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objective& objective,
+                           const TrainingRequest& request, const TrainingData& data,
+                           const Context& context) {
+  context.throw_if_stopped();
+  Communicator& ranks = context.communicator();
+  require(request.batch % ranks.size() == 0,
+          "a batch of {} windows cannot be shared by {} processes; give a multiple of {}",
+          request.batch, ranks.size(), ranks.size());
+  ShardSource source(data.train, {.batch = request.batch / ranks.size(),
+                                  .length = run.length,
+                                  .seed = context.seed,
+                                  .rank = ranks.rank(),
+                                  .world_size = ranks.size()});
+  RunFolder folder(run.out);
+  Model& model = trained.model();
+  TrainerOptions trainer = trainer_options(request, ranks);
+  trainer.header = header_of(run, model, data, context);
+  trained.set_requires_grad(true);
+  model.set_recompute(request.recompute);
+  AdamW optimizer(decay_groups(trained, static_cast<float>(request.weight_decay)),
+                  {.beta2 = static_cast<float>(request.beta2)});
+
+  const std::int64_t first = earlier_steps(folder, run, request, context);
+  const std::int64_t step_tokens = request.batch * request.accumulate * run.length;
+  const Stopwatch watch;
+  TrainerResult ended;
+  {
+    const auto report = context.begin({run.label, "steps", request.steps, first});
+    TrainerCallbacks callbacks;
+    callbacks.progress = [&](std::int64_t step, const Metrics& metrics) {
+      const auto tokens = static_cast<double>((step - first) * step_tokens);
+      report->update(step, progress_text(metrics, tokens / watch.seconds()));
+    };
+    if (data.held_out)
+      callbacks.evaluate = [&] {
+        return held_out_metrics(model, request, data, run.length, ranks);
+      };
+    callbacks.stop_requested = [&] { return context.stopping(); };
+    ended = train(trained, objective, source, optimizer, folder, trainer, callbacks);
+    if (ended.steps > first) report->finish();
+  }
+  trained.set_requires_grad(false);
+  const TrainingResult result{.out = run.out.string(),
+                              .end = ended.end,
+                              .steps = ended.steps,
+                              .asked_steps = request.steps,
+                              .resumed_from = ended.resumed_from,
+                              .tokens = (ended.steps - first) * step_tokens,
+                              .seconds = watch.seconds(),
+                              .last_step = ended.last,
+                              .reason = ended.reason,
+                              .held_out = {}};
+  if (result.interrupted()) {
+    context.say(fmt::format("{}: stopped after step {} of {} and saved in '{}'", run.label,
+                            result.steps, request.steps, printable(result.out)));
+    return result;
+  }
+  model.merge_lora();
+  if (context.writes()) {
+    save_model(model, run.out);
+    copy_tokenizer(run.tokenizer, run.out);
+  }
+  return result;
+}
+
+EvaluatedModel evaluate_held_out(const Model& model, const std::string& label,
+                                 const fs::path& folder, std::int64_t length,
+                                 const TrainingRequest& request, const TrainingData& data,
+                                 const Context& context) {
+  EvaluatedModel result =
+      evaluate_split(model, *data.held_out, held_out_windows(request, length), context, label);
+  result.model = folder.string();
+  result.label = label;
+  return result;
+}
+
+void write_result(const TrainingResult& result, const Context& context) {
+  if (context.writes() && !result.interrupted())
+    write_file_atomically(fs::path(result.out) / "result.json", to_json(result).dump(2) + "\n");
+}
+
+}  // namespace filigree::study

@@ -1,0 +1,210 @@
+// Whole small runs as studies: what they leave behind, how often they read a model, interruption,
+// and what they refuse.
+#include "filigree/json/json.h"
+#include "filigree/study/training/pretrain.h"
+#include "filigree/study/training/sparsify.h"
+#include "filigree/study/training/test_support.h"
+#include "support/files.h"
+
+namespace filigree::study {
+namespace {
+
+using ::testing::ElementsAre;
+
+class TrainingStudies : public TrainingStudyTest {
+ protected:
+  TrainingRequest small(const std::string& out, std::int64_t steps) const {
+    TrainingRequest training;
+    training.out = path(out);
+    training.steps = steps;
+    training.batch = 2;
+    training.learning_rate = 3e-3;
+    training.held_out_tokens = 320;
+    return training;
+  }
+
+  PretrainRequest pretrain(const std::string& out, std::int64_t steps = 6) const {
+    PretrainRequest request;
+    request.shards = path("shards");
+    request.model = ModelShape{.layers = 2, .heads = 2, .width = 16, .context = 32};
+    request.training = small(out, steps);
+    return request;
+  }
+
+  SparsifyRequest sparsify(const std::string& model, const std::string& out,
+                           std::int64_t steps = 6) const {
+    SparsifyRequest request;
+    request.model = path(model);
+    request.shards = path("shards");
+    request.training = small(out, steps);
+    return request;
+  }
+
+  // Stops after so many steps of the run that is called `label`.
+  struct StopAfter {
+    Context context;
+    bool stop = false;
+
+    StopAfter(const std::string& label, std::int64_t steps) {
+      context.stop = [this] { return stop; };
+      context.watch = [this, label, steps](const Work& work) -> std::unique_ptr<WorkReport> {
+        struct Report final : WorkReport {
+          StopAfter& owner;
+          std::int64_t last;
+          Report(StopAfter& of, std::int64_t steps) : owner(of), last(steps) {}
+          void update(std::int64_t done, std::string_view) override { owner.stop = done >= last; }
+          void finish() override {}
+        };
+        if (work.label != label) return nullptr;
+        return std::make_unique<Report>(*this, steps);
+      };
+    }
+  };
+
+  static std::vector<std::string> labels(const TrainingResult& result) {
+    std::vector<std::string> all;
+    for (const EvaluatedModel& model : result.held_out) all.push_back(model.label);
+    return all;
+  }
+
+  std::string weights(const std::string& folder) const {
+    return read_file(folder_ / folder / "model.safetensors");
+  }
+};
+
+TEST_F(TrainingStudies, PretrainingLeavesAModelAndItsResult) {
+  const std::int64_t before = models_loaded();
+  const TrainingResult result = run_pretrain(pretrain("run"), {});
+  EXPECT_EQ(models_loaded(), before);
+  EXPECT_EQ(result.end, RunEnd::kFinished);
+  EXPECT_EQ(result.steps, 6);
+  EXPECT_EQ(result.tokens, 6 * 2 * 32);
+  EXPECT_THAT(labels(result), ElementsAre("run"));
+  const LoadedModel model(path("run"), "run");
+  EXPECT_EQ(evaluate_shards(model, open_evaluation_shards(path("shards")), {.max_tokens = 320}, {})
+                .evaluation.loss(),
+            result.held_out[0].evaluation.loss());
+  Json json = to_json(result);
+  EXPECT_TRUE(json["reason"].is_null());
+  EXPECT_EQ(json["end"], "finished");
+  EXPECT_EQ(json["last_step"]["loss"], metric(result.last_step, "loss"));
+  EXPECT_EQ(nlohmann::json(json), read_json(path("run/result.json")));
+}
+
+TEST_F(TrainingStudies, StoppedAndResumedTheyEndInTheSameBits) {
+  run_pretrain(pretrain("straight", 9), {});
+  StopAfter four("pretrain", 4);
+  const TrainingResult stopped = run_pretrain(pretrain("run", 9), four.context);
+  EXPECT_TRUE(stopped.interrupted());
+  EXPECT_EQ(stopped.steps, 4);
+  EXPECT_TRUE(stopped.held_out.empty());
+  EXPECT_FALSE(std::filesystem::exists(path("run/model.safetensors")));
+  EXPECT_FALSE(std::filesystem::exists(path("run/result.json")));
+  PretrainRequest again = pretrain("run", 9);
+  EXPECT_THROWS(Error, run_pretrain(again, {}), "holds a run already");
+  again.training.resume = true;
+  EXPECT_EQ(run_pretrain(again, {}).resumed_from, 4);
+  EXPECT_TRUE(weights("run") == weights("straight"));
+
+  again.training.beta2 = 0.9;
+  EXPECT_THROWS(Error, run_pretrain(again, {}), "'beta2' was 0.95");
+}
+
+TEST_F(TrainingStudies, SparsifyingReadsTheDenseModelOnce) {
+  make_model_folder("dense");
+  SparsifyRequest request = sparsify("dense", "sparse");
+  request.control = true;
+  const std::int64_t before = models_loaded();
+  const TrainingResult result = run_sparsify(request, {});
+  EXPECT_EQ(models_loaded() - before, 1);
+  EXPECT_THAT(labels(result), ElementsAre("dense", "sparse", "control"));
+  EXPECT_EQ(result.held_out[0].model, path("dense"));
+  EXPECT_EQ(result.held_out[2].model, path("sparse/control"));
+  // Training changed none of the weights that the models shared at first.
+  const LoadedModel dense(path("dense"), "dense");
+  const EvaluatedModel fresh =
+      evaluate_shards(dense, open_evaluation_shards(path("shards")), {.max_tokens = 320}, {});
+  EXPECT_EQ(result.held_out[0].evaluation.loss(), fresh.evaluation.loss());
+  EXPECT_NE(result.held_out[2].evaluation.loss(), fresh.evaluation.loss());
+  EXPECT_EQ(load_model(path("sparse"))->config().gate.bias, std::vector<float>{2.0f});
+  EXPECT_FALSE(load_model(path("sparse/control"))->config().gate.on());
+}
+
+TEST_F(TrainingStudies, SparsifyingReadsATeacherOnceToo) {
+  make_model_folder("dense");
+  make_model_folder("sparse", {{0.5f}});
+  make_model_folder("teacher", {}, 32, 2);
+  SparsifyRequest request = sparsify("dense", "taught");
+  request.teacher = path("teacher");
+  std::int64_t before = models_loaded();
+  EXPECT_THAT(labels(run_sparsify(request, {})), ElementsAre("dense", "teacher", "sparse"));
+  EXPECT_EQ(models_loaded() - before, 2);
+  // A sparse model goes on with its gates, and its teacher is the dense model.
+  SparsifyRequest further = sparsify("sparse", "further");
+  further.teacher = path("dense");
+  further.control = true;
+  before = models_loaded();
+  const TrainingResult result = run_sparsify(further, {});
+  EXPECT_EQ(models_loaded() - before, 2);
+  EXPECT_THAT(labels(result), ElementsAre("dense", "sparse", "control"));
+  EXPECT_EQ(result.held_out[0].model, path("dense"));
+  EXPECT_EQ(load_model(path("further"))->config().gate.bias, std::vector<float>{0.5f});
+}
+
+TEST_F(TrainingStudies, AStoppedControlIsResumedWithItsRun) {
+  make_model_folder("dense");
+  SparsifyRequest request = sparsify("dense", "straight", 5);
+  request.control = true;
+  run_sparsify(request, {});
+  request.training.out = path("run");
+  StopAfter three("control", 3);
+  EXPECT_TRUE(run_sparsify(request, three.context).interrupted());
+  EXPECT_FALSE(std::filesystem::exists(path("run/control/model.safetensors")));
+  request.training.resume = true;
+  EXPECT_EQ(run_sparsify(request, {}).end, RunEnd::kFinished);
+  EXPECT_TRUE(weights("run") == weights("straight"));
+  EXPECT_TRUE(weights("run/control") == weights("straight/control"));
+}
+
+TEST_F(TrainingStudies, ADryRunReadsNoWeightsAndWritesNothing) {
+  make_model_folder("dense");
+  const std::int64_t before = models_loaded();
+  const DryRun plan = plan_sparsify(sparsify("dense", "run"), {});
+  EXPECT_EQ(plan.parameters, parameter_count(read_model_config(path("dense"))));
+  EXPECT_EQ(plan.tokens(), 6 * 2 * 32);
+  EXPECT_GT(plan.state, 16u * static_cast<std::uint64_t>(plan.parameters) - 1);
+  EXPECT_GT(plan.teacher.value_or(0), 0u);
+  const Json json = to_json(plan);
+  EXPECT_EQ(json["memory_bytes"]["total"], plan.total_bytes());
+  const DryRun dense = plan_pretrain(pretrain("run"), {});
+  EXPECT_FALSE(dense.teacher);
+  EXPECT_TRUE(to_json(dense)["memory_bytes"]["teacher"].is_null());
+  EXPECT_EQ(dense.parameters, plan.parameters);
+  EXPECT_EQ(models_loaded(), before);
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
+TEST_F(TrainingStudies, WhatMakesNoSenseIsRefusedBeforeAnythingIsWritten) {
+  make_model_folder("dense");
+  PretrainRequest warm = pretrain("run");
+  warm.training.warmup = 7;
+  EXPECT_THROWS(study::RequestError, run_pretrain(warm, {}), "a warm-up of 7 steps");
+  PretrainRequest uneven = pretrain("run");
+  uneven.model = ModelShape{.layers = 1, .heads = 3, .width = 16, .context = 32};
+  EXPECT_THROWS(study::RequestError, run_pretrain(uneven, {}), "not a multiple");
+  SparsifyRequest open = sparsify("dense", "run");
+  open.sparsification.most_open = 0.9;
+  EXPECT_THROWS(study::RequestError, run_sparsify(open, {}), "every head needs its own bias");
+  SparsifyRequest long_windows = sparsify("dense", "run");
+  long_windows.length = 33;
+  EXPECT_THROWS(Error, run_sparsify(long_windows, {}), "context of 32");
+  SparsifyRequest idle = sparsify("dense", "run");
+  idle.teacher = path("dense");
+  idle.sparsification.target = 3.0;
+  idle.sparsification.distillation = 0.0;
+  EXPECT_THROWS(Error, run_sparsify(idle, {}), "nothing to teach");
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
+}  // namespace
+}  // namespace filigree::study

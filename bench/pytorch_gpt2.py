@@ -101,7 +101,7 @@ def main():
             with torch.no_grad():
                 model(ids, maps=[])
 
-        report(f"forward_maps_B1_T{length}", median_seconds(forward, repeats))
+        report(f"forward-maps-b1-t{length}", median_seconds(forward, repeats))
 
     ids = torch.randint(0, VOCABULARY, (4, 256))
 
@@ -111,8 +111,8 @@ def main():
         loss = F.cross_entropy(logits[:, :-1].reshape(-1, VOCABULARY), ids[:, 1:].reshape(-1))
         (loss + expected).backward()
 
-    report("train_dense_B4_T256", median_seconds(lambda: step(None), 3))
-    report("train_gated_B4_T256", median_seconds(lambda: step(2.0), 3))
+    report("train-dense-b4-t256", median_seconds(lambda: step(None), 3))
+    report("train-gated-b4-t256", median_seconds(lambda: step(2.0), 3))
 
 
 if __name__ == "__main__":

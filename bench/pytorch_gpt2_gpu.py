@@ -111,7 +111,7 @@ def time_attention(batch, length, gated, function, setting, runs):
             F.scaled_dot_product_attention(q, k, v, is_causal=True).backward(dz)
 
     name = "gated" if gated else "dense"
-    report(f"attention_{name}_B{batch}_T{length}", setting, work, runs)
+    report(f"attention-{name}-b{batch}-t{length}", setting, work, runs)
 
 
 def time_step(batch, length, gated, compiled, runs):
@@ -134,7 +134,7 @@ def time_step(batch, length, gated, compiled, runs):
         optimizer.step()
 
     name = "gated" if gated else "dense"
-    report(f"step_{name}_B{batch}_T{length}", "compiled" if compiled else "eager", work, runs)
+    report(f"step-{name}-b{batch}-t{length}", "compiled" if compiled else "eager", work, runs)
 
 
 def main():
@@ -154,7 +154,7 @@ def main():
                 time_step(32, 1024, gated, compiled, runs)
             except torch.cuda.OutOfMemoryError:
                 torch.cuda.empty_cache()
-                print(json.dumps({"case": f"step_{'gated' if gated else 'dense'}_B32_T1024",
+                print(json.dumps({"case": f"step-{'gated' if gated else 'dense'}-b32-t1024",
                                   "setting": "compiled" if compiled else "eager",
                                   "problem": "out of memory"}), flush=True)
 

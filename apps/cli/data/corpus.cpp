@@ -1,21 +1,17 @@
 // filigree corpus: writes the synthetic task corpus.
-#include "filigree/text/corpus/corpus.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
-#include <iostream>
 #include <memory>
-#include <optional>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/stopwatch.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/data/corpus_writing.h"
 #include "filigree/text/corpus/tasks.h"
 
 namespace filigree::cli {
@@ -24,80 +20,52 @@ namespace {
 struct CorpusCommand {
   std::string out;
   std::string size;
+  std::string tasks;
   std::int64_t documents = 0;
-  std::vector<std::string> tasks;
-  std::string split = "train";
+  CorpusSplit split = CorpusSplit::kTrain;
   bool list = false;
 };
 
-// "10MB", "1.5 GB", "300": decimal units, as sizes are printed.
-std::uint64_t parse_size(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, failure] = std::from_chars(text.data(), end, value);
-  std::string unit(stopped, end);
-  while (unit.starts_with(' ')) unit.erase(0, 1);
-  double factor = 0;
-  for (const auto& [name, bytes] :
-       {std::pair{"", 1.0}, std::pair{"B", 1.0}, std::pair{"kB", 1e3}, std::pair{"KB", 1e3},
-        std::pair{"MB", 1e6}, std::pair{"GB", 1e9}, std::pair{"TB", 1e12}})
-    if (unit == name) factor = bytes;
-  const double size = value * factor;
-  if (failure != std::errc() || !(size >= 1) || size > 1e15)
-    throw UsageError(fmt::format("--size: '{}' is not a size; write it as 500kB, 10MB or 1.5GB",
-                                 printable(text)));
-  return static_cast<std::uint64_t>(size);
-}
-
-// "name" or "name=weight".
-std::vector<TaskShare> parse_tasks(const std::vector<std::string>& items) {
+// "name,name=weight".
+std::vector<TaskShare> parse_tasks(const std::string& list) {
   std::vector<TaskShare> shares;
-  for (const std::string& item : items) {
+  for (const std::string& item : split_commas(list)) {
     const std::size_t equals = item.find('=');
     TaskShare share;
-    try {
-      share.task = &corpus_task(item.substr(0, equals));
-    } catch (const Error& error) {
-      throw UsageError(error.what());
-    }
+    share.task = &corpus_task(item.substr(0, equals));
     if (equals != std::string::npos) {
       const char* end = item.data() + item.size();
       const auto [stopped, failure] = std::from_chars(item.data() + equals + 1, end, share.weight);
-      if (failure != std::errc() || stopped != end || !(share.weight >= 0) || share.weight > 1e9)
-        throw UsageError(
-            fmt::format("--tasks: the weight in '{}' is not a number from 0 on", printable(item)));
+      require(failure == std::errc() && stopped == end && share.weight >= 0 && share.weight <= 1e9,
+              "the weight in '{}' is not a number from 0 on", printable(item));
     }
     for (const TaskShare& other : shares)
-      if (other.task == share.task)
-        throw UsageError(fmt::format("--tasks: '{}' is given twice", share.task->name));
+      require(other.task != share.task, "'{}' is given twice", share.task->name);
     shares.push_back(share);
   }
+  double total = 0;
+  for (const TaskShare& share : shares) total += share.weight;
+  require(total > 0, "the weights in '{}' add up to 0", printable(list));
   return shares;
 }
 
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const CorpusTask& task : corpus_tasks()) names.emplace_back(task.name);
+  return names;
+}
+
 void list_tasks(const Session& session) {
-  Random random(session.options().seed);
-  Json list = Json::array();
+  const std::vector<study::ShownTask> tasks = study::show_corpus_tasks(session.options().seed);
+  if (session.json()) return session.print_json(to_json(tasks));
   std::string text;
-  for (const CorpusTask& task : corpus_tasks()) {
-    const TaskExample example = make_example(task, random, CorpusSplit::kTrain);
-    list.push_back({{"name", task.name},
-                    {"description", task.description},
-                    {"example",
-                     {{"prompt", example.prompt},
-                      {"answer", example.answer},
-                      {"text", example.text},
-                      {"wrong", example.wrong},
-                      {"also_right", example.also_right}}}});
+  for (const auto& [task, example] : tasks) {
     std::string shown = example.text;
     for (std::size_t at = 0; (at = shown.find('\n', at)) != std::string::npos; at += 5)
       shown.replace(at, 1, "\n    ");
-    text += fmt::format("{}: {}\n    {}\n", task.name, task.description, shown);
+    text += fmt::format("{}: {}\n    {}\n", task->name, task->description, shown);
   }
-  if (session.json())
-    session.print_json({{"tasks", list}});
-  else
-    session.print(text);
+  session.print(text);
 }
 
 void run_corpus(const CorpusCommand& command, const Session& session) {
@@ -107,44 +75,21 @@ void run_corpus(const CorpusCommand& command, const Session& session) {
     throw UsageError("give either --size or --documents");
   const bool to_stdout = command.out == "-";
   if (to_stdout && session.json()) throw UsageError("--json has no place beside --out -");
-  const std::uint64_t size = command.size.empty() ? 0 : parse_size(command.size);
-  const auto documents = static_cast<std::uint64_t>(command.documents);
-  const Corpus corpus(
-      {.tasks = parse_tasks(command.tasks),
-       .seed = session.options().seed,
-       .split = command.split == "train" ? CorpusSplit::kTrain : CorpusSplit::kHeldOut});
-  const Stopwatch watch;
-  std::optional<AtomicFile> file;
-  if (!to_stdout) file.emplace(command.out);
-  const std::uint64_t unit = size >= 10000000 ? 1000000 : 1000;
-  Progress progress(std::cerr, session.progress("corpus", unit == 1000 ? "kB" : "MB",
-                                                static_cast<std::int64_t>(size / unit)));
-  std::uint64_t bytes = 0;
-  const Corpus::Written written = corpus.write(documents, size, [&](std::string_view text) {
-    throw_if_interrupted();
-    if (file)
-      file->write(text);
-    else
-      session.print(text);
-    bytes += text.size();
-    progress.update(static_cast<std::int64_t>(bytes / unit));
-  });
-  if (file) file->commit();
-  progress.finish();
+  study::CorpusRequest request;
+  if (!command.tasks.empty()) request.tasks = parse_tasks(command.tasks);
+  request.split = command.split;
+  if (!command.size.empty()) request.bytes = parse_size(command.size);
+  request.documents = static_cast<std::uint64_t>(command.documents);
+  if (!to_stdout) request.out = command.out;
+  const study::WrittenCorpus written = study::write_corpus(
+      request, session.context(), [&](std::string_view text) { session.print(text); });
   if (to_stdout) return;
-  const double seconds = watch.seconds();
-  const double speed = static_cast<double>(written.bytes) / 1e6 / seconds;
   if (session.json())
-    session.print_json({{"out", command.out},
-                        {"split", command.split},
-                        {"documents", written.documents},
-                        {"bytes", written.bytes},
-                        {"seconds", seconds},
-                        {"megabytes_per_second", speed}});
+    session.print_json(to_json(written));
   else
     session.print(fmt::format("{}: {} documents, {} in {}, {:.1f} MB/s\n", printable(command.out),
                               with_thousands(written.documents), human_bytes(written.bytes),
-                              format_seconds(seconds), speed));
+                              format_seconds(written.seconds), written.megabytes_per_second()));
 }
 
 }  // namespace
@@ -155,28 +100,23 @@ void add_corpus(Program& program) {
       program.add({"corpus",
                    "Write the synthetic task corpus.",
                    {"filigree corpus --list", "filigree corpus --size 10MB --out tasks.txt",
-                    "filigree corpus --documents 500 --split heldout --out heldout.txt",
+                    "filigree corpus --documents 500 --split held-out --out held-out.txt",
                     "filigree corpus --documents 3 --tasks addition=3,capital --seed 7 --out -"}},
                   [=](Session& session) { run_corpus(*command, session); });
-  app.add_option("--out", command->out, "file to write; - is stdout")->type_name("FILE");
+  app.add_option("--out", command->out, "file of the corpus; - is stdout")->type_name("FILE");
   app.add_option("--size", command->size, "stop at so many bytes: 500kB, 10MB, 1.5GB")
+      ->check(checked_by("size", [](const std::string& text) { parse_size(text); }))
       ->type_name("SIZE");
   app.add_option("--documents", command->documents, "stop at so many documents")
       ->check(whole_number(1, INT64_MAX))
       ->type_name("N");
   app.add_option("--tasks", command->tasks,
-                 "only these tasks, each with its weight after = if it is not 1")
-      ->delimiter(',')
-      ->type_name("NAME[=W]");
-  app.add_option("--split", command->split,
-                 "train, or heldout with combinations that train never shows")
-      ->check([](const std::string& name) {
-        return name == "train" || name == "heldout"
-                   ? std::string()
-                   : fmt::format("'{}' is neither train nor heldout", printable(name));
-      })
-      ->type_name("NAME")
-      ->capture_default_str();
+                 fmt::format("only these tasks, each with its weight after = if it is not 1: one "
+                             "or several of {}",
+                             fmt::join(task_names(), ", ")))
+      ->check(checked_by("tasks", [](const std::string& text) { parse_tasks(text); }))
+      ->type_name("NAME[=W],...");
+  add_choice(app, "--split", command->split, "held-out has combinations that train never shows");
   app.add_flag("--list", command->list, "show the tasks with an example each");
 }
 

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <map>
 
-#include "apps/cli/program/scratch_folder.h"
 #include "apps/cli/tests/run_program.h"
+#include "filigree/base/scratch_folder.h"
 #include "filigree/text/token_shards.h"
 #include "filigree/text/tokenizer.h"
 
@@ -78,7 +78,7 @@ TEST_F(DataCommandTest, CorpusWritesDocuments) {
   EXPECT_TRUE(again.out == text);
   EXPECT_EQ(again.err, "");
   const ProgramRun other =
-      run_program({"corpus", "--size", "100kB", "--out", "-", "--split", "heldout"});
+      run_program({"corpus", "--size", "100kB", "--out", "-", "--split", "held-out"});
   EXPECT_FALSE(other.out == text);
 }
 
@@ -117,9 +117,9 @@ TEST_F(DataCommandTest, CorpusRefusesWrongUsage) {
                  "the weight in");
   expect_failure({"corpus", "--out", "-", "--size", "1MB", "--tasks", "copy,copy"}, 2,
                  "given twice");
-  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--tasks", "copy=0"}, 1, "add up to 0");
+  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--tasks", "copy=0"}, 2, "add up to 0");
   expect_failure({"corpus", "--out", "-", "--size", "1MB", "--split", "test"}, 2,
-                 "neither train nor heldout");
+                 "neither train nor held-out");
   expect_failure({"corpus", "--out", "/nonexistent/file", "--size", "1MB"}, 1, "/nonexistent/file");
 }
 
@@ -169,7 +169,7 @@ TEST_F(DataCommandTest, PrepareDoesNotReplaceUnasked) {
   const std::vector<std::string> arguments = {"prepare", text,           "--vocab", "300",
                                               "--out",   path("shards"), "--quiet"};
   EXPECT_EQ(run_program(arguments).code, 0);
-  expect_failure(arguments, 1, "is there already; choose another --out");
+  expect_failure(arguments, 1, "is there already; choose another folder");
   std::vector<std::string> forced = arguments;
   forced.emplace_back("--force");
   EXPECT_EQ(run_program(forced).code, 0);
@@ -177,8 +177,8 @@ TEST_F(DataCommandTest, PrepareDoesNotReplaceUnasked) {
 
 TEST_F(DataCommandTest, PrepareRefusesWrongUsage) {
   const std::string text = corpus("a.txt", "30");
-  expect_failure({"prepare", text, "--vocab", "300"}, 2, "--out DIR is required");
-  expect_failure({"prepare", "--vocab", "300", "--out", path("s")}, 2, "at least one TEXT");
+  expect_failure({"prepare", text, "--vocab", "300"}, 2, "--out is required");
+  expect_failure({"prepare", "--vocab", "300", "--out", path("s")}, 2, "TEXT is required");
   expect_failure({"prepare", text, "--out", path("s")}, 2, "either --tokenizer DIR or --vocab N");
   expect_failure({"prepare", text, "--out", path("s"), "--vocab", "300", "--val", text,
                   "--val-fraction", "0.1"},

@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <memory>
 #include <optional>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/data/tokenizer_training.h"
+#include "apps/cli/data/tokenizer_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/error.h"
+#include "apps/cli/program/table.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/utf8.h"
+#include "filigree/study/data/tokens.h"
 
 namespace filigree::cli {
 namespace {
@@ -22,124 +22,53 @@ constexpr std::size_t kPrintAtOnce = std::size_t{1} << 16;
 
 struct TokenizeOptions {
   std::string tokenizer;
-  std::string text;
-  std::string file;
+  std::optional<std::string> prompt;
+  std::string text;  // file
   bool ids_only = false;
-  bool decode = false;
-  std::vector<std::string> ids;
+  std::optional<std::vector<std::string>> decode;
   bool no_special = false;
   bool replace_invalid = false;
-  TokenizerTraining training;
+  study::TokenizerTrainingRequest training;
 };
-
-// "15496 995", "[15496, 995]" and the output of --ids.
-std::vector<TokenId> parse_ids(const std::string& text) {
-  constexpr const char* kSeparators = " \t\r\n,[]";
-  std::vector<TokenId> ids;
-  std::size_t begin = 0;
-  while ((begin = text.find_first_not_of(kSeparators, begin)) != std::string::npos) {
-    const std::size_t end = std::min(text.find_first_of(kSeparators, begin), text.size());
-    TokenId id = 0;
-    const auto [stopped, failure] = std::from_chars(text.data() + begin, text.data() + end, id);
-    if (failure != std::errc() || stopped != text.data() + end || id < 0)
-      fail("'{}' is not a token id; ids are whole numbers from 0",
-           printable(std::string_view(text).substr(begin, end - begin)));
-    ids.push_back(id);
-    begin = end;
-  }
-  return ids;
-}
 
 // One line a token, its bytes counted in the text the tokens stand for.
-class TokenList {
- public:
-  TokenList(const Tokenizer& tokenizer, const std::vector<TokenId>& ids)
-      : tokenizer_(tokenizer), ids_(ids) {
-    for (const TokenId id : ids) bytes_ += tokenizer.token_bytes(id).size();
-  }
-
-  std::size_t bytes() const { return bytes_; }
-
-  void print(const Session& session) const {
-    const std::size_t id_width =
-        std::max<std::size_t>(2, std::to_string(tokenizer_.vocab_size()).size());
-    const std::size_t range_width = std::max<std::size_t>(5, 2 * digits(bytes_) + 1);
-    std::string text = fmt::format("{:>{}}  {:>{}}  token\n{:->{}}  {:->{}}  -----\n", "id",
-                                   id_width, "bytes", range_width, "", id_width, "", range_width);
-    std::size_t begin = 0;
-    for (const TokenId id : ids_) {
-      const std::size_t end = begin + tokenizer_.token_bytes(id).size();
-      text += fmt::format("{:>{}}  {:>{}}  {}\n", id, id_width, fmt::format("{}:{}", begin, end),
-                          range_width, shown(id));
-      begin = end;
-      if (text.size() >= kPrintAtOnce) {
-        session.print(text);
-        text.clear();
-        throw_if_interrupted();
-      }
-    }
-    text +=
-        fmt::format("\n{} tokens, {} bytes", with_thousands(ids_.size()), with_thousands(bytes_));
-    if (!ids_.empty())
-      text += fmt::format(", {:.2f} bytes a token",
-                          static_cast<double>(bytes_) / static_cast<double>(ids_.size()));
-    session.print(text + "\n");
-  }
-
-  Json as_json() const {
-    Json list = Json::array();
-    std::size_t begin = 0;
-    for (const TokenId id : ids_) {
-      const std::size_t end = begin + tokenizer_.token_bytes(id).size();
-      list.push_back({{"id", id}, {"token", shown_text(id)}, {"begin", begin}, {"end", end}});
-      begin = end;
-    }
-    return list;
-  }
-
- private:
-  static std::size_t digits(std::size_t number) { return std::to_string(number).size(); }
-  std::string shown_text(TokenId id) const { return tokenizer_.token_text(id); }
-  // Quotes show the spaces; a special token is set apart from the same characters as text.
-  std::string shown(TokenId id) const {
-    return tokenizer_.is_special(id) ? shown_text(id) : "\"" + shown_text(id) + "\"";
-  }
-
-  const Tokenizer& tokenizer_;
-  const std::vector<TokenId>& ids_;
-  std::size_t bytes_ = 0;
-};
-
-// The text that was given in one of three ways.
-struct Source {
-  std::string text;
-  std::string name;
-};
-
-Source read_source(const TokenizeOptions& options, bool has_text) {
-  if (has_text && !options.file.empty()) throw UsageError("give TEXT or --file, not both");
-  if (has_text) return {options.text, "the text"};
-  const std::string file = options.file.empty() ? "-" : options.file;
-  return {read_text(file), source_name(file)};
+void print_tokens(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
+                  const Session& session) {
+  const std::size_t bytes = study::token_bytes(tokenizer, ids);
+  const auto digits = [](std::size_t number) { return std::to_string(number).size(); };
+  const std::size_t id_width = std::max<std::size_t>(2, digits(tokenizer.vocab_size()));
+  const std::size_t range_width = std::max<std::size_t>(5, 2 * digits(bytes) + 1);
+  std::string text = fmt::format("{:>{}}  {:>{}}  token\n{:->{}}  {:->{}}  -----\n", "id", id_width,
+                                 "bytes", range_width, "", id_width, "", range_width);
+  study::place_tokens(tokenizer, ids, [&](const study::PlacedToken& token) {
+    // Quotes show the spaces; a special token is set apart from the same characters as text.
+    text += fmt::format("{:>{}}  {:>{}}  {}\n", token.id, id_width,
+                        fmt::format("{}:{}", token.begin, token.end), range_width,
+                        token.special ? token.text : "\"" + token.text + "\"");
+    if (text.size() < kPrintAtOnce) return;
+    session.print(text);
+    text.clear();
+    throw_if_interrupted();
+  });
+  text += fmt::format("\n{} tokens, {} bytes", with_thousands(ids.size()), with_thousands(bytes));
+  if (!ids.empty())
+    text += fmt::format(", {:.2f} bytes a token",
+                        static_cast<double>(bytes) / static_cast<double>(ids.size()));
+  session.print(text + "\n");
 }
 
-void print_ids(const std::vector<TokenId>& ids, const Session& session) {
-  session.print(fmt::format("{}\n", fmt::join(ids, " ")));
-}
-
-void run_decode(const TokenizeOptions& options, bool has_text, const Tokenizer& tokenizer,
-                Session& session) {
-  if (has_text)
+void run_decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Session& session) {
+  if (options.prompt)
     throw UsageError(fmt::format("unexpected argument '{}'; write the ids after --decode",
-                                 printable(options.text)));
-  std::string given = fmt::format("{}", fmt::join(options.ids, " "));
-  if (given.empty()) given = read_text(options.file.empty() ? "-" : options.file);
-  const std::vector<TokenId> ids = parse_ids(given);
+                                 printable(*options.prompt)));
+  std::string given = fmt::format("{}", fmt::join(*options.decode, " "));
+  if (given.empty()) given = read_text(options.text.empty() ? "-" : options.text);
+  const std::vector<TokenId> ids = study::parse_token_ids(given);
   const std::string text = tokenizer.decode(ids);
   if (session.json()) {
     session.print_json({{"tokenizer", options.tokenizer},
                         {"text", replace_invalid_utf8(text)},
-                        {"tokens", TokenList(tokenizer, ids).as_json()}});
+                        {"tokens", study::tokens_json(tokenizer, ids)}});
     return;
   }
   // Exactly the bytes, so that encoding and decoding a file gives that file; a person at a
@@ -148,69 +77,79 @@ void run_decode(const TokenizeOptions& options, bool has_text, const Tokenizer& 
   session.print(needs_newline ? text + "\n" : text);
 }
 
-void run_encode(const TokenizeOptions& options, bool has_text, const Tokenizer& tokenizer,
-                Session& session) {
-  const Source source = read_source(options, has_text);
+void run_encode(const TokenizeOptions& options, const Tokenizer& tokenizer, Session& session) {
+  if (options.prompt && !options.text.empty())
+    throw UsageError("give PROMPT or --text FILE, not both");
+  const std::string file = options.text.empty() ? "-" : options.text;
+  const std::string text = options.prompt ? *options.prompt : read_text(file);
   const std::vector<TokenId> ids = encode_text(
-      tokenizer, source.text, source.name,
+      tokenizer, text, options.prompt ? "the prompt" : source_name(file),
       {.special_tokens = !options.no_special, .replace_invalid_utf8 = options.replace_invalid},
       kReplaceInvalid);
-  const TokenList list(tokenizer, ids);
-  if (session.json()) {
-    Json result = {{"tokenizer", options.tokenizer}, {"count", ids.size()}, {"ids", ids}};
-    if (!options.ids_only) result["tokens"] = list.as_json();
-    session.print_json(result);
-  } else if (options.ids_only) {
-    print_ids(ids, session);
-  } else {
-    list.print(session);
-  }
+  if (session.json())
+    session.print_json(
+        {{"tokenizer", options.tokenizer},
+         {"count", ids.size()},
+         {"ids", ids},
+         {"tokens", options.ids_only ? Json() : study::tokens_json(tokenizer, ids)}});
+  else if (options.ids_only)
+    session.print(fmt::format("{}\n", fmt::join(ids, " ")));
+  else
+    print_tokens(tokenizer, ids, session);
 }
 
-void run_tokenize(const TokenizeOptions& options, bool has_text, Session& session) {
-  if (!options.training.files.empty()) {
-    if (!options.tokenizer.empty())
-      throw UsageError(fmt::format("unexpected argument '{}'; --train takes its texts after it",
-                                   printable(options.tokenizer)));
-    train_tokenizer(options.training, session);
-    return;
-  }
+void run_training(const TokenizeOptions& options, const Session& session) {
+  if (!options.tokenizer.empty())
+    throw UsageError(fmt::format("unexpected argument '{}'; --train takes its texts after it",
+                                 printable(options.tokenizer)));
+  if (options.training.out.empty()) throw UsageError("--train needs --out DIR, where to write");
+  const study::TrainedTokenizer result =
+      study::train_tokenizer(options.training, session.context());
+  if (session.json()) return session.print_json(to_json(result));
+  Table table({{""}, {""}});
+  table.add({"tokenizer", result.out.string()});
+  table.add({"vocabulary", fmt::format("{} tokens", with_thousands(result.vocabulary))});
+  table.add({"learned from",
+             fmt::format("{} in {}", human_bytes(result.bytes), format_seconds(result.seconds))});
+  session.print(table.text());
+}
+
+void run_tokenize(const TokenizeOptions& options, Session& session) {
+  if (!options.training.texts.empty()) return run_training(options, session);
   if (!options.training.out.empty()) throw UsageError("--out goes with --train FILE...");
   if (options.tokenizer.empty()) throw UsageError("MODEL is required");
   const Tokenizer tokenizer = open_tokenizer(options.tokenizer);
   if (options.decode)
-    run_decode(options, has_text, tokenizer, session);
+    run_decode(options, tokenizer, session);
   else
-    run_encode(options, has_text, tokenizer, session);
+    run_encode(options, tokenizer, session);
 }
 
 }  // namespace
 
 void add_tokenize(Program& program) {
   const auto options = std::make_shared<TokenizeOptions>();
-  const auto text = std::make_shared<CLI::Option*>();
-  const auto decode = std::make_shared<CLI::Option*>();
   CLI::App& app =
       program.add({"tokenize",
                    "Show the tokens of a text, decode ids, train a tokenizer.",
                    {"filigree tokenize gpt2 \"Hello world\"",
-                    "filigree tokenize gpt2 --file book.txt --ids > book.ids",
+                    "filigree tokenize gpt2 --text book.txt --ids > book.ids",
                     "filigree tokenize gpt2 --decode 15496 995",
                     "filigree tokenize --train a.txt b.txt --vocab 8192 --out my-tokenizer"}},
-                  [=](Session& session) {
-                    options->decode = (*decode)->count() > 0;
-                    run_tokenize(*options, (*text)->count() > 0, session);
-                  });
+                  [=](Session& session) { run_tokenize(*options, session); });
   app.add_option("MODEL", options->tokenizer,
                  "folder of a model or of a tokenizer, or a model's name");
-  *text = app.add_option("TEXT", options->text, "text to cut; without it stdin is read");
-  app.add_option("--file", options->file, "read the text, or the ids for --decode, from a file")
+  app.add_option("PROMPT", options->prompt, "text to cut; without it stdin is read");
+  app.add_option("--text", options->text,
+                 "read the text, or the ids for --decode, from a file; - is stdin")
       ->type_name("FILE");
   app.add_flag("--ids", options->ids_only, "print only the ids, on one line");
-  *decode = app.add_option("--decode", options->ids,
-                           "print the text of these ids; without any they are read from stdin")
-                ->expected(0, 1 << 20)
-                ->type_name("ID");
+  app.add_option_function<std::vector<std::string>>(
+         "--decode", [=](const std::vector<std::string>& ids) { options->decode = ids; },
+         "print the text of these ids; without any they are read from stdin")
+      ->expected(0, 1 << 20)
+      ->check(checked_by("ids", [](const std::string& text) { study::parse_token_ids(text); }))
+      ->type_name("ID");
   app.add_flag("--no-special", options->no_special,
                "take the names of special tokens in the text as ordinary text");
   app.add_flag("--replace-invalid", options->replace_invalid,

@@ -86,7 +86,7 @@ TEST_F(ConvertTest, RaisesTheBiasesOfAllGates) {
   }
   EXPECT_THAT(
       run_program({"convert", path("gated"), "--out", path("x"), "--raise-gates", "nan"}).err,
-      HasSubstr("finite"));
+      HasSubstr("'nan' is not a number"));
 }
 
 TEST_F(ConvertTest, MergesAdapters) {

@@ -4,13 +4,10 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <numeric>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/models/memory_estimate.h"
-#include "apps/cli/models/model_summary.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
@@ -18,10 +15,13 @@
 #include "filigree/base/strings.h"
 #include "filigree/model/model.h"
 #include "filigree/runtime/device.h"
-#include "filigree/text/added_tokens.h"
+#include "filigree/study/models/model_summary.h"
 
 namespace filigree::cli {
 namespace {
+
+using study::ModelPart;
+using study::ModelSummary;
 
 struct InfoOptions {
   std::string model;
@@ -54,7 +54,7 @@ std::string files_text(const ModelSummary& summary) {
                      human_bytes(summary.file_bytes));
 }
 
-std::string tokenizer_text(const TokenizerSummary& tokenizer) {
+std::string tokenizer_text(const study::TokenizerSummary& tokenizer) {
   if (!tokenizer.problem.empty()) return "not readable: " + tokenizer.problem;
   if (!tokenizer.present) return "none in this folder";
   std::string text = fmt::format("{}, {} tokens", tokenizer.kind, count_text(tokenizer.tokens));
@@ -77,9 +77,9 @@ std::string gate_text(const ModelConfig& config) {
                      *least, *most, sum / static_cast<double>(bias.size()));
 }
 
-void print_model(const ModelSummary& summary, const MemoryEstimate& memory, std::int64_t batch,
-                 std::int64_t length, const Session& session) {
+void print_model(const ModelSummary& summary, const Session& session) {
   const ModelConfig& config = summary.config;
+  const study::MemoryEstimate& memory = summary.memory;
   Table facts({{""}, {""}});
   facts.add({"model", printable(summary.folder)});
   facts.add({"architecture", architecture_text(config)});
@@ -99,8 +99,8 @@ void print_model(const ModelSummary& summary, const MemoryEstimate& memory, std:
                fmt::format("{:.1f} %", 100.0 * static_cast<double>(part.parameters) /
                                            static_cast<double>(summary.parameters))});
 
-  Table needed(
-      {{fmt::format("memory for {} x {} tokens", batch, count_text(length))}, {"", Align::kRight}});
+  Table needed({{fmt::format("memory for {} x {} tokens", memory.batch, count_text(memory.length))},
+                {"", Align::kRight}});
   needed.add({"weights in f32", human_bytes(memory.weights)});
   needed.add({"activations of a forward pass", human_bytes(memory.forward)});
   needed.add({fmt::format("all {} attention maps, if kept", config.layers * config.heads),
@@ -111,65 +111,12 @@ void print_model(const ModelSummary& summary, const MemoryEstimate& memory, std:
   session.print(facts.text() + "\n" + parts.text() + "\n" + needed.text());
 }
 
-Json as_json(const ModelSummary& summary, const MemoryEstimate& memory, std::int64_t batch,
-             std::int64_t length) {
-  const ModelConfig& config = summary.config;
-  Json parts = Json::array();
-  for (const ModelPart& part : summary.parts)
-    parts.push_back(
-        {{"name", part.name}, {"repeats", part.repeats}, {"parameters", part.parameters}});
-  Json files = Json::array();
-  for (const auto& file : summary.files) files.push_back(file.string());
-  Json tokenizer;  // null without one
-  if (!summary.tokenizer.problem.empty()) {
-    tokenizer = {{"problem", summary.tokenizer.problem}};
-  } else if (summary.tokenizer.present) {
-    Json special = Json::object();
-    for (const AddedToken& token : summary.tokenizer.special) special[token.content] = token.id;
-    tokenizer = {{"kind", summary.tokenizer.kind},
-                 {"vocabulary", summary.tokenizer.tokens},
-                 {"special", special}};
-  }
-  return {
-      {"model", summary.folder},
-      {"architecture",
-       {{"family", config.family},
-        {"layers", config.layers},
-        {"heads", config.heads},
-        {"key_heads", config.key_heads},
-        {"head_width", config.head_width},
-        {"width", config.width},
-        {"mlp_width", config.mlp_width},
-        {"context", config.context},
-        {"vocabulary", config.vocabulary},
-        {"tied_embeddings", config.tied_embeddings}}},
-      {"parameters", summary.parameters},
-      {"parts", parts},
-      {"weights", {{"dtype", summary.stored_as}, {"bytes", summary.file_bytes}, {"files", files}}},
-      {"tokenizer", tokenizer},
-      {"gate", summary.gate},
-      {"memory_bytes",
-       {{"batch", batch},
-        {"length", length},
-        {"weights", memory.weights},
-        {"forward_activations", memory.forward},
-        {"attention_maps", memory.attention_maps},
-        {"key_value_cache", memory.cache},
-        {"training_state", memory.training_state},
-        {"training_activations", memory.training_activations}}}};
-}
-
 void show_model(const InfoOptions& options, const Session& session) {
-  const ModelSummary summary = summarize_model(model_folder(options.model));
-  const std::int64_t length = options.length > 0 ? options.length : summary.config.context;
-  require(length <= summary.config.context, "--length {} is more than the model's context of {}",
-          length, summary.config.context);
-  const MemoryEstimate memory =
-      estimate_memory(summary.config, summary.parameters, options.batch, length);
+  const ModelSummary summary = study::summarize_model({options.model, options.batch, options.length});
   if (session.json())
-    session.print_json(as_json(summary, memory, options.batch, length));
+    session.print_json(to_json(summary));
   else
-    print_model(summary, memory, options.batch, length, session);
+    print_model(summary, session);
 }
 
 void show_taps(const InfoOptions& options, const Session& session) {

@@ -83,7 +83,7 @@ TEST(Program, UnknownCommandsAndOptionsSuggestTheNearest) {
 
 TEST(Program, MissingAndWrongValuesAreNamed) {
   expect_failure(run_program({"info"}), 2, "MODEL is required");
-  expect_failure(run_program({"generate", "m"}), 2, "PROMPT is required");
+  expect_failure(run_program({"generate", "m"}), 2, "give either PROMPT or --text FILE");
   expect_failure(run_program({"eval", "m"}), 2, "give either --text FILE or --data SHARDS");
   expect_failure(run_program({"pretrain", "s"}), 2, "--out is required");
   expect_failure(run_program({"attention"}), 2, "MODEL is required");
@@ -101,7 +101,8 @@ TEST(Program, MissingAndWrongValuesAreNamed) {
   expect_failure(run_program({"generate", "m", "p", "--top-p", "1.5"}), 2, "'1.5'");
   expect_failure(run_program({"generate", "m", "p", "--max-tokens", "99999999999999999999"}), 2,
                  "'99999999999999999999'");
-  expect_failure(run_program({"bench", "--case", "nothing"}), 2, "there is no case 'nothing'");
+  expect_failure(run_program({"bench", "--cases", "nothing"}), 2,
+                 "'nothing' is none of forward-maps");
   expect_failure(run_program({"completion", "fish"}), 2, "'fish' is neither bash nor zsh");
 }
 
@@ -140,7 +141,7 @@ TEST(Program, AClosedPipeEndsItQuietly) {
   const ModelFolder model;
   // Far more output than a pipe holds.
   const std::string text = FILIGREE_SOURCE_DIR "/LICENSE";
-  const ProgramRun run = run_shell("{ \"$FILIGREE\" tokenize " + model.name() + " --file " + text +
+  const ProgramRun run = run_shell("{ \"$FILIGREE\" tokenize " + model.name() + " --text " + text +
                                    "; echo $? >&2; } | head -n 1");
   EXPECT_EQ(run.out, "  id        bytes  token\n");
   EXPECT_EQ(run.err, "141\n");

@@ -114,7 +114,7 @@ TEST_F(CommandTest, InfoRefusesWhatIsNoModel) {
   expect_failure({"info", model_name_ + "/config.json"}, "is a file; give the folder");
   expect_failure({"info", scratch_.path().string()}, "config.json");
   expect_failure({"info", model_name_, "--length", "65"},
-                 "--length 65 is more than the model's context of 64");
+                 "a length of 65 is more than the model's context of 64");
   nlohmann::json config = nlohmann::json::parse(std::ifstream(model_.path() / "config.json"));
   config["n_layer"] = 3;
   std::ofstream(model_.path() / "config.json") << config;
@@ -148,11 +148,11 @@ TEST_F(CommandTest, TokenizeShowsIdsAndByteRanges) {
 TEST_F(CommandTest, TokenizeTakesTextFromArgumentFileAndStdin) {
   const std::string file = write("text.txt", "[one, two]");
   const std::string expected = run_program({"tokenize", model_name_, "[one, two]", "--ids"}).out;
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--file", file, "--ids"}).out, expected);
+  EXPECT_EQ(run_program({"tokenize", model_name_, "--text", file, "--ids"}).out, expected);
   EXPECT_EQ(run_program({"tokenize", model_name_, "--ids"}, "[one, two]").out, expected);
   EXPECT_EQ(run_program({"tokenize", model_name_ + "/tokenizer.json", "[one, two]", "--ids"}).out,
             expected);
-  expect_failure({"tokenize", model_name_, "text", "--file", file}, "not both", 2);
+  expect_failure({"tokenize", model_name_, "text", "--text", file}, "not both", 2);
 }
 
 TEST_F(CommandTest, EncodingAndDecodingAFileGivesThatFile) {
@@ -170,14 +170,16 @@ TEST_F(CommandTest, TokenizeRefusesBadInput) {
   expect_failure({"tokenize", write("notes.txt", ""), "x"}, "is a file");
   expect_failure({"tokenize", model_name_, "--decode", "8192"},
                  "token id 8192 is outside the vocabulary of 8192 tokens");
-  expect_failure({"tokenize", model_name_, "--decode", "-1"}, "'-1' is not a token id");
-  expect_failure({"tokenize", model_name_, "--decode", "12", "x"}, "'x' is not a token id");
+  expect_failure({"tokenize", model_name_, "--decode", "-1"}, "--decode: '-1' is not a token id",
+                 2);
+  expect_failure({"tokenize", model_name_, "--decode", "12", "x"},
+                 "--decode: 'x' is not a token id", 2);
   const std::string bad = write("bad.txt", "ab\xff");
-  expect_failure({"tokenize", model_name_, "--file", bad},
+  expect_failure({"tokenize", model_name_, "--text", bad},
                  "bad.txt': encode: invalid UTF-8 at byte 2");
-  expect_failure({"tokenize", model_name_, "--file", bad}, "--replace-invalid");
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--file", bad, "--replace-invalid"}).code, 0);
-  expect_failure({"tokenize", model_name_, "--file", "/nonexistent"}, "cannot read '/nonexistent'");
+  expect_failure({"tokenize", model_name_, "--text", bad}, "--replace-invalid");
+  EXPECT_EQ(run_program({"tokenize", model_name_, "--text", bad, "--replace-invalid"}).code, 0);
+  expect_failure({"tokenize", model_name_, "--text", "/nonexistent"}, "cannot read '/nonexistent'");
 }
 
 TEST_F(CommandTest, TokenizersAreTrainedAndUsable) {
@@ -188,7 +190,7 @@ TEST_F(CommandTest, TokenizersAreTrainedAndUsable) {
   EXPECT_EQ(json["vocabulary"], 400);
   EXPECT_EQ(json["bytes"], 2 * license().size());
   EXPECT_EQ(Tokenizer::from_folder(out).vocab_size(), 400u);
-  const std::string ids = run_program({"tokenize", out, "--ids", "--file", text}).out;
+  const std::string ids = run_program({"tokenize", out, "--ids", "--text", text}).out;
   EXPECT_EQ(run_program({"tokenize", out, "--decode"}, ids).out, license());
 
   expect_failure({"tokenize", "--train", text, "--out", out}, "is there already");
@@ -223,7 +225,7 @@ TEST_F(CommandTest, GenerateIsDeterministicAndTheCacheChangesNothing) {
     EXPECT_EQ(first[i]["ids"], again[i]["ids"]);
     EXPECT_EQ(first[i]["ids"], computed[i]["ids"]);
     EXPECT_EQ(first[i]["text"], computed[i]["text"]);
-    EXPECT_EQ(first[i]["finish"], "max tokens");
+    EXPECT_EQ(first[i]["finish"], "max-tokens");
   }
 }
 
@@ -236,7 +238,7 @@ TEST_F(CommandTest, GenerateStreamsThePromptAndItsContinuation) {
   only_new.emplace_back("--no-prompt");
   EXPECT_EQ(run_program(only_new).out, text + "\n");
   std::vector<std::string> from_stdin = command;
-  from_stdin[2] = "-";
+  from_stdin[2] = "--text=-";
   EXPECT_EQ(run_program(from_stdin, "Once upon\n").out, "Once upon" + text + "\n");
 }
 
@@ -249,6 +251,9 @@ TEST_F(CommandTest, GenerateStopsAtTheContextAndSaysSo) {
 
 TEST_F(CommandTest, GenerateRefusesBadPrompts) {
   expect_failure({"generate", model_name_, ""}, "the prompt is empty");
+  expect_failure({"generate", model_name_}, "give either PROMPT or --text FILE", 2);
+  expect_failure({"generate", model_name_, "x", "--text", "f"}, "give either PROMPT", 2);
+  expect_failure({"generate", model_name_, "-"}, "--text - reads it from stdin", 2);
   std::string words;
   for (int i = 0; i < 100; ++i) words += " world";
   expect_failure({"generate", model_name_, words},

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "apps/cli/program/scratch_folder.h"
 #include "filigree/base/error.h"
+#include "filigree/base/scratch_folder.h"
 
 namespace filigree::cli {
 namespace {

@@ -1,49 +1,14 @@
-// A small GPT-2 with random weights and the tokenizer of tests/golden/bpe-8k, as a model folder.
+// Models for the tests of commands.
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <string>
 
-#include "apps/cli/program/scratch_folder.h"
-#include "filigree/model/model.h"
+#include "filigree/base/scratch_folder.h"
+#include "support/model_folder.h"
 
 namespace filigree::cli {
 
-inline ModelConfig tiny_config(std::int64_t vocabulary = 8192, std::int64_t context = 64) {
-  return parse_model_config({{"model_type", "gpt2"},
-                             {"n_layer", 2},
-                             {"n_head", 4},
-                             {"n_embd", 32},
-                             {"n_positions", context},
-                             {"vocab_size", vocabulary}},
-                            "tiny_config");
-}
-
-inline std::filesystem::path golden(const std::string& name) {
-  return std::filesystem::path(FILIGREE_SOURCE_DIR) / "tests" / "golden" / name;
-}
-
-class ModelFolder {
- public:
-  explicit ModelFolder(std::uint64_t seed = 1) {
-    // Larger weights than a fresh model has, so that predictions differ from token to token.
-    const std::unique_ptr<Model> model = make_model(tiny_config(), seed);
-    for (const NamedParameter& parameter : model->parameters())
-      if (parameter.variable.shape().rank() == 2)
-        for (float& x : std::span(parameter.variable.mutable_value().mutable_f32(),
-                                  static_cast<std::size_t>(parameter.variable.shape().elements())))
-          x *= 10.0f;
-    save_model(*model, path());
-    for (const char* file : {"tokenizer.json", "vocab.json", "merges.txt"})
-      std::filesystem::copy_file(golden("bpe-8k") / file, path() / file);
-  }
-
-  const std::filesystem::path& path() const { return folder_.path(); }
-  std::string name() const { return path().string(); }
-
- private:
-  ScratchFolder folder_;
-};
+inline std::filesystem::path golden(const std::string& name) { return golden_folder() / name; }
 
 }  // namespace filigree::cli

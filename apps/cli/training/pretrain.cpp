@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/models/model_shape.h"
+#include "apps/cli/models/shape_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/training/training_options.h"
 #include "apps/cli/training/training_report.h"
@@ -30,7 +30,7 @@ void run_pretrain(const PretrainOptions& options, Session& session) {
     const auto given = [](const CLI::Option* option) { return option->count() > 0; };
     if (std::any_of(options.shape_options.begin(), options.shape_options.end(), given))
       throw UsageError(
-          "--config gives the model's shape; leave out --layers, --heads, --width and --context");
+          "--config gives the model's shape; leave out --layers, --layer-heads, --width and --context");
     request.model = std::filesystem::path(options.config);
   }
   if (options.dry_run) {
@@ -57,7 +57,7 @@ void add_pretrain(Program& program) {
       ->required();
   add_size_options(app, options->shape);
   add_shape_option(app, "--context", options->shape.context, "tokens a window", 1 << 20);
-  for (const char* name : {"--layers", "--heads", "--width", "--context"})
+  for (const char* name : {"--layers", "--layer-heads", "--width", "--context"})
     options->shape_options.push_back(app.get_option(name));
   app.add_option("--config", options->config,
                  "config.json of the model to make, instead of the numbers above")

@@ -8,6 +8,7 @@
 #include "apps/cli/program/table.h"
 #include "apps/cli/training/evaluation_report.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/models/memory_estimate.h"
 
 namespace filigree::cli {
 namespace {

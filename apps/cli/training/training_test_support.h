@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/program/scratch_folder.h"
 #include "apps/cli/tests/run_program.h"
+#include "filigree/base/scratch_folder.h"
 
 namespace filigree::cli {
 
@@ -47,7 +47,7 @@ class TrainingCommandTest : public ::testing::Test {
   }
 
   Arguments pretrain(const std::string& out, const std::string& steps) const {
-    return {"pretrain", shards_,   "--out", path(out), "--layers",    "2",         "--heads",
+    return {"pretrain", shards_,   "--out", path(out), "--layers",    "2",         "--layer-heads",
             "2",        "--width", "16",    "--steps", steps,         "--context", "32",
             "--batch",  "2",       "--lr",  "3e-3",    "--log-every", "1",         "--quiet"};
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "filigree/model/model.h"
-#include "filigree/study/summary/memory_estimate.h"
+#include "filigree/study/models/memory_estimate.h"
 
 namespace filigree::study {
 
@@ -30,7 +30,7 @@ DryRun plan_training(const ModelConfig& config, const std::optional<ModelConfig>
   const std::int64_t rows =
       std::max<std::int64_t>(1, request.batch / context.communicator().size());
   const auto memory_of = [&](const ModelConfig& model) {
-    return estimate_memory(model, parameter_count(model), rows, length);
+    return estimate_memory(model, rows, length);
   };
   const MemoryEstimate memory = memory_of(config);
   DryRun run;

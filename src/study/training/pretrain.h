@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "filigree/study/model_shape.h"
+#include "filigree/study/models/model_shape.h"
 #include "filigree/study/training/dry_run.h"
 #include "filigree/study/training/training_run.h"
 

@@ -1,0 +1,127 @@
+// Every command's JSON, on models small enough for a test, keeps to the rules.
+#include "apps/cli/tests/json_grammar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "apps/cli/program/program.h"
+#include "apps/cli/tests/run_program.h"
+#include "apps/cli/tests/test_model.h"
+#include "apps/cli/tests/test_task.h"
+
+namespace filigree::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Arguments = std::vector<std::string>;
+
+std::vector<std::string> broken(const char* json) {
+  return broken_json_rules(nlohmann::json::parse(json));
+}
+
+TEST(JsonGrammar, FindsWhatIsSpelledOtherwise) {
+  EXPECT_THAT(broken(R"({"a_b": 1, "heads": ["L3H7"], "rows": [{"a": 1}, {"a": null}]})"),
+              IsEmpty());
+  EXPECT_THAT(broken(R"({"a-b": 1})"), ElementsAre(HasSubstr("a-b: keys")));
+  EXPECT_THAT(broken(R"({"x": [{"heldout": 1}]})"), ElementsAre(HasSubstr("x[0].heldout")));
+  EXPECT_THAT(broken(R"({"split": "heldout"})"), ElementsAre(HasSubstr("held-out")));
+  EXPECT_THAT(broken(R"({"head": "l3h7"})"), ElementsAre(HasSubstr("L3H7")));
+  EXPECT_THAT(broken(R"({"heads": [{"layer": 3, "head": 7}]})"),
+              ElementsAre(HasSubstr("heads[0]: a head without its name")));
+  EXPECT_THAT(broken(R"({"heads": [{"name": "L3H7", "layer": 3, "head": 7}]})"), IsEmpty());
+  EXPECT_THAT(broken(R"({"rows": [{"a": 1}, {"b": 1}]})"), ElementsAre(HasSubstr("rows[1]")));
+  EXPECT_THAT(broken(R"({"level": 90})"), ElementsAre(HasSubstr("from 0 to 1")));
+  EXPECT_THAT(broken(R"({"open_percent": 0.5})"), ElementsAre(HasSubstr("from 0 to 1")));
+}
+
+// A dense and a sparse model, shards of text for them, a run of each training command and a task.
+class CommandJsonTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto gated = load_model(dense_.path());
+    gated->set_gate({{0.5f}});
+    save_model(*gated, sparse_.path());
+    write_own_task(dense_, task_, 4);
+    std::ofstream(path("prose.txt"))
+        << "It was a dark and stormy night; the rain fell in torrents.";
+  }
+
+  std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
+
+  // Runs the command, which may end with "what was asked for cannot be had", and walks its JSON.
+  void walk(Arguments arguments) {
+    SCOPED_TRACE(arguments[0]);
+    seen_.insert(arguments[0]);
+    arguments.insert(arguments.end(), {"--json", "--quiet"});
+    const ProgramRun run = run_program(arguments);
+    EXPECT_TRUE(run.code == 0 || run.code == kOutOfReach) << run.err;
+    const nlohmann::json json = nlohmann::json::parse(run.out, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << run.out << run.err;
+    EXPECT_EQ(json["command"], arguments[0]);
+    EXPECT_THAT(broken_json_rules(json), IsEmpty());
+  }
+
+  const ModelFolder dense_{1}, sparse_{1};
+  const ScratchFolder scratch_;
+  const std::string task_ = path("own-task.jsonl");
+  std::set<std::string> seen_;
+};
+
+TEST_F(CommandJsonTest, EveryCommand) {
+  const std::string dense = dense_.name(), sparse = sparse_.name();
+  walk({"info", sparse});
+  walk({"info", dense, "--taps"});
+  walk({"info", "--devices"});
+  walk({"tokenize", dense, "Hello world"});
+  walk({"tokenize", dense, "Hello world", "--ids"});
+  walk({"tokenize", dense, "--decode", "40", "516"});
+  walk({"tokenize", "--train", path("prose.txt"), "--vocab", "270", "--out", path("bpe")});
+  walk({"corpus", "--list"});
+  walk({"corpus", "--documents", "200", "--split", "held-out", "--out", path("tasks.txt")});
+  walk({"prepare", path("tasks.txt"), "--tokenizer", dense, "--val-fraction", "0.2", "--out",
+        path("shards")});
+  walk({"pretrain", path("shards"), "--out", path("run"), "--layers", "2", "--layer-heads", "2",
+        "--width", "16", "--context", "16", "--steps", "2", "--batch", "2"});
+  walk({"pretrain", path("shards"), "--out", path("dry"), "--dry-run"});
+  walk({"sparsify", path("run"), path("shards"), "--out", path("sparse-run"), "--steps", "2",
+        "--batch", "2", "--control"});
+  walk({"eval", dense, sparse, "--data", path("shards"), "--by-layer", "--by-head", "--max-tokens",
+        "100"});
+  walk({"eval", dense, "--text", path("prose.txt")});
+  walk({"generate", dense, "Once upon", "--max-tokens", "3", "--count", "2"});
+  walk({"convert", dense, "--out", path("converted"), "--dtype", "bf16"});
+  walk({"bench", "--layers", "1", "--layer-heads", "2", "--width", "16", "--vocab", "50", "--runs",
+        "1", "--ceiling-size", "16", "--cases", "forward-maps-b1-t16,load-warm"});
+  walk({"attention", dense, sparse, "--prompt", "a b a b", "--roles", "--stats", "--by-head",
+        "--pairs"});
+  walk({"task", "list"});
+  walk({"task", "show", dense, task_});
+  walk({"task", "check", dense, task_});
+  walk({"circuit", dense, sparse, "--task", task_});
+  walk({"circuit", dense, "--task", task_, "--parts", "edges", "--method", "attribution"});
+  walk({"patch", dense, "--task", task_, "--site", "z,resid"});
+  walk({"logit-lens", dense, "--prompt", "one two one", "--mid"});
+  walk({"logit-attribution", dense, "--task", task_});
+  walk({"head-circuits", dense, "--heads", "L0H1,L1H2", "--matrices"});
+  walk({"completion", "bash"});
+  walk({"curves", path("sparse-run"), "--out", path("curves.svg")});
+  walk({"compare", dense, sparse, "--prompt", "a b a b", "--task", task_, "--out",
+        path("comparison"), "--format", "svg"});
+  walk({"demo", "--dense", dense, "--sparse", sparse, "--text", path("prose.txt"), "--tokens",
+        "100", "--task", task_, "--format", "svg", "--out", path("demo")});
+
+  Program program;
+  add_all_commands(program);
+  for (const CLI::App* command :
+       program.app().get_subcommands([](const CLI::App*) { return true; }))
+    EXPECT_TRUE(seen_.contains(command->get_name())) << command->get_name() << " was not run";
+}
+
+}  // namespace
+}  // namespace filigree::cli

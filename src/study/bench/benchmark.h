@@ -1,0 +1,54 @@
+// How fast this machine does the work, against its own limits.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filigree/runtime/device.h"
+#include "filigree/study/bench/bench_cases.h"
+#include "filigree/study/bench/ceiling.h"
+#include "filigree/study/context.h"
+#include "filigree/study/json.h"
+#include "filigree/study/models/model_shape.h"
+
+namespace filigree::study {
+
+struct BenchRequest {
+  ModelShape shape;
+  std::vector<std::string> cases;  // empty: all of the device
+  int runs = 0;                    // timed runs of each case; 0: as many as the case says
+  std::int64_t ceiling_size = 0;   // 0: what the device needs to show what it can
+  std::filesystem::path scratch;   // where a model is saved; empty: the system's temporary folder
+};
+
+struct TimedCase {
+  BenchCase one;
+  BenchTiming timing;
+  double operations = 0.0;  // 0 where none are counted
+
+  double tokens_per_second() const;
+  double gflops() const;
+};
+
+struct Benchmark {
+  ModelShape shape;
+  std::int64_t parameters = 0;
+  Placement placement;
+  DeviceInfo cpu;
+  std::optional<DeviceInfo> gpu;  // when the work was done there
+  Ceiling ceiling;
+  std::vector<TimedCase> cases;
+};
+
+// The cases of every device.
+std::vector<std::string> bench_case_names();
+
+// Throws RequestError for a case that the device does not have.
+Benchmark run_benchmark(const BenchRequest& request, const Context& context);
+
+Json to_json(const Benchmark& benchmark);
+
+}  // namespace filigree::study

@@ -1,0 +1,58 @@
+#include "filigree/study/models/conversion.h"
+
+#include <cmath>
+#include <memory>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/model/model.h"
+#include "filigree/study/context.h"
+#include "filigree/study/model_places.h"
+#include "filigree/study/training/training_data.h"
+
+namespace filigree::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A gate is open where q.k / sqrt(D) + b > 0.
+void raise_gates(Model& model, const ConversionRequest& request) {
+  if (request.raise_gates == 0.0f) return;
+  GateConfig gate = model.config().gate;
+  require(gate.on(), "{} has no gates to raise; sparse post-training makes them",
+          printable(request.model));
+  for (float& bias : gate.bias) bias += request.raise_gates;
+  model.set_gate(gate);
+}
+
+}  // namespace
+
+Conversion convert_model(const ConversionRequest& request) {
+  if (!std::isfinite(request.raise_gates))
+    throw RequestError("what gates are raised by must be a finite number");
+  const fs::path from = model_folder(request.model);
+  std::error_code ignored;
+  require(!fs::exists(request.out / "config.json", ignored),
+          "'{}' holds a model already; choose another folder or remove it",
+          printable(request.out.string()));
+  const std::unique_ptr<Model> model = load_model(from);
+  model->merge_lora();
+  raise_gates(*model, request);
+  save_model(*model, request.out, {.dtype = request.dtype});
+  copy_tokenizer(from, request.out);
+  return {request, model->parameter_count(),
+          static_cast<std::uint64_t>(fs::file_size(request.out / "model.safetensors")),
+          has_tokenizer(request.out)};
+}
+
+Json to_json(const Conversion& conversion) {
+  return {{"model", conversion.request.model},
+          {"out", conversion.request.out.string()},
+          {"dtype", name_of(conversion.request.dtype)},
+          {"raised_gates", conversion.request.raise_gates},
+          {"parameters", conversion.parameters},
+          {"bytes", conversion.bytes},
+          {"tokenizer", conversion.tokenizer}};
+}
+
+}  // namespace filigree::study

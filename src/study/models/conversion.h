@@ -1,0 +1,33 @@
+// A model folder written anew, with one file of weights in the type that is asked for, adapters
+// merged, its gates more or less open, and its tokenizer beside it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "filigree/runtime/dtype.h"
+#include "filigree/study/json.h"
+
+namespace filigree::study {
+
+struct ConversionRequest {
+  std::string model = {};  // folder or name
+  std::filesystem::path out = {};
+  DType dtype = DType::kF32;  // of the weights: f32, bf16 or f16
+  float raise_gates = 0.0f;   // added to the bias of every gate: above 0 opens more edges
+};
+
+struct Conversion {
+  ConversionRequest request;
+  std::int64_t parameters = 0;
+  std::uint64_t bytes = 0;  // of the file of weights
+  bool tokenizer = false;   // one was there to take along
+};
+
+// Throws Error when `out` holds a model already, or when gates are to be raised and there are none.
+Conversion convert_model(const ConversionRequest& request);
+
+Json to_json(const Conversion& conversion);
+
+}  // namespace filigree::study

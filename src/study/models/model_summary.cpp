@@ -1,0 +1,187 @@
+#include "filigree/study/models/model_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/checkpoint.h"
+#include "filigree/model/family.h"
+#include "filigree/model/model.h"
+#include "filigree/study/model_places.h"
+#include "filigree/text/tokenizer.h"
+
+namespace filigree::study {
+namespace {
+
+bool is_number(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+std::vector<std::string> split(const std::string& name) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t dot = name.find('.', begin);
+    parts.push_back(name.substr(begin, dot - begin));
+    if (dot == std::string::npos) return parts;
+    begin = dot + 1;
+  }
+}
+
+// "transformer.h.3.attn.c_proj.weight" -> block "3", part "attn";
+// "transformer.wte.weight" -> block "", part "wte".
+struct Role {
+  std::string block, part;
+};
+
+Role role_of(const std::string& name) {
+  const std::vector<std::string> parts = split(name);
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+    if (is_number(parts[i])) return {parts[i], parts[i + 1]};
+  return {"", parts.size() > 1 ? parts[parts.size() - 2] : parts[0]};
+}
+
+std::vector<ModelPart> parts_of(const std::vector<ParameterSpec>& specs) {
+  std::vector<ModelPart> parts;  // in the order they appear
+  std::map<std::string, std::set<std::string>> blocks;
+  for (const ParameterSpec& spec : specs) {
+    const Role role = role_of(spec.name);
+    auto found = std::find_if(parts.begin(), parts.end(),
+                              [&](const ModelPart& part) { return part.name == role.part; });
+    if (found == parts.end()) found = parts.insert(parts.end(), {role.part, 1, 0});
+    found->parameters += spec.shape.elements();
+    blocks[role.part].insert(role.block);
+    found->repeats = static_cast<std::int64_t>(blocks[role.part].size());
+  }
+  return parts;
+}
+
+// Every parameter must be there with the shape the configuration gives it, as loading demands.
+void check_tensors(const Checkpoint& checkpoint, const Family& family, const ModelConfig& config,
+                   const std::vector<ParameterSpec>& specs) {
+  std::map<std::string, const TensorView*> stored;
+  for (const TensorView& view : checkpoint.tensors())
+    stored.emplace(family.canonical_name(config, view.name), &view);
+  for (const ParameterSpec& spec : specs) {
+    const auto found = stored.find(spec.name);
+    if (found == stored.end()) {
+      fail("'{}': tensor '{}' {} is missing; config.json and the weights do not go together",
+           checkpoint.folder().string(), spec.name, spec.shape.to_string());
+    }
+    const std::span<const std::int64_t> wanted = spec.shape.extents();
+    const std::vector<std::int64_t>& shape = found->second->shape;
+    require(std::equal(shape.begin(), shape.end(), wanted.begin(), wanted.end()),
+            "'{}': tensor '{}' is {}, but config.json asks for {}", checkpoint.folder().string(),
+            spec.name, shape_text(shape), spec.shape.to_string());
+  }
+}
+
+std::string stored_types(const Checkpoint& checkpoint) {
+  std::map<std::string, std::size_t> bytes;
+  for (const TensorView& view : checkpoint.tensors()) {
+    std::string name(name_of(view.kind));
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    bytes[name] += view.data.size();
+  }
+  std::vector<std::pair<std::string, std::size_t>> types(bytes.begin(), bytes.end());
+  std::stable_sort(types.begin(), types.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> names;
+  for (const auto& type : types) names.push_back(type.first);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Json tokenizer_json(const TokenizerSummary& tokenizer) {
+  if (!tokenizer.present) return nullptr;
+  Json special = Json::object();
+  for (const AddedToken& token : tokenizer.special) special[token.content] = token.id;
+  const bool readable = tokenizer.problem.empty();
+  return {{"kind", readable ? Json(tokenizer.kind) : Json()},
+          {"vocabulary", readable ? Json(tokenizer.tokens) : Json()},
+          {"special", special},
+          {"problem", readable ? Json() : Json(tokenizer.problem)}};
+}
+
+}  // namespace
+
+TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder) {
+  TokenizerSummary summary;
+  summary.present = has_tokenizer(folder);
+  if (!summary.present) return summary;
+  try {
+    const Tokenizer tokenizer = Tokenizer::from_folder(folder);
+    summary.kind = "byte-level BPE";
+    summary.tokens = static_cast<std::int64_t>(tokenizer.vocab_size());
+    for (const AddedToken& token : tokenizer.added_tokens())
+      if (token.special) summary.special.push_back(token);
+  } catch (const Error& error) {
+    summary.problem = error.what();  // the model is still worth describing
+  }
+  return summary;
+}
+
+ModelSummary summarize_model(const SummaryRequest& request) {
+  const std::filesystem::path folder = model_folder(request.model);
+  ModelSummary summary;
+  summary.folder = folder.string();
+  summary.config = read_model_config(folder);
+  const Family& family = family_of(summary.config.family, summary.folder);
+  const Checkpoint checkpoint = Checkpoint::open(folder);
+  const std::vector<ParameterSpec> specs = family.parameters(summary.config);
+  check_tensors(checkpoint, family, summary.config, specs);
+  summary.parts = parts_of(specs);
+  summary.parameters = parameter_count(summary.config);
+  summary.stored_as = stored_types(checkpoint);
+  summary.files = checkpoint.files();
+  for (const auto& file : summary.files) {
+    std::error_code ignored;
+    summary.file_bytes += std::filesystem::file_size(file, ignored);
+  }
+  summary.tokenizer = summarize_tokenizer(folder);
+  const std::int64_t length = request.length > 0 ? request.length : summary.config.context;
+  require(length <= summary.config.context, "a length of {} is more than the model's context of {}",
+          length, summary.config.context);
+  summary.memory = estimate_memory(summary.config, request.batch, length);
+  return summary;
+}
+
+Json to_json(const ModelSummary& summary) {
+  const ModelConfig& config = summary.config;
+  Json parts = Json::array();
+  for (const ModelPart& part : summary.parts)
+    parts.push_back(
+        {{"name", part.name}, {"repeats", part.repeats}, {"parameters", part.parameters}});
+  Json files = Json::array();
+  for (const auto& file : summary.files) files.push_back(file.string());
+  const nlohmann::json& source = config.source;
+  const bool gated = source.is_object() && source.contains("gate");
+  return {
+      {"model", summary.folder},
+      {"architecture",
+       {{"family", config.family},
+        {"layers", config.layers},
+        {"heads", config.heads},
+        {"key_heads", config.key_heads},
+        {"head_width", config.head_width},
+        {"width", config.width},
+        {"mlp_width", config.mlp_width},
+        {"context", config.context},
+        {"vocabulary", config.vocabulary},
+        {"tied_embeddings", config.tied_embeddings}}},
+      {"parameters", summary.parameters},
+      {"parts", parts},
+      {"weights", {{"dtype", summary.stored_as}, {"bytes", summary.file_bytes}, {"files", files}}},
+      {"tokenizer", tokenizer_json(summary.tokenizer)},
+      {"gate", gated ? Json(source["gate"]) : Json()},
+      {"memory_bytes", to_json(summary.memory)}};
+}
+
+}  // namespace filigree::study

@@ -1,0 +1,60 @@
+// What can be said about a model folder from its headers alone: no weights are read, so this is
+// instant for a model of any size.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "filigree/model/config.h"
+#include "filigree/study/json.h"
+#include "filigree/study/models/memory_estimate.h"
+#include "filigree/text/added_tokens.h"
+
+namespace filigree::study {
+
+// Parameters of the same role, of all blocks together.
+struct ModelPart {
+  std::string name;          // as the checkpoint calls it: "wte", "attn", "mlp"
+  std::int64_t repeats = 1;  // blocks that have it
+  std::int64_t parameters = 0;
+};
+
+struct TokenizerSummary {
+  bool present = false;
+  std::string problem;  // why it could not be read
+  std::string kind;
+  std::int64_t tokens = 0;
+  std::vector<AddedToken> special;
+};
+
+struct SummaryRequest {
+  std::string model = {};  // folder or name
+  // Of the texts whose memory is estimated.
+  std::int64_t batch = 1;
+  std::int64_t length = 0;  // 0: the model's context
+};
+
+struct ModelSummary {
+  std::string folder;
+  ModelConfig config;
+  std::vector<ModelPart> parts;
+  std::int64_t parameters = 0;
+  std::string stored_as;  // "f32", or several types, the one with most bytes first
+  std::vector<std::filesystem::path> files;
+  std::uint64_t file_bytes = 0;
+  TokenizerSummary tokenizer;
+  MemoryEstimate memory;
+};
+
+// Throws Error when the configuration or the weights' headers are such that the model cannot be
+// loaded.
+ModelSummary summarize_model(const SummaryRequest& request);
+
+Json to_json(const ModelSummary& summary);
+
+// The tokenizer of a folder, whatever else is there.
+TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder);
+
+}  // namespace filigree::study

@@ -1,0 +1,47 @@
+// A small GPT-2 with random weights and the tokenizer of tests/golden/bpe-8k, as a model folder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "filigree/model/model.h"
+#include "support/golden.h"
+#include "support/temporary_folder.h"
+
+namespace filigree {
+
+inline ModelConfig tiny_config(std::int64_t vocabulary = 8192, std::int64_t context = 64) {
+  return parse_model_config({{"model_type", "gpt2"},
+                             {"n_layer", 2},
+                             {"n_head", 4},
+                             {"n_embd", 32},
+                             {"n_positions", context},
+                             {"vocab_size", vocabulary}},
+                            "tiny_config");
+}
+
+class ModelFolder {
+ public:
+  explicit ModelFolder(std::uint64_t seed = 1) {
+    // Larger weights than a fresh model has, so that predictions differ from token to token.
+    const std::unique_ptr<Model> model = make_model(tiny_config(), seed);
+    for (const NamedParameter& parameter : model->parameters())
+      if (parameter.variable.shape().rank() == 2)
+        for (float& x : std::span(parameter.variable.mutable_value().mutable_f32(),
+                                  static_cast<std::size_t>(parameter.variable.shape().elements())))
+          x *= 10.0f;
+    save_model(*model, path());
+    for (const char* file : {"tokenizer.json", "vocab.json", "merges.txt"})
+      std::filesystem::copy_file(golden_folder() / "bpe-8k" / file, path() / file);
+  }
+
+  const std::filesystem::path& path() const { return folder_.path(); }
+  std::string name() const { return path().string(); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace filigree

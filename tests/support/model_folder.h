@@ -37,6 +37,15 @@ class ModelFolder {
       std::filesystem::copy_file(golden_folder() / "bpe-8k" / file, path() / file);
   }
 
+  // The same model with gates, as another folder.
+  std::string gated(const std::filesystem::path& folder, const GateConfig& gate) const {
+    std::filesystem::copy(path(), folder);
+    const std::unique_ptr<Model> model = load_model(path());
+    model->set_gate(gate);
+    save_model(*model, folder);
+    return folder.string();
+  }
+
   const std::filesystem::path& path() const { return folder_.path(); }
   std::string name() const { return path().string(); }
 

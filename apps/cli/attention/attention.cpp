@@ -11,6 +11,7 @@
 #include "apps/cli/attention/attention_prompts.h"
 #include "apps/cli/attention/attention_report.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
@@ -30,7 +31,7 @@ struct AttentionOptions {
   std::vector<std::string> models;
   PromptOptions prompts;
   std::string heads = "*";
-  std::string what = "weights";
+  MapKind what = MapKind::kWeights;
   bool average = false;
   std::string out;
   std::string csv;
@@ -133,7 +134,7 @@ std::string findings_text(const AttentionOptions& options, const Findings& findi
   for (const AnalysedModel& model : findings.models)
     if (model.pairs) parts.push_back(pair_table(model));
   if (!options.out.empty())
-    parts.push_back(fmt::format("{} of {} heads on {} prompts: {}\n", options.what,
+    parts.push_back(fmt::format("{} of {} heads on {} prompts: {}\n", name_of(options.what),
                                 findings.heads.size(), findings.prompts.size(), options.out));
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
@@ -174,7 +175,7 @@ void run_attention(AttentionOptions options, const Session& session) {
   const std::vector<PromptModel> models = read_models(options.models);
   AnalysisPlan plan;
   plan.heads = choose_heads(options.heads, models);
-  plan.kind = parse_map_kind(options.what);
+  plan.kind = options.what;
   plan.roles = options.roles, plan.statistics = options.statistics, plan.pairs = options.pairs;
   plan.average = options.average;
   PromptSet prompts = read_prompts(options.prompts, models, session.options().seed);
@@ -239,19 +240,7 @@ void add_attention(Program& program) {
                  "write the maps: a figure (.svg, .pdf, .png) or data (.npz, "
                  ".safetensors, .json)")
       ->type_name("FILE");
-  app.add_option("--what", options->what, "maps to write: weights, scores, gate or value-weighted")
-      ->check(CLI::Validator(
-          [](std::string& name) {
-            try {
-              parse_map_kind(name);
-            } catch (const Error& error) {
-              return std::string(error.what());
-            }
-            return std::string();
-          },
-          ""))
-      ->type_name("KIND")
-      ->capture_default_str();
+  add_choice(app, "--what", options->what, "maps to write");
   app.add_flag("--average", options->average, "write the mean over the prompts, of one length");
   add_figure_options(app, options->style);
 }

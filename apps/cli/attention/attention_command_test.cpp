@@ -104,7 +104,8 @@ TEST_F(AttentionCommandTest, WritesTheMapsOfEveryKind) {
   const auto T = static_cast<std::int64_t>(prompt.ids.size());
   for (const char* what : {"weights", "scores", "gate", "value-weighted"}) {
     SCOPED_TRACE(what);
-    const std::vector<float> expected = maps_of(sparse, prompt, "L0H1,L1", parse_map_kind(what));
+    const std::vector<float> expected =
+        maps_of(sparse, prompt, "L0H1,L1", *find_name<MapKind>(what));
     succeed({sparse, "--prompt", kText, "--heads", "L1H*,L0H1", "--what", what, "--out",
              path("maps.npz")});
     const auto files = read_zip(path("maps.npz"));
@@ -285,7 +286,7 @@ TEST_F(AttentionCommandTest, RefusesModelsHeadsAndFilesThatDoNotFit) {
                  AllOf(HasSubstr("no 'L2H0'"), HasSubstr("2 layers, L0 to L1, of 4 heads")));
   expect_failure({name_, "--prompt", "a", "--heads", "first"}, HasSubstr("not a choice of heads"));
   expect_failure({name_, "--prompt", "a", "--what", "values"},
-                 HasSubstr("weights, scores, gate or value-weighted"), 2);
+                 HasSubstr("none of weights, scores, gate, value-weighted"), 2);
   expect_failure({name_, "--prompt", "a", "--out", path("a.txt")},
                  HasSubstr("must end in .npz, .safetensors or .json"));
   expect_failure({name_, "The cat", "--prompt", "a"}, HasSubstr("--prompt TEXT"));

@@ -41,12 +41,6 @@ std::vector<Table::Column> statistic_columns(const std::string& first) {
 
 }  // namespace
 
-std::string heading_of(Statistic statistic) {
-  std::string text(name_of(statistic));
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
 std::string role_table(const std::vector<AnalysedModel>& models, const std::vector<HeadId>& heads) {
   std::vector<Table::Column> columns = {{"head"}};
   for (const AnalysedModel& model : models) {

@@ -9,9 +9,6 @@
 
 namespace filigree::cli {
 
-// "row mass".
-std::string heading_of(Statistic statistic);
-
 // One model: every score. Two: their roles side by side. Then how many heads have each role.
 std::string role_table(const std::vector<AnalysedModel>& models, const std::vector<HeadId>& heads);
 

@@ -4,19 +4,10 @@
 #include <cmath>
 
 #include "filigree/base/error.h"
-#include "filigree/base/strings.h"
 #include "filigree/runtime/threads.h"
 
 namespace filigree {
 namespace {
-
-constexpr struct {
-  MapKind kind;
-  std::string_view name;
-} kKinds[] = {{MapKind::kWeights, "weights"},
-              {MapKind::kScores, "scores"},
-              {MapKind::kGate, "gate"},
-              {MapKind::kValueWeighted, "value-weighted"}};
 
 // |v_j| of every key: [B, T, G, D] -> [B, G, T].
 Tensor value_norms(const Tensor& v) {
@@ -132,18 +123,6 @@ class Capture {
 };
 
 }  // namespace
-
-std::string_view name_of(MapKind kind) {
-  for (const auto& entry : kKinds)
-    if (entry.kind == kind) return entry.name;
-  return "";
-}
-
-MapKind parse_map_kind(std::string_view name) {
-  for (const auto& entry : kKinds)
-    if (entry.name == name) return entry.kind;
-  fail("'{}' is not a kind of map; there are {}", printable(name), kMapKindNames);
-}
 
 CaptureOptions CaptureOptions::of(std::vector<HeadId> heads, MapKind kind) {
   CaptureOptions options;

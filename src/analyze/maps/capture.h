@@ -18,20 +18,23 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "filigree/analyze/maps/head_selection.h"
 #include "filigree/analyze/prompt.h"
+#include "filigree/base/names.h"
 #include "filigree/model/model.h"
 
 namespace filigree {
 
 enum class MapKind { kWeights, kScores, kGate, kValueWeighted };
 
-std::string_view name_of(MapKind kind);         // "value-weighted"
-MapKind parse_map_kind(std::string_view name);  // throws Error that lists the kinds
-inline constexpr std::string_view kMapKindNames = "weights, scores, gate or value-weighted";
+template <>
+inline constexpr auto kNames<MapKind> =
+    std::to_array<Named<MapKind>>({{MapKind::kWeights, "weights"},
+                                   {MapKind::kScores, "scores"},
+                                   {MapKind::kGate, "gate"},
+                                   {MapKind::kValueWeighted, "value-weighted"}});
 
 // One head on one prompt. The views are T x T, row by row (values: T), and valid during the call
 // only. `weights` is always there, the others where CaptureOptions asked for them.

@@ -8,10 +8,6 @@
 namespace filigree {
 namespace {
 
-constexpr std::string_view kNames[kPatterns] = {"sink",      "current",  "previous",   "offset",
-                                                "diffuse",   "stripes",  "fragmented", "empty",
-                                                "induction", "duplicate"};
-
 constexpr std::int64_t kFirstRow = 2;
 
 // (share - even) / (1 - even) from the masses, 0 where nothing is left to tell.
@@ -28,8 +24,6 @@ void grow(std::vector<double>& values, std::int64_t size) {
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
-
-std::string_view name_of(Pattern pattern) { return kNames[static_cast<std::size_t>(pattern)]; }
 
 void RoleAccumulator::add(std::span<const float> weights, std::int64_t length) {
   require(length >= 0 && weights.size() == at(length) * at(length),

@@ -29,10 +29,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "filigree/analyze/roles/role_thresholds.h"
+#include "filigree/base/names.h"
 
 namespace filigree {
 
@@ -50,7 +50,18 @@ enum class Pattern {
 };
 inline constexpr std::size_t kPatterns = 10;
 
-std::string_view name_of(Pattern pattern);  // "sink"
+template <>
+inline constexpr auto kNames<Pattern> =
+    std::to_array<Named<Pattern>>({{Pattern::kSink, "sink"},
+                                   {Pattern::kCurrent, "current"},
+                                   {Pattern::kPrevious, "previous"},
+                                   {Pattern::kOffset, "offset"},
+                                   {Pattern::kDiffuse, "diffuse"},
+                                   {Pattern::kStripes, "stripes"},
+                                   {Pattern::kFragmented, "fragmented"},
+                                   {Pattern::kEmpty, "empty"},
+                                   {Pattern::kInduction, "induction"},
+                                   {Pattern::kDuplicate, "duplicate"}});
 
 struct RoleScores {
   std::array<double, kPatterns> score = {};

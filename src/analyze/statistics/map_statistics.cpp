@@ -9,10 +9,6 @@
 namespace filigree {
 namespace {
 
-constexpr std::string_view kNames[kStatistics] = {
-    "peak",      "row_mass",     "entropy",        "diagonal_dominance",
-    "sink_mass", "active_edges", "keys_per_query", "empty_rows"};
-
 struct Row {
   double mass = 0.0, entropy = 0.0;
   float peak = 0.0f;
@@ -60,8 +56,10 @@ bool diagonal_dominates(std::span<const float> weights, std::int64_t T, std::int
 
 }  // namespace
 
-std::string_view name_of(Statistic statistic) {
-  return kNames[static_cast<std::size_t>(statistic)];
+std::string heading_of(Statistic statistic) {
+  std::string text(name_of(statistic));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
 }
 
 StatisticValues map_statistics(std::span<const float> weights, std::span<const float> gate,

@@ -21,7 +21,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
+#include <string>
+
+#include "filigree/base/names.h"
 
 namespace filigree {
 
@@ -37,7 +39,18 @@ enum class Statistic {
 };
 inline constexpr std::size_t kStatistics = 8;
 
-std::string_view name_of(Statistic statistic);  // "row_mass"
+template <>
+inline constexpr auto kNames<Statistic> =
+    std::to_array<Named<Statistic>>({{Statistic::kPeak, "peak"},
+                                     {Statistic::kRowMass, "row_mass"},
+                                     {Statistic::kEntropy, "entropy"},
+                                     {Statistic::kDiagonalDominance, "diagonal_dominance"},
+                                     {Statistic::kSinkMass, "sink_mass"},
+                                     {Statistic::kActiveEdges, "active_edges"},
+                                     {Statistic::kKeysPerQuery, "keys_per_query"},
+                                     {Statistic::kEmptyRows, "empty_rows"}});
+// "row mass".
+std::string heading_of(Statistic statistic);
 
 using StatisticValues = std::array<double, kStatistics>;
 

@@ -13,7 +13,8 @@ Json& place_of(Json& result, const HeadGroup& group) {
   if (group.scope == Scope::kModel) return result["model"];
   Json& list = result[group.scope == Scope::kLayer ? "layers" : "heads"];
   Json entry = {{"layer", group.layer}};
-  if (group.scope == Scope::kHead) entry["head"] = group.head;
+  if (group.scope == Scope::kHead)
+    entry = {{"name", group.name()}, {"layer", group.layer}, {"head", group.head}};
   const auto same = [&](const Json& other) {
     return other["layer"] == group.layer &&
            (group.scope == Scope::kLayer || other["head"] == group.head);
@@ -55,13 +56,13 @@ Json statistics_json(const AttentionStatistics& statistics) {
 Json comparison_json(const std::vector<ComparedStatistic>& rows) {
   Json result = Json::object();
   for (const ComparedStatistic& row : rows) {
-    Json entry = {{"first", row.first}, {"second", row.second}, {"change", row.change}};
-    if (row.interval) {
-      entry["low"] = row.interval->low;
-      entry["high"] = row.interval->high;
-    }
-    entry["p"] = row.p;
-    place_of(result, row.group)[std::string(name_of(row.statistic))] = std::move(entry);
+    place_of(result, row.group)[std::string(name_of(row.statistic))] = {
+        {"first", row.first},
+        {"second", row.second},
+        {"change", row.change},
+        {"low", row.interval ? Json(row.interval->low) : Json()},
+        {"high", row.interval ? Json(row.interval->high) : Json()},
+        {"p", row.p}};
   }
   return result;
 }

@@ -12,11 +12,12 @@
 
 namespace filigree {
 
-// {"model": {"peak": ...}, "layers": [{"layer": 0, ...}], "heads": [{"layer": 0, "head": 0, ...}]}
+// {"model": {"peak": ...}, "layers": [{"layer": 0, ...}],
+//  "heads": [{"name": "L0H0", "layer": 0, "head": 0, ...}]}
 nlohmann::ordered_json statistics_json(const AttentionStatistics& statistics);
 
-// The same shape; every statistic is {"first", "second", "change", "low", "high", "p"}, without low
-// and high for a single prompt.
+// The same shape; every statistic is {"first", "second", "change", "low", "high", "p"}, with low
+// and high null for a single prompt.
 nlohmann::ordered_json comparison_json(const std::vector<ComparedStatistic>& rows);
 
 // Heading: model,scope,layer,head,peak,row_mass,... One line a group; `model` is a name for the

@@ -1,0 +1,104 @@
+#include "filigree/study/attention/attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "filigree/analyze/statistics/statistics_report.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/study/attention/map_output.h"
+
+namespace filigree::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_table(const fs::path& file) { return file.extension() == ".csv"; }
+
+bool is_map_file(const fs::path& file) {
+  const fs::path ending = file.extension();
+  return is_figure_file(file) || ending == ".npz" || ending == ".safetensors" || ending == ".json";
+}
+
+std::vector<fs::path> map_files(const AttentionRequest& request) {
+  std::vector<fs::path> files;
+  std::copy_if(request.files.begin(), request.files.end(), std::back_inserter(files), is_map_file);
+  return files;
+}
+
+std::vector<HeadId> common_heads(const std::string& text, std::span<const LoadedModel> models) {
+  const ModelConfig& first = models[0].config();
+  const std::vector<HeadId> heads = parse_heads(text, first.layers, first.heads);
+  for (const LoadedModel& model : models)
+    require(parse_heads(text, model.config().layers, model.config().heads) == heads,
+            "'{}' has {} layers of {} heads and '{}' {} of {}; choose heads that both have",
+            printable(models[0].name()), first.layers, first.heads, printable(model.name()),
+            model.config().layers, model.config().heads);
+  return heads;
+}
+
+std::string statistics_table(const AttentionResult& result) {
+  if (result.comparison) return comparison_csv(*result.comparison);
+  return statistics_csv_heading() +
+         statistics_csv(*result.models[0].statistics, result.models[0].label);
+}
+
+}  // namespace
+
+void check_request(const AttentionRequest& request) {
+  for (const fs::path& file : request.files)
+    if (!is_table(file) && !is_map_file(file))
+      throw RequestError(
+          fmt::format("'{}' must end in .npz, .safetensors or .json for maps, .svg, .pdf or .png "
+                      "for a figure of them, or .csv for statistics",
+                      printable(file.string())));
+  if (request.average && map_files(request).empty())
+    throw RequestError("a mean of maps goes into a file of maps or a figure; none was asked for");
+}
+
+AttentionResult run_attention(const AttentionRequest& request, std::span<const LoadedModel> models,
+                              const Context& context) {
+  check_request(request);
+  if (models.empty() || models.size() > 2)
+    throw RequestError(
+        fmt::format("{} models; attention is looked at in one or two", models.size()));
+  AttentionResult result;
+  result.kind = request.kind;
+  result.files = request.files;
+  result.heads = common_heads(request.heads, models);
+  PromptSet prompts = read_prompts(request.prompts, models, context);
+  const bool table = std::any_of(request.files.begin(), request.files.end(), is_table);
+  MapOutput output({map_files(request), request.kind, request.average, request.style}, models,
+                   result.heads, prompts.prompts);
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    AnalysisPlan plan;
+    plan.heads = result.heads;
+    plan.roles = request.roles, plan.pairs = request.pairs;
+    plan.statistics = request.statistics || table;
+    output.watch(m, plan);
+    result.models.push_back(analyse_model(models[m], prompts, plan, context));
+  }
+  output.finish(result.models);
+  if (result.models[0].statistics && models.size() == 2)
+    result.comparison = compare_statistics(*result.models[0].statistics,
+                                           *result.models[1].statistics, {.seed = context.seed});
+  for (const fs::path& file : request.files)
+    if (is_table(file)) write_file_atomically(file, statistics_table(result));
+  result.prompts = std::move(prompts.prompts);
+  return result;
+}
+
+Json to_json(const AttentionResult& result) {
+  Json json = {{"prompts", to_json(result.prompts)}, {"heads", Json::array()}};
+  for (const HeadId& head : result.heads) json["heads"].push_back(head_name(head));
+  json["models"] = Json::array();
+  for (const AnalysedModel& model : result.models) json["models"].push_back(to_json(model));
+  json["comparison"] = result.comparison ? comparison_json(*result.comparison) : Json();
+  json["files"] = Json::array();
+  for (const fs::path& file : result.files) json["files"].push_back(file.string());
+  return json;
+}
+
+}  // namespace filigree::study

@@ -1,0 +1,51 @@
+// What attention analyses found, as the inputs of figures.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "filigree/analyze/statistics/comparison.h"
+#include "filigree/study/attention/model_analysis.h"
+#include "filigree/study/figures.h"
+
+namespace filigree::study {
+
+// The grid of small maps, one panel a model. Maps come one after the other and are kept as levels.
+class MapGrid {
+ public:
+  MapGrid(MapKind kind, const std::vector<std::string>& titles);
+
+  void add(std::size_t panel, const HeadId& head, std::span<const float> map, std::int64_t length);
+
+  // Marks the roles of the maps in the order they were added, and puts the maps of a panel into
+  // `order`: places, the first one first; empty: as they came.
+  void arrange(std::size_t panel, const std::vector<HeadRole>& roles,
+               const std::vector<std::size_t>& order = {});
+
+  // Title, prompt and metric are the caller's.
+  figure::AttentionGrid& figure() { return grid_; }
+  const figure::AttentionGrid& figure() const { return grid_; }
+
+ private:
+  figure::AttentionGrid grid_;
+};
+
+// One head of two models and the difference; maps [T, T].
+figure::HeadStrip head_strip_of(const HeadId& head, std::span<const AnalysedModel> models,
+                                std::vector<float> first, std::vector<float> second,
+                                const Prompt& prompt);
+
+// Correlations of all heads: the first model below the diagonal, the second above.
+figure::CorrelationMap correlation_map_of(std::span<const AnalysedModel> models);
+
+// Points of chosen heads (slots), a panel a model.
+figure::ScatterMatrix scatter_matrix_of(std::span<const AnalysedModel> models,
+                                        const std::vector<std::size_t>& slots, std::uint64_t seed);
+
+// The models' statistics side by side, with the changes.
+figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,
+                                          const std::vector<ComparedStatistic>& comparison);
+
+}  // namespace filigree::study

@@ -1,0 +1,101 @@
+#include "filigree/study/attention/map_output.h"
+
+#include <fmt/format.h>
+
+#include "filigree/base/version.h"
+
+namespace filigree::study {
+namespace {
+
+std::vector<std::string> labels_of(std::span<const LoadedModel> models) {
+  std::vector<std::string> labels;
+  for (const LoadedModel& model : models) labels.push_back(model.label());
+  return labels;
+}
+
+}  // namespace
+
+std::unique_ptr<MapFile> open_map_file(const std::filesystem::path& path, MapKind kind,
+                                       bool average, std::span<const LoadedModel> models,
+                                       const std::vector<HeadId>& heads,
+                                       const std::vector<Prompt>& prompts) {
+  MapFileLayout layout;
+  layout.kind = kind;
+  layout.heads = heads;
+  layout.about["filigree"] = version_string();
+  layout.about["models"] = Json::array();
+  for (const LoadedModel& model : models) layout.about["models"].push_back(model.name());
+  layout.about["prompts"] = prompts.size();
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    if (average) {
+      layout.series.push_back({fmt::format("model{}.mean", m), common_length(prompts), {}});
+      continue;
+    }
+    for (std::size_t p = 0; p < prompts.size(); ++p)
+      layout.series.push_back({fmt::format("model{}.prompt{}", m, p),
+                               static_cast<std::int64_t>(prompts[p].ids.size()), prompts[p]});
+  }
+  return MapFile::create(path, std::move(layout));
+}
+
+MapOutput::MapOutput(MapOutputOptions options, std::span<const LoadedModel> models,
+                     const std::vector<HeadId>& heads, const std::vector<Prompt>& prompts)
+    : options_(std::move(options)),
+      heads_(heads),
+      prompts_(prompts),
+      grid_(options_.kind, labels_of(models)) {
+  for (const std::filesystem::path& file : options_.files) {
+    if (!is_figure_file(file)) {
+      data_.push_back(open_map_file(file, options_.kind, options_.average, models, heads, prompts));
+      continue;
+    }
+    check_figures();
+    if (!options_.average && prompts.size() > 1)
+      throw RequestError(
+          fmt::format("a figure shows one prompt, or the mean of {}; a file of data holds them all",
+                      prompts.size()));
+    if (options_.average) common_length(prompts);
+    figures_.push_back(file);
+  }
+}
+
+void MapOutput::add(std::size_t model, const HeadId& head, std::span<const float> map,
+                    std::int64_t length) {
+  for (const std::unique_ptr<MapFile>& file : data_) file->add(map);
+  if (!figures_.empty()) grid_.add(model, head, map, length);
+}
+
+void MapOutput::watch(std::size_t model, AnalysisPlan& plan) {
+  if (options_.files.empty()) return;
+  plan.kind = options_.kind;
+  if (options_.average) {
+    plan.mean = [this, model](std::size_t slot, std::span<const float> mean) {
+      add(model, heads_[slot], mean, common_length(prompts_));
+    };
+    return;
+  }
+  plan.each = [this, model](std::span<const HeadMap> heads) {
+    for (const HeadMap& head : heads) {
+      map_.resize(static_cast<std::size_t>(head.length * head.length));
+      fill_map(head, options_.kind, map_);
+      add(model, head.head, map_, head.length);
+    }
+  };
+}
+
+void MapOutput::finish(std::span<const AnalysedModel> models) {
+  for (const std::unique_ptr<MapFile>& file : data_) file->commit();
+  if (figures_.empty()) return;
+  for (std::size_t m = 0; m < models.size(); ++m)
+    if (!models[m].roles.empty()) grid_.arrange(m, models[m].roles);
+  if (options_.average) {
+    grid_.figure().prompt = fmt::format("Mean over {} prompts.", prompts_.size());
+  } else {
+    grid_.figure().tokens = prompts_[0].tokens;
+    grid_.figure().prompt = fmt::format("Prompt: {}", fmt::join(prompts_[0].tokens, ""));
+  }
+  for (const std::filesystem::path& file : figures_)
+    save_figure(&grid_.figure(), file, options_.style);
+}
+
+}  // namespace filigree::study

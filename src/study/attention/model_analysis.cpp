@@ -1,0 +1,142 @@
+#include "filigree/study/attention/model_analysis.h"
+
+#include "filigree/analyze/statistics/statistics_report.h"
+
+namespace filigree::study {
+namespace {
+
+constexpr std::int64_t kBatchTokens = 512;
+
+// The ids that random text is made of: ordinary tokens where the tokenizer is known.
+std::vector<TokenId> ordinary_tokens(const PromptSet& prompts, const ModelConfig& config) {
+  std::vector<TokenId> ids;
+  for (TokenId id = 0; id < static_cast<TokenId>(config.vocabulary); ++id)
+    if (!prompts.tokenizer ||
+        (prompts.tokenizer->has_token(id) && !prompts.tokenizer->is_special(id)))
+      ids.push_back(id);
+  return ids;
+}
+
+RepeatedText repeated_text(const PromptSet& prompts, const ModelConfig& config,
+                           std::uint64_t seed) {
+  RepeatedTextOptions options;
+  options.seed = seed;
+  if (prompts.tokenizer) options.first = prompts.tokenizer->eos_id();
+  if (options.first && *options.first >= config.vocabulary) options.first.reset();
+  return make_repeated_text(ordinary_tokens(prompts, config), config.context, options);
+}
+
+Json roles_json(const AnalysedModel& model) {
+  if (model.roles.empty()) return {};
+  Json list = Json::array();
+  for (std::size_t h = 0; h < model.heads.size(); ++h) {
+    const RoleScores& scores = model.role_scores[h];
+    const HeadRole& role = model.roles[h];
+    Json entry = {{"name", head_name(model.heads[h])},
+                  {"layer", model.heads[h].layer},
+                  {"head", model.heads[h].head},
+                  {"role", role.name},
+                  {"confidence", role.confidence}};
+    entry["patterns"] = Json::array();
+    for (const Pattern pattern : role.patterns) entry["patterns"].push_back(name_of(pattern));
+    for (std::size_t p = 0; p < kPatterns; ++p)
+      entry["scores"][std::string(name_of(static_cast<Pattern>(p)))] = scores.score[p];
+    entry["offset"] = scores.offset;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json pairs_json(const HeadPairs& pairs) {
+  const std::size_t n = pairs.heads.size();
+  const auto matrix = [n](const CorrelationMatrix& values) {
+    Json rows = Json::array();
+    for (std::size_t a = 0; a < n; ++a)
+      rows.push_back(
+          std::vector<double>(values.begin() + static_cast<std::ptrdiff_t>(a * n),
+                              values.begin() + static_cast<std::ptrdiff_t>((a + 1) * n)));
+    return rows;
+  };
+  const auto names = [&](const std::vector<std::size_t>& slots) {
+    Json list = Json::array();
+    for (const std::size_t slot : slots) list.push_back(head_name(pairs.heads[slot]));
+    return list;
+  };
+  return {{"cells", pairs.cells},
+          {"cells_used", pairs.cells_used},
+          {"rank_cells", pairs.points.size()},
+          {"order", names(pairs.clustering.order)},
+          {"constant", names(pairs.constant)},
+          {"pearson", matrix(pairs.pearson)},
+          {"spearman", matrix(pairs.spearman)}};
+}
+
+}  // namespace
+
+AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
+                            const AnalysisPlan& plan, const Context& context) {
+  std::optional<MeanMaps> means;  // where the sums fit, they are taken along in the pass
+  if (plan.mean) {
+    const std::int64_t length = common_length(prompts.prompts);
+    if (MeanMaps::fit(plan.heads.size(), length))
+      means.emplace(plan.heads.size(), prompts.prompts.size(), length, plan.kind);
+  }
+  CaptureOptions capture =
+      CaptureOptions::of(plan.heads, plan.each || means ? plan.kind : MapKind::kWeights);
+  capture.gate = capture.gate || plan.statistics;
+  capture.batch_tokens = plan.pairs || plan.each ? 0 : kBatchTokens;
+
+  AnalysedModel result;
+  result.model = model.name();
+  result.label = model.label();
+  result.parameters = parameter_count(model.config());
+  result.heads = plan.heads;
+  std::optional<HeadRoles> roles;
+  std::optional<HeadPairAccumulator> pairs;
+  if (plan.roles) roles.emplace(plan.heads.size());
+  if (plan.statistics) result.statistics.emplace(plan.heads, prompts.prompts.size());
+  if (plan.pairs) pairs.emplace(plan.heads, HeadPairOptions{.seed = context.seed});
+
+  if (plan.roles || plan.statistics || plan.pairs || plan.each || means) {
+    const std::unique_ptr<WorkReport> report = context.begin(
+        {model.label(), "prompts", static_cast<std::int64_t>(prompts.prompts.size())});
+    capture_maps(model.model(), prompts.prompts, capture, [&](std::span<const HeadMap> heads) {
+      context.throw_if_stopped();
+      if (roles) roles->add(heads);
+      if (result.statistics) result.statistics->add(heads);
+      if (pairs) pairs->add(heads);
+      if (plan.each) plan.each(heads);
+      if (means) means->add(heads);
+      if (heads.back().slot + 1 == plan.heads.size())
+        report->update(static_cast<std::int64_t>(heads[0].prompt) + 1);
+    });
+    report->finish();
+  }
+  if (means)
+    for (std::size_t slot = 0; slot < plan.heads.size(); ++slot) plan.mean(slot, means->mean(slot));
+  else if (plan.mean)
+    average_maps(model.model(), prompts.prompts, {.heads = plan.heads, .kind = plan.kind},
+                 [&](std::size_t slot, std::span<const float> mean) {
+                   context.throw_if_stopped();
+                   plan.mean(slot, mean);
+                 });
+  if (roles) {
+    const RepeatedText text = repeated_text(prompts, model.config(), context.seed);
+    roles->add_repeated(model.model(), text, plan.heads);
+    result.role_scores = roles->scores();
+    for (const RoleScores& scores : result.role_scores) result.roles.push_back(classify(scores));
+  }
+  if (pairs) result.pairs = pairs->finish();
+  return result;
+}
+
+Json to_json(const AnalysedModel& model) {
+  return {{"model", model.model},
+          {"label", model.label},
+          {"parameters", model.parameters},
+          {"roles", roles_json(model)},
+          {"statistics", model.statistics ? statistics_json(*model.statistics) : Json()},
+          {"pairs", model.pairs ? pairs_json(*model.pairs) : Json()}};
+}
+
+}  // namespace filigree::study

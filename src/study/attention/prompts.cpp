@@ -1,0 +1,146 @@
+#include "filigree/study/attention/prompts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/study/model_places.h"
+#include "filigree/study/text_input.h"
+#include "filigree/study/training/training_data.h"
+#include "filigree/text/shard_loader.h"
+
+namespace filigree::study {
+namespace {
+
+constexpr std::size_t kMostTokensInJson = 4096;
+
+std::int64_t least_context(std::span<const LoadedModel> models) {
+  std::int64_t context = models[0].config().context;
+  for (const LoadedModel& model : models) context = std::min(context, model.config().context);
+  return context;
+}
+
+const Tokenizer& common_tokenizer(std::span<const LoadedModel> models) {
+  const Tokenizer& tokenizer = models[0].tokenizer();
+  for (const LoadedModel& model : models.subspan(1))
+    require(
+        tokenizer_fingerprint(model.tokenizer()) == tokenizer_fingerprint(tokenizer),
+        "models '{}' and '{}' have different tokenizers: the same text is other tokens to each, "
+        "so that their maps cannot be laid side by side; give models with one tokenizer",
+        printable(models[0].name()), printable(model.name()));
+  return tokenizer;
+}
+
+void show_tokens(const Tokenizer& tokenizer, Prompt& prompt) {
+  for (const TokenId id : prompt.ids)
+    prompt.tokens.push_back(tokenizer.has_token(id) ? tokenizer.token_text(id)
+                                                    : fmt::format("<{}>", id));
+}
+
+PromptSet from_texts(const std::vector<TextPrompt>& texts, const PromptRequest& request,
+                     std::span<const LoadedModel> models) {
+  PromptSet set;
+  set.tokenizer = common_tokenizer(models);
+  const std::int64_t context = least_context(models);
+  for (const TextPrompt& text : texts) {
+    Prompt prompt;
+    prompt.ids = encode_text(*set.tokenizer, text.text, text.name,
+                             {.replace_invalid_utf8 = request.replace_invalid_utf8},
+                             "; mend the text, or have invalid bytes read as U+FFFD");
+    require(!prompt.ids.empty(), "{} is empty; attention needs at least one token", text.name);
+    if (request.length > 0 && prompt.ids.size() > static_cast<std::size_t>(request.length))
+      prompt.ids.resize(static_cast<std::size_t>(request.length));
+    require(prompt.ids.size() <= static_cast<std::size_t>(context),
+            "{} has {} tokens, more than the context of {}; shorten it, or take only its first {} "
+            "tokens",
+            text.name, prompt.ids.size(), context, context);
+    for (const LoadedModel& model : models)
+      check_ids(prompt.ids, model.config().vocabulary, model.name());
+    show_tokens(*set.tokenizer, prompt);
+    set.prompts.push_back(std::move(prompt));
+  }
+  return set;
+}
+
+PromptSet from_shards(const ShardWindows& windows, const PromptRequest& request,
+                      std::span<const LoadedModel> models, std::uint64_t seed) {
+  const TokenShards shards = TokenShards::open(windows.folder);
+  for (const LoadedModel& model : models)
+    check_shards_fit(shards.index(), windows.folder, model.folder(), model.config());
+  PromptSet set;
+  if (has_tokenizer(windows.folder))
+    set.tokenizer = open_tokenizer(windows.folder);
+  else if (const Tokenizer* tokenizer = models[0].tokenizer_if_any())
+    set.tokenizer = *tokenizer;
+  const std::int64_t context = least_context(models);
+  const std::int64_t length =
+      request.length > 0 ? request.length : std::min(context, kPromptWindowLength);
+  require(length <= context,
+          "windows of {} tokens are longer than the context of {}; choose at most that", length,
+          context);
+  ShardLoader loader(shards.split(windows.split), {.batch = 1, .length = length, .seed = seed});
+  const std::uint64_t there = loader.windows(0);
+  require(static_cast<std::uint64_t>(windows.samples) <= there,
+          "{} samples are more than the {} windows of {} tokens that the split '{}' of '{}' has",
+          windows.samples, there, length, printable(windows.split), printable(windows.folder));
+  for (std::int64_t s = 0; s < windows.samples; ++s) {
+    const TokenBatch batch = loader.next();
+    Prompt prompt;
+    prompt.ids.assign(batch.ids.i32(), batch.ids.i32() + length);
+    if (set.tokenizer) show_tokens(*set.tokenizer, prompt);
+    set.prompts.push_back(std::move(prompt));
+  }
+  return set;
+}
+
+}  // namespace
+
+std::vector<TextPrompt> numbered_prompts(const std::vector<std::string>& texts) {
+  std::vector<TextPrompt> prompts;
+  for (const std::string& text : texts)
+    prompts.push_back(
+        {text, texts.size() == 1 ? "the prompt" : fmt::format("prompt {}", prompts.size() + 1)});
+  return prompts;
+}
+
+std::vector<TextPrompt> prompt_lines(const std::string& text, const std::string& source) {
+  std::vector<TextPrompt> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back({std::move(line), fmt::format("line {} of {}", lines.size() + 1, source)});
+    begin = end + 1;
+  }
+  require(!lines.empty(), "{} is empty; write one prompt a line", source);
+  return lines;
+}
+
+bool PromptRequest::empty() const {
+  const auto* texts = std::get_if<std::vector<TextPrompt>>(&source);
+  return texts != nullptr && texts->empty();
+}
+
+PromptSet read_prompts(const PromptRequest& request, std::span<const LoadedModel> models,
+                       const Context& context) {
+  if (request.empty()) throw RequestError("there are no prompts; give texts or token shards");
+  if (const auto* windows = std::get_if<ShardWindows>(&request.source))
+    return from_shards(*windows, request, models, context.seed);
+  return from_texts(std::get<std::vector<TextPrompt>>(request.source), request, models);
+}
+
+Json to_json(const std::vector<Prompt>& prompts) {
+  std::size_t tokens = 0;
+  for (const Prompt& prompt : prompts) tokens += prompt.ids.size();
+  Json list;
+  if (tokens <= kMostTokensInJson) {
+    list = Json::array();
+    for (const Prompt& prompt : prompts)
+      list.push_back({{"ids", prompt.ids}, {"tokens", prompt.tokens}});
+  }
+  return {{"count", prompts.size()}, {"tokens", tokens}, {"list", list}};
+}
+
+}  // namespace filigree::study

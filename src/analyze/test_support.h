@@ -9,6 +9,7 @@
 #include "filigree/base/random.h"
 #include "filigree/model/model.h"
 #include "support/errors.h"
+#include "support/models.h"
 
 namespace filigree::analyze_test {
 
@@ -22,11 +23,7 @@ inline std::unique_ptr<Model> small_model(bool gated = false, std::int64_t layer
                                               {"vocab_size", 97}},
                                              "test"),
                           7);
-  for (const NamedParameter& parameter : model->parameters())
-    if (parameter.variable.shape().rank() == 2) {
-      Tensor& value = parameter.variable.mutable_value();
-      for (std::int64_t i = 0; i < value.elements(); ++i) value.mutable_f32()[i] *= 12.0f;
-    }
+  enlarge_weights(*model, 12.0f);
   if (gated) model->set_gate({{0.25f}});
   return model;
 }

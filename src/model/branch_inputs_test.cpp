@@ -9,6 +9,7 @@
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/reduce/reduce.h"
 #include "support/check_op.h"
+#include "support/models.h"
 
 namespace filigree {
 namespace {
@@ -27,11 +28,7 @@ class BranchInputs : public testing::TestWithParam<const char*> {
     const std::string kind = GetParam();
     if (kind == "gated") json["gate"] = {{"bias", -0.2}};
     model_ = make_model(parse_model_config(json, "test"), 11);
-    for (const NamedParameter& parameter : model_->parameters()) {
-      Tensor& value = parameter.variable.mutable_value();
-      for (std::int64_t i = 0; i < value.elements(); ++i)
-        if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
-    }
+    enlarge_weights(*model_, 8.0f);
     if (kind == "adapted") {
       model_->add_lora({.rank = 3, .alpha = 6}, 5);
       for (const NamedParameter& parameter : model_->lora_parameters())

@@ -11,6 +11,7 @@
 #include "filigree/base/random.h"
 #include "filigree/model/model.h"
 #include "support/errors.h"
+#include "support/models.h"
 
 namespace filigree {
 
@@ -22,12 +23,7 @@ inline std::unique_ptr<Model> tiny_model(const nlohmann::json& changes = nlohman
                          {"n_embd", 24},         {"n_positions", 16}, {"vocab_size", 50}};
   json.update(changes);
   auto model = make_model(parse_model_config(json, "test"), 11);
-  // Random weights of 0.02 give flat maps; larger ones make every path matter.
-  for (const NamedParameter& parameter : model->parameters()) {
-    Tensor& value = parameter.variable.mutable_value();
-    for (std::int64_t i = 0; i < value.elements(); ++i)
-      if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
-  }
+  enlarge_weights(*model, 8.0f);
   return model;
 }
 
@@ -43,13 +39,6 @@ inline std::unique_ptr<Model> adapted_model(
     for (float& value : values) value = 0.8f * value - 0.4f;
   }
   return model;
-}
-
-inline Tensor ids(std::int64_t B, std::int64_t T) {
-  Tensor tensor = Tensor::empty({B, T}, DType::kI32);
-  for (std::int64_t i = 0; i < B * T; ++i)
-    tensor.mutable_i32()[i] = static_cast<std::int32_t>((i * 17 + 5) % 50);
-  return tensor;
 }
 
 inline std::vector<double> logits_of(const Model& model) {

@@ -12,6 +12,7 @@
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/golden.h"
+#include "support/models.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -31,20 +32,8 @@ std::unique_ptr<Model> tiny_model(const nlohmann::json& changes = nlohmann::json
   nlohmann::json json = tiny_json();
   json.update(changes);
   auto model = make_model(parse_model_config(json, "test"), 11);
-  // Random weights of 0.02 give flat maps; larger ones make every path matter.
-  for (const NamedParameter& parameter : model->parameters()) {
-    Tensor& value = parameter.variable.mutable_value();
-    for (std::int64_t i = 0; i < value.elements(); ++i)
-      if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
-  }
+  enlarge_weights(*model, 8.0f);
   return model;
-}
-
-Tensor ids(std::int64_t B, std::int64_t T) {
-  Tensor tensor = Tensor::empty({B, T}, DType::kI32);
-  for (std::int64_t i = 0; i < B * T; ++i)
-    tensor.mutable_i32()[i] = static_cast<std::int32_t>((i * 17 + 5) % 50);
-  return tensor;
 }
 
 TEST(Taps, AnUnknownNameIsAnErrorThatListsTheNearest) {

@@ -3,11 +3,11 @@
 
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "filigree/model/model.h"
 #include "support/golden.h"
+#include "support/models.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -27,11 +27,7 @@ class ModelFolder {
   explicit ModelFolder(std::uint64_t seed = 1) {
     // Larger weights than a fresh model has, so that predictions differ from token to token.
     const std::unique_ptr<Model> model = make_model(tiny_config(), seed);
-    for (const NamedParameter& parameter : model->parameters())
-      if (parameter.variable.shape().rank() == 2)
-        for (float& x : std::span(parameter.variable.mutable_value().mutable_f32(),
-                                  static_cast<std::size_t>(parameter.variable.shape().elements())))
-          x *= 10.0f;
+    enlarge_weights(*model, 10.0f);
     save_model(*model, path());
     for (const char* file : {"tokenizer.json", "vocab.json", "merges.txt"})
       std::filesystem::copy_file(golden_folder() / "bpe-8k" / file, path() / file);

@@ -3,6 +3,7 @@
 
 #include "apps/cli/training/training_test_support.h"
 #include "filigree/train/evaluation.h"
+#include "support/models.h"
 
 namespace filigree::cli {
 namespace {
@@ -98,12 +99,7 @@ TEST_F(EvalShardsTest, GatesCountInTextsAndInGeneration) {
 
   // A gate in between, with large scores so that some edges open and some close.
   const auto model = load_model(path("dense"));
-  for (const NamedParameter& parameter : model->parameters())
-    if (parameter.variable.shape().rank() == 2) {
-      Tensor larger = parameter.variable.value().clone();
-      for (std::int64_t i = 0; i < larger.elements(); ++i) larger.mutable_f32()[i] *= 8.0f;
-      parameter.variable.mutable_value() = larger;
-    }
+  enlarge_weights(*model, 8.0f);
   std::filesystem::copy(path("dense"), path("large"));
   save_model(*model, path("large"));
   std::filesystem::copy(path("large"), path("large-gated"));

@@ -7,6 +7,7 @@
 #include "filigree/analyze/task/prompt.h"
 #include "filigree/base/random.h"
 #include "filigree/model/model.h"
+#include "support/models.h"
 
 namespace filigree {
 
@@ -25,11 +26,7 @@ inline std::unique_ptr<Model> small_model(bool gated, std::int64_t layers = 3) {
                          {"n_positions", 32},    {"vocab_size", kTestVocabulary}};
   if (gated) json["gate"] = {{"bias", -0.2}};
   auto model = make_model(parse_model_config(json, "small_model"), 11);
-  for (const NamedParameter& parameter : model->parameters()) {
-    Tensor& value = parameter.variable.mutable_value();
-    for (std::int64_t i = 0; i < value.elements(); ++i)
-      if (parameter.name.find("ln_") == std::string::npos) value.mutable_f32()[i] *= 8.0f;
-  }
+  enlarge_weights(*model, 8.0f);
   return model;
 }
 

@@ -1,6 +1,6 @@
 #include "filigree/base/circuit_graph.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "filigree/base/component.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 

@@ -6,11 +6,10 @@
 // The library never prints, exits or aborts; the program turns an Error into exit code 1.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace filigree {
 
@@ -19,9 +18,12 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Formats and throws, out of line: the many places that may fail then hold a call and no more.
+[[noreturn]] void fail_with(fmt::string_view format, fmt::format_args args);
+
 template <typename... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(fmt::format(format, std::forward<Args>(args)...));
+  fail_with(format, fmt::make_format_args(args...));
 }
 
 // Throws unless `condition` holds. The arguments are evaluated even when it does, so keep them
@@ -29,7 +31,7 @@ template <typename... Args>
 template <typename... Args>
 void require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   if (!condition) [[unlikely]]
-    throw Error(fmt::format(format, std::forward<Args>(args)...));
+    fail_with(format, fmt::make_format_args(args...));
 }
 
 }  // namespace filigree

@@ -2,11 +2,10 @@
 // handler a warning is dropped; the program installs one that writes to stderr.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <functional>
 #include <string>
-#include <utility>
 
 namespace filigree {
 
@@ -21,7 +20,7 @@ void warn_message(const std::string& message);
 
 template <typename... Args>
 void warn(fmt::format_string<Args...> format, Args&&... args) {
-  warn_message(fmt::format(format, std::forward<Args>(args)...));
+  warn_message(fmt::vformat(format, fmt::make_format_args(args...)));
 }
 
 }  // namespace filigree

@@ -1,6 +1,6 @@
 #include "filigree/base/palette.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "filigree/base/strings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
@@ -48,6 +48,15 @@ std::vector<std::string> nearest_names(std::string_view name,
   for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i)
     nearest.push_back(candidates[ranked[i].second]);
   return nearest;
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += separator;
+    text += parts[i];
+  }
+  return text;
 }
 
 std::string human_bytes(std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 std::vector<std::string> nearest_names(std::string_view name,
                                        const std::vector<std::string>& candidates,
                                        std::size_t count);
+
+// "a, b, c", with ", " as separator. Without a template to compile, which is why not fmt::join().
+std::string join(std::span<const std::string> parts, std::string_view separator);
 
 // "12.3 MB"; decimal units.
 std::string human_bytes(std::uint64_t bytes);

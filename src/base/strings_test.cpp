@@ -36,6 +36,12 @@ TEST(NearestNames, IsQuickForAHugeName) {
   EXPECT_EQ(nearest_names(huge, names, 1).size(), 1u);
 }
 
+TEST(Join, PutsTheSeparatorBetween) {
+  EXPECT_EQ(join(std::vector<std::string>{}, ", "), "");
+  EXPECT_EQ(join(std::vector<std::string>{"a"}, ", "), "a");
+  EXPECT_EQ(join(std::vector<std::string>{"a", "", "c"}, ", "), "a, , c");
+}
+
 TEST(Percent, HasThreeDigitsAndNoFalseHundred) {
   EXPECT_EQ(percent(0.000583), "0.0583 %");
   EXPECT_EQ(percent(0.5), "50 %");

@@ -1,6 +1,6 @@
 #include "filigree/base/version.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 

@@ -1,5 +1,6 @@
 #include "filigree/io/npz.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>

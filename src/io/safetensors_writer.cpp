@@ -1,5 +1,6 @@
 #include "filigree/io/safetensors_writer.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ std::string quoted(const std::string& source, const SafetensorsMetadata& metadat
   std::vector<std::string> members;
   for (const auto& [key, value] : metadata)
     members.push_back(fmt::format("{}:{}", quoted(source, key), quoted(source, value)));
-  return fmt::format("{{{}}}", fmt::join(members, ","));
+  return fmt::format("{{{}}}", join(members, ","));
 }
 
 }  // namespace

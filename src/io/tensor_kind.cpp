@@ -1,5 +1,7 @@
 #include "filigree/io/tensor_kind.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "filigree/base/error.h"

@@ -1,6 +1,6 @@
 #include "filigree/report/circuit_dot.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

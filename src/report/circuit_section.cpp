@@ -1,6 +1,6 @@
 #include "filigree/report/circuit_section.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"

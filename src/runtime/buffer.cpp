@@ -9,6 +9,7 @@
 #include "filigree/base/error.h"
 #include "filigree/runtime/cuda/memory_cuda.h"
 #include "filigree/runtime/has_cuda.h"
+#include "filigree/runtime/pool.h"
 
 namespace filigree {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "filigree/runtime/device.h"
-#include "filigree/runtime/pool.h"
+#include "filigree/runtime/pool_statistics.h"
 
 namespace filigree {
 

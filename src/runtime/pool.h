@@ -7,20 +7,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
-namespace filigree {
+#include "filigree/runtime/pool_statistics.h"
 
-struct PoolStatistics {
-  std::uint64_t bytes_in_use = 0;
-  std::uint64_t bytes_cached = 0;  // free, kept for reuse
-  std::uint64_t peak_bytes_in_use = 0;
-  std::uint64_t system_allocations = 0;
-};
+namespace filigree {
 
 // Where a pool's blocks come from.
 struct MemorySource {

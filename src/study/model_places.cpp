@@ -81,12 +81,12 @@ std::string model_places_text() {
   for (const fs::path& place : model_places()) {
     const std::vector<std::string> names = models_in(place);
     std::error_code ignored;
-    const std::string found = !names.empty() ? fmt::format("{}", fmt::join(names, ", "))
+    const std::string found = !names.empty()                     ? join(names, ", ")
                               : fs::is_directory(place, ignored) ? "no models"
                                                                  : "no such folder";
     texts.push_back(fmt::format("'{}' ({})", printable(place.string()), found));
   }
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return join(texts, ", ");
 }
 
 std::filesystem::path model_folder(const std::string& name) {

@@ -278,7 +278,7 @@ TokenId Tokenizer::require_id(std::string_view token) const {
   // A name far longer than any token would only make the search slow.
   const auto nearest = nearest_names(to_byte_level(token.substr(0, 64)), names, 3);
   fail("the vocabulary has no token '{}'; the nearest are '{}'", printable(token),
-       fmt::join(nearest, "', '"));
+       join(nearest, "', '"));
 }
 
 const std::vector<AddedToken>& Tokenizer::added_tokens() const { return state_->added.tokens(); }

@@ -118,18 +118,18 @@ const TaskDefinition& task_definition(std::string_view name) {
     names.emplace_back(task.name);
   }
   fail("there is no task '{}'; the nearest are {}", printable(name),
-       fmt::join(nearest_names(name, names, 3), ", "));
+       join(nearest_names(name, names, 3), ", "));
 }
 
 const TaskCorruption& corruption_of(const TaskDefinition& task, std::string_view name) {
   if (name.empty()) return task.corruptions.front();
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const TaskCorruption& corruption : task.corruptions) {
     if (corruption.name == name) return corruption;
-    names.push_back(corruption.name);
+    names.emplace_back(corruption.name);
   }
   fail("task '{}' has no corruption '{}'; it has {}", task.name, printable(name),
-       fmt::join(names, ", "));
+       join(names, ", "));
 }
 
 TaskPrompts make_task(const TaskDefinition& task, const TaskCorruption& corruption,

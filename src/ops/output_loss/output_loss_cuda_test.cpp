@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "filigree/ops/cross_entropy/test_support.h"
 #include "filigree/ops/output_loss/output_loss.h"

@@ -1,6 +1,6 @@
 #include "filigree/ops/regions/regions.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "filigree/base/error.h"

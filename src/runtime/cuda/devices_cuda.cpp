@@ -1,7 +1,7 @@
 #include "filigree/runtime/cuda/devices_cuda.h"
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <utility>

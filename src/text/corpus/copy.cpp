@@ -4,10 +4,9 @@
 //
 // The answer is one of the repeated words, not the first; what is wrong are the others. Held out:
 // sequences.
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "filigree/base/strings.h"
 #include "filigree/text/corpus/compose.h"
 #include "filigree/text/corpus/pairs.h"
 #include "filigree/text/corpus/tasks.h"
@@ -81,18 +80,15 @@ TaskExample repeated(const Form& form, const std::vector<std::string>& first,
   const bool space = separator.ends_with(' ');
   const std::string before = space ? separator.substr(0, separator.size() - 1) : separator;
   const std::string lead = space ? " " : "";
-  std::string again = fmt::format(
-      "{}",
-      fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(place), separator));
+  const std::string again = join(std::span(words).first(place), separator);
   std::string rest;
   for (std::size_t i = place + 1; i < words.size(); ++i) rest += separator + words[i];
-  TaskExample example =
-      compose(form.pattern, {{"words", fmt::format("{}", fmt::join(first, separator))},
-                             {"again", again + before},
-                             {"answer", lead + words[place]},
-                             {"rest", rest},
-                             {"name", people[0]},
-                             {"other", people[1]}});
+  TaskExample example = compose(form.pattern, {{"words", join(first, separator)},
+                                               {"again", again + before},
+                                               {"answer", lead + words[place]},
+                                               {"rest", rest},
+                                               {"name", people[0]},
+                                               {"other", people[1]}});
   for (std::size_t i = 0; i < words.size(); ++i)
     if (i != place) example.wrong.push_back(lead + words[i]);
   return example;
@@ -106,7 +102,7 @@ TaskExample draw_copy(Random& random) {
   const auto place =
       static_cast<std::size_t>(pick_number(random, 1, static_cast<int>(words.size()) - 1));
   TaskExample example = repeated(form, words, words, place, pick_several(random, names(), 2));
-  example.combination = fmt::format("{}", fmt::join(words, " "));
+  example.combination = join(words, " ");
   return example;
 }
 
@@ -127,7 +123,7 @@ TaskPair pair_copy(Random& random, CopyChange change) {
   };
   TaskPair pair;
   pair.clean = told(words);
-  pair.clean.combination = fmt::format("{}", fmt::join(words, " "));
+  pair.clean.combination = join(words, " ");
   if (change == CopyChange::kOneWord) {
     replace(place);
     pair.clean.wrong = {(pair.clean.answer.starts_with(' ') ? " " : "") + first_time[place]};

@@ -7,8 +7,7 @@
 //       :param path: ...
 //
 // Held out: lists of arguments.
-#include <fmt/format.h>
-
+#include "filigree/base/strings.h"
 #include "filigree/text/corpus/compose.h"
 #include "filigree/text/corpus/pairs.h"
 #include "filigree/text/corpus/tasks.h"
@@ -66,7 +65,7 @@ constexpr Style kStyles[] = {
 std::string note(Random& random) {
   const std::vector<std::string> words =
       pick_several(random, plain_words(), static_cast<std::size_t>(pick_number(random, 1, 3)));
-  return fmt::format("{}", fmt::join(words, " "));
+  return join(words, " ");
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ TaskExample draw_docstring(Random& random) {
       pick_several(random, kArguments, static_cast<std::size_t>(pick_number(random, 3, 6)));
   const Style& style = pick(random, kStyles);
   const auto asked = random.below(arguments.size());
-  const std::string all = fmt::format("{}", fmt::join(arguments, ", "));
+  const std::string all = join(arguments, ", ");
   std::string before = fill(style.head, {{"verb", std::string(pick(random, kVerbs))},
                                          {"object", std::string(pick(random, kObjects))},
                                          {"args", all}});
@@ -120,9 +119,7 @@ TaskPair pair_docstring(Random& random, ArgumentChange change) {
   const TaskExample line =
       compose(style.argument, {{"arg", arguments[asked]}, {"note", note(random)}});
   const auto head = [&](const std::vector<std::string>& list) {
-    return fill(
-        style.head,
-        {{"verb", verb}, {"object", object}, {"args", fmt::format("{}", fmt::join(list, ", "))}});
+    return fill(style.head, {{"verb", verb}, {"object", object}, {"args", join(list, ", ")}});
   };
   const std::string lead = line.answer.starts_with(' ') ? " " : "";
   TaskPair pair;
@@ -135,7 +132,7 @@ TaskPair pair_docstring(Random& random, ArgumentChange change) {
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (i != asked) pair.clean.wrong.push_back(lead + arguments[i]);
   }
-  pair.clean.combination = fmt::format("{}", fmt::join(arguments, ", "));
+  pair.clean.combination = join(arguments, ", ");
   pair.corrupt = head(signature) + lines + line.prompt;
   return pair;
 }

@@ -44,7 +44,7 @@ const CorpusTask& corpus_task(std::string_view name) {
     names.emplace_back(task.name);
   }
   fail("corpus: there is no task '{}'; nearest: {}", printable(name),
-       fmt::join(nearest_names(name, names, 3), ", "));
+       join(nearest_names(name, names, 3), ", "));
 }
 
 bool is_held_out(std::string_view task, std::string_view combination) {

@@ -1,0 +1,9 @@
+#include "filigree/base/error.h"
+
+namespace filigree {
+
+void fail_with(fmt::string_view format, fmt::format_args args) {
+  throw Error(fmt::vformat(format, args));
+}
+
+}  // namespace filigree

@@ -1,12 +1,15 @@
-# filigree_module(NAME [DEPENDS module...] [LINK target...] [INSIDE target...] [WITHOUT pattern])
+# filigree_module(NAME [DEPENDS module...] [LINK target...] [INSIDE target...] [WITHOUT pattern]
+#                 [HOT pattern])
 #
 # Makes the library filigree_NAME of all sources below src/NAME and, of the *_test.cpp files that sit
 # beside them, the test program NAME_tests, registered test by test under the CTest label "unit".
 # CUDA sources (*.cu, files named *_cuda.*, folders named cuda/) take part with FILIGREE_CUDA only,
 # and the tests among them have the label "cuda" instead. Sources that fit the pattern are left out.
-# LINK is for libraries whose headers those of the module include, INSIDE for all others.
+# LINK is for libraries whose headers those of the module include, INSIDE for all others. Where HOT is
+# given, all sources that do not fit it wait for files, for people or for other modules: less
+# optimisation compiles them in half the time.
 function(filigree_module name)
-  cmake_parse_arguments(ARG "" "WITHOUT" "DEPENDS;LINK;INSIDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "WITHOUT;HOT" "DEPENDS;LINK;INSIDE" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.cu)
   # Matched below src only, so that a checkout below a folder named "cuda" is not mistaken.
@@ -36,6 +39,10 @@ function(filigree_module name)
       PRIVATE filigree_options ${ARG_INSIDE})
     set_property(GLOBAL APPEND PROPERTY filigree_modules filigree_${name})
     filigree_precompile(filigree_${name} libraries)
+    if(ARG_HOT)
+      list(FILTER sources EXCLUDE REGEX "${ARG_HOT}|\\.cu$")
+      set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Og>)
+    endif()
   else()
     add_library(filigree_${name} INTERFACE)
     target_link_libraries(filigree_${name} INTERFACE filigree_headers ${ARG_DEPENDS} ${ARG_LINK})

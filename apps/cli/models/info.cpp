@@ -112,7 +112,8 @@ void print_model(const ModelSummary& summary, const Session& session) {
 }
 
 void show_model(const InfoOptions& options, const Session& session) {
-  const ModelSummary summary = study::summarize_model({options.model, options.batch, options.length});
+  const ModelSummary summary =
+      study::summarize_model({options.model, options.batch, options.length});
   if (session.json())
     session.print_json(to_json(summary));
   else

@@ -12,7 +12,7 @@
 namespace filigree::cli {
 namespace {
 
-constexpr std::size_t kGap = 2;  // spaces between columns
+constexpr std::size_t kColumnGap = 2;  // spaces between columns
 
 struct CodeRange {
   char32_t first, last;
@@ -85,7 +85,7 @@ std::string Table::text(std::size_t indent) const {
     for (std::size_t c = 0; c < line.size(); ++c) {
       const std::string padding(widths[c] - display_width(line[c]), ' ');
       row += columns_[c].align == Align::kLeft ? line[c] + padding : padding + line[c];
-      if (c + 1 < line.size()) row.append(kGap, ' ');
+      if (c + 1 < line.size()) row.append(kColumnGap, ' ');
     }
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";

@@ -30,7 +30,8 @@ void run_pretrain(const PretrainOptions& options, Session& session) {
     const auto given = [](const CLI::Option* option) { return option->count() > 0; };
     if (std::any_of(options.shape_options.begin(), options.shape_options.end(), given))
       throw UsageError(
-          "--config gives the model's shape; leave out --layers, --layer-heads, --width and --context");
+          "--config gives the model's shape; leave out --layers, --layer-heads, --width and "
+          "--context");
     request.model = std::filesystem::path(options.config);
   }
   if (options.dry_run) {

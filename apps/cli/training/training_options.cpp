@@ -1,8 +1,9 @@
+#include "apps/cli/training/training_options.h"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "apps/cli/program/program.h"
-#include "apps/cli/training/training_request.h"
 
 namespace filigree::cli {
 namespace {

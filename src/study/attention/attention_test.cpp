@@ -5,8 +5,8 @@
 
 #include "filigree/base/error.h"
 #include "support/files.h"
-#include "support/npz_reader.h"
 #include "support/model_folder.h"
+#include "support/npz_reader.h"
 
 namespace filigree::study {
 namespace {

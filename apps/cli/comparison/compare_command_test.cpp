@@ -5,9 +5,10 @@
 
 #include <fstream>
 
-#include "apps/cli/attention/attention_figures.h"
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_task.h"
+#include "filigree/study/figures.h"
+#include "support/files.h"
 #include "support/temporary_folder.h"
 
 namespace filigree::cli {
@@ -21,15 +22,10 @@ using ::testing::StartsWith;
 
 using Arguments = std::vector<std::string>;
 
-std::string contents_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 class CompareCommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!has_figures()) GTEST_SKIP() << "this program was built without figures";
+    if (!study::has_figures()) GTEST_SKIP() << "this program was built without figures";
   }
 
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
@@ -37,11 +33,7 @@ class CompareCommandTest : public ::testing::Test {
 
   // The dense model with gates of one bias.
   std::string gated(const std::string& name, float bias) const {
-    fs::copy(model_.path(), path(name));
-    const auto model = load_model(model_.path());
-    model->set_gate({{bias}});
-    save_model(*model, path(name));
-    return path(name);
+    return model_.gated(path(name), {{bias}});
   }
 
   static nlohmann::json json_of(Arguments arguments) {
@@ -91,7 +83,7 @@ TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
   EXPECT_TRUE(json["tasks"][1]["kinds"][0]["models"][0]["size"].is_null());
   for (const char* what : {"curves", "heads", "edges"})
     EXPECT_FALSE(fs::exists(path("out") + "/figures/pronoun-" + what + ".svg"));
-  const std::string page = contents_of(fs::path(path("out")) / "report.html");
+  const std::string page = read_file(fs::path(path("out")) / "report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"tasks\":["), HasSubstr("Explained effect"),
                           HasSubstr("Edges of the circuits"), HasSubstr("attention edges"),
                           HasSubstr("not better than chance: no circuit")));
@@ -112,8 +104,8 @@ TEST_F(CompareCommandTest, WritesFiguresTablesDataAndThePage) {
     EXPECT_THAT(json["files"], ::testing::Contains(file));
   }
   EXPECT_EQ(json["files"].size(), 15u);  // 5 figures in 2 formats, 2 tables, 2 of data, the page
-  EXPECT_THAT(contents_of(path("out/figures/grid.svg")), HasSubstr("<svg"));
-  EXPECT_THAT(contents_of(path("out/figures/grid.pdf")), StartsWith("%PDF"));
+  EXPECT_THAT(read_file(path("out/figures/grid.svg")), HasSubstr("<svg"));
+  EXPECT_THAT(read_file(path("out/figures/grid.pdf")), StartsWith("%PDF"));
 
   // What it found is what `attention` finds on the same prompts.
   EXPECT_EQ(json["prompts"], 8);
@@ -121,12 +113,12 @@ TEST_F(CompareCommandTest, WritesFiguresTablesDataAndThePage) {
   const double edges = json["models"][1]["statistics"]["model"]["active_edges"];
   EXPECT_GT(edges, 0.01);
   EXPECT_LT(edges, 0.99);
-  EXPECT_EQ(nlohmann::json::parse(contents_of(path("out/data/summary.json")))["comparison"],
+  EXPECT_EQ(nlohmann::json::parse(read_file(path("out/data/summary.json")))["comparison"],
             json["comparison"]);
-  const std::string page = contents_of(path("out/report.html"));
+  const std::string page = read_file(path("out/report.html"));
   EXPECT_THAT(page, HasSubstr("filigree compare "));
   EXPECT_THAT(page, HasSubstr("When Mary and John went"));
-  EXPECT_THAT(contents_of(path("out/tables/roles.csv")),
+  EXPECT_THAT(read_file(path("out/tables/roles.csv")),
               StartsWith("model,layer,head,role,confidence,sink,current,"));
 }
 
@@ -148,10 +140,12 @@ TEST_F(CompareCommandTest, HeadsCanBeChosenAndOrderedByImportance) {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
-  json_of(with({"--out", path("a"), "--heads", "L0H1,L1H3", "--order", "L1H3,L0H1"}));
+  json_of(with({"--out", path("a"), "--heads", "L0H1,L1H3", "--first", "L1H3,L0H1"}));
   json_of(with({"--out", path("b"), "--heads", "L0H1,L1H3", "--order", "layer"}));
-  EXPECT_NE(contents_of(path("a/figures/grid.svg")), contents_of(path("b/figures/grid.svg")));
-  expect_failure(with({"--out", path("c"), "--order", "L7H0"}), HasSubstr("L7H0"));
+  EXPECT_NE(read_file(path("a/figures/grid.svg")), read_file(path("b/figures/grid.svg")));
+  expect_failure(with({"--out", path("c"), "--first", "L7H0"}), HasSubstr("L7H0"));
+  expect_failure(with({"--out", path("c"), "--order", "L1H3"}), HasSubstr("neither layer nor role"),
+                 2);
   expect_failure(with({"--out", path("c"), "--strips", "L0H9"}), HasSubstr("L0H9"));
   expect_failure(with({"--out", path("c"), "--theme", "pink"}), HasSubstr("light"), 2);
   expect_failure(with({"--out", path("c"), "--format", "gif"}), HasSubstr("'gif'"), 2);
@@ -184,12 +178,12 @@ TEST_F(CompareCommandTest, AttentionDrawsOnePromptOrTheMean) {
     return all;
   };
   json_of(with("one.png", {"--prompt", "a b c"}));
-  EXPECT_THAT(contents_of(path("one.png")), StartsWith("\x89PNG"));
+  EXPECT_THAT(read_file(path("one.png")), StartsWith("\x89PNG"));
   json_of(with("scores.svg", {"--prompt", "a b c", "--what", "scores", "--heads", "L0H0"}));
   json_of(with("mean.pdf", {"--prompt", "a b c", "--prompt", "d e f", "--average"}));
-  EXPECT_THAT(contents_of(path("mean.pdf")), StartsWith("%PDF"));
-  expect_failure(with("two.svg", {"--prompt", "a b", "--prompt", "c d"}), HasSubstr("--average"),
-                 2);
+  EXPECT_THAT(read_file(path("mean.pdf")), StartsWith("%PDF"));
+  expect_failure(with("two.svg", {"--prompt", "a b", "--prompt", "c d"}),
+                 HasSubstr("or the mean of 2"), 2);
 }
 
 TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfSparseRuns) {
@@ -217,7 +211,7 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfSparseRuns) {
   EXPECT_EQ(names(log, second), (std::vector<std::string>{"run", "second"}));
   EXPECT_EQ(names(path("run"), like_the_folder),
             (std::vector<std::string>{path("run"), like_the_folder}));
-  EXPECT_THAT(contents_of(path("curves.svg")), HasSubstr("<svg"));
+  EXPECT_THAT(read_file(path("curves.svg")), HasSubstr("<svg"));
 
   std::ofstream(path("dense.jsonl")) << R"({"step": 1, "loss": 2.0})" << '\n';
   expect_failure({"curves", path("dense.jsonl"), "--out", path("x.svg")},

@@ -5,9 +5,10 @@
 
 #include <fstream>
 
-#include "apps/cli/attention/attention_figures.h"
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_task.h"
+#include "filigree/study/figures.h"
+#include "support/files.h"
 
 namespace filigree::cli {
 namespace {
@@ -24,11 +25,8 @@ using Arguments = std::vector<std::string>;
 class DemoTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!has_figures()) GTEST_SKIP() << "this program was built without figures";
-    fs::copy(model_.path(), path("sparse"));
-    const auto model = load_model(model_.path());
-    model->set_gate({{-0.1f}});
-    save_model(*model, path("sparse"));
+    if (!study::has_figures()) GTEST_SKIP() << "this program was built without figures";
+    model_.gated(path("sparse"), {{-0.1f}});
     write_own_task(model_, path("own.jsonl"), 12);
     std::ofstream(path("prose.txt")) << "It was a bright cold day in April, and the clocks were "
                                         "striking. The door was open, and nobody came in.\n";
@@ -49,11 +47,6 @@ class DemoTest : public ::testing::Test {
     EXPECT_EQ(run.code, 0) << run.err;
     EXPECT_EQ(run.err, "");
     return nlohmann::json::parse(run.out, nullptr, false);
-  }
-
-  static std::string contents(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
   }
 
   const ModelFolder model_;
@@ -104,10 +97,10 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
   }
   EXPECT_EQ(json["report"], path("out/report.html"));
   EXPECT_THAT(
-      contents(path("out/report.html")),
+      read_file(path("out/report.html")),
       AllOf(HasSubstr("held-out prose"), HasSubstr("held-out tasks"),
             HasSubstr("of the edges active"), HasSubstr("not better than chance: no circuit")));
-  EXPECT_EQ(nlohmann::json::parse(contents(path("out/data/summary.json")))["held_out"],
+  EXPECT_EQ(nlohmann::json::parse(read_file(path("out/data/summary.json")))["held_out"],
             json["held_out"]);
 }
 

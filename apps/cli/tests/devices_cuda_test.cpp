@@ -5,10 +5,10 @@
 #include <cmath>
 #include <sstream>
 
-#include "apps/cli/attention/attention_figures.h"
 #include "apps/cli/tests/test_model.h"
 #include "apps/cli/training/training_test_support.h"
 #include "filigree/runtime/device.h"
+#include "filigree/study/figures.h"
 #include "filigree/study/model_places.h"
 
 namespace filigree::cli {
@@ -120,7 +120,7 @@ class CommandsOnBothDevices : public ::testing::TestWithParam<Command> {
     if (!has_device(DeviceKind::kCuda)) GTEST_SKIP() << "this machine has no GPU";
     if (!study::find_named_model("dense-12x12") || !study::find_named_model("sparse-12x12"))
       GTEST_SKIP() << "there is no bundled model";
-    if (GetParam().draws && !has_figures()) GTEST_SKIP() << "built without figures";
+    if (GetParam().draws && !study::has_figures()) GTEST_SKIP() << "built without figures";
   }
 };
 

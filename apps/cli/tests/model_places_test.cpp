@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "apps/cli/attention/attention_figures.h"
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
+#include "filigree/study/figures.h"
 
 namespace filigree::cli {
 namespace {
@@ -70,7 +70,7 @@ TEST_F(ModelPlaces, EveryCommandTakesAName) {
   expect_success({"patch", "named", "--task", "pronoun", "--prompts", "4"}, 3);
   expect_success({"logit-lens", "named", "--prompt", "a cat"});
   expect_success({"logit-attribution", "named", "--task", "pronoun", "--prompts", "4"}, 3);
-  if (has_figures())
+  if (study::has_figures())
     expect_success({"compare", "named", "named", "--out", path("out"), "--prompt", "a cat",
                     "--format", "svg"});
 }

@@ -1,4 +1,4 @@
-#include "apps/cli/attention/attention_report.h"
+#include "apps/cli/attention/attention_tables.h"
 
 #include <fmt/format.h>
 
@@ -20,9 +20,9 @@ std::string number(double value) {
 }
 
 // "sink 40, previous 7": most frequent first.
-std::string role_counts(const AnalysedModel& model) {
+std::string role_counts(const study::AnalysedModel& model) {
   std::map<std::string, std::size_t> counts;
-  for (const RoleScores& scores : model.roles) ++counts[classify(scores).name];
+  for (const HeadRole& role : model.roles) ++counts[role.name];
   std::vector<std::pair<std::string, std::size_t>> sorted(counts.begin(), counts.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -41,9 +41,10 @@ std::vector<Table::Column> statistic_columns(const std::string& first) {
 
 }  // namespace
 
-std::string role_table(const std::vector<AnalysedModel>& models, const std::vector<HeadId>& heads) {
+std::string role_table(const std::vector<study::AnalysedModel>& models) {
+  const std::vector<HeadId>& heads = models[0].heads;
   std::vector<Table::Column> columns = {{"head"}};
-  for (const AnalysedModel& model : models) {
+  for (const study::AnalysedModel& model : models) {
     columns.push_back({models.size() > 1 ? model.label : "role"});
     columns.push_back({"conf", Align::kRight});
   }
@@ -53,23 +54,23 @@ std::string role_table(const std::vector<AnalysedModel>& models, const std::vect
   Table table(columns);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     std::vector<std::string> row = {head_name(heads[h])};
-    for (const AnalysedModel& model : models) {
-      const HeadRole role = classify(model.roles[h]);
+    for (const study::AnalysedModel& model : models) {
+      const HeadRole& role = model.roles[h];
       row.push_back(role.name);
       row.push_back(fmt::format("{:.2f}", role.confidence));
     }
     if (models.size() == 1)
-      for (const double score : models[0].roles[h].score)
+      for (const double score : models[0].role_scores[h].score)
         row.push_back(fmt::format("{:.2f}", score));
     table.add(std::move(row));
   }
   std::string text = table.text() + "\n";
-  for (const AnalysedModel& model : models)
+  for (const study::AnalysedModel& model : models)
     text += fmt::format("{}: {}\n", model.label, role_counts(model));
   return text;
 }
 
-std::string statistics_table(const AnalysedModel& model, bool by_head) {
+std::string statistics_table(const study::AnalysedModel& model, bool by_head) {
   Table table(statistic_columns(model.label));
   const AttentionStatistics& statistics = *model.statistics;
   for (const HeadGroup& group : statistics.groups()) {
@@ -82,11 +83,11 @@ std::string statistics_table(const AnalysedModel& model, bool by_head) {
   return table.text();
 }
 
-std::string comparison_table(const std::vector<ComparedStatistic>& rows, const std::string& first,
-                             const std::string& second, bool by_head) {
+std::string comparison_table(const std::vector<ComparedStatistic>& rows,
+                             const std::vector<study::AnalysedModel>& models, bool by_head) {
   Table whole({{"statistic"},
-               {first, Align::kRight},
-               {second, Align::kRight},
+               {models[0].label, Align::kRight},
+               {models[1].label, Align::kRight},
                {"change", Align::kRight},
                {"95 % interval", Align::kRight},
                {"p", Align::kRight}});
@@ -110,7 +111,7 @@ std::string comparison_table(const std::vector<ComparedStatistic>& rows, const s
   return whole.text() + "\n" + changes.text() + fmt::format("* p < {}\n", kSure);
 }
 
-std::string pair_table(const AnalysedModel& model) {
+std::string pair_table(const study::AnalysedModel& model) {
   const HeadPairs& pairs = *model.pairs;
   const std::size_t n = pairs.heads.size();
   std::vector<std::pair<std::size_t, std::size_t>> order;
@@ -137,46 +138,6 @@ std::string pair_table(const AnalysedModel& model) {
   text += fmt::format("; ranks within {} cells", with_thousands(pairs.points.size()));
   if (!pairs.constant.empty()) text += fmt::format("; {} heads do not vary", pairs.constant.size());
   return text + "\n";
-}
-
-Json roles_json(const AnalysedModel& model, const std::vector<HeadId>& heads) {
-  Json list = Json::array();
-  for (std::size_t h = 0; h < heads.size(); ++h) {
-    const RoleScores& scores = model.roles[h];
-    const HeadRole role = classify(scores);
-    Json entry = {{"layer", heads[h].layer},
-                  {"head", heads[h].head},
-                  {"role", role.name},
-                  {"confidence", role.confidence}};
-    entry["patterns"] = Json::array();
-    for (const Pattern pattern : role.patterns) entry["patterns"].push_back(name_of(pattern));
-    for (std::size_t p = 0; p < kPatterns; ++p)
-      entry["scores"][std::string(name_of(static_cast<Pattern>(p)))] = scores.score[p];
-    entry["offset"] = scores.offset;
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
-Json pairs_json(const HeadPairs& pairs) {
-  const std::size_t n = pairs.heads.size();
-  const auto matrix = [n](const CorrelationMatrix& values) {
-    Json rows = Json::array();
-    for (std::size_t a = 0; a < n; ++a)
-      rows.push_back(
-          std::vector<double>(values.begin() + static_cast<std::ptrdiff_t>(a * n),
-                              values.begin() + static_cast<std::ptrdiff_t>((a + 1) * n)));
-    return rows;
-  };
-  Json constant = Json::array();
-  for (const std::size_t slot : pairs.constant) constant.push_back(head_name(pairs.heads[slot]));
-  return {{"cells", pairs.cells},
-          {"cells_used", pairs.cells_used},
-          {"rank_cells", pairs.points.size()},
-          {"order", pairs.clustering.order},
-          {"constant", constant},
-          {"pearson", matrix(pairs.pearson)},
-          {"spearman", matrix(pairs.spearman)}};
 }
 
 }  // namespace filigree::cli

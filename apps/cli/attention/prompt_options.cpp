@@ -1,0 +1,63 @@
+#include "apps/cli/attention/prompt_options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "apps/cli/program/input.h"
+#include "apps/cli/program/program.h"
+
+namespace filigree::cli {
+
+void add_prompt_options(CLI::App& app, PromptOptions& options) {
+  app.add_option("--prompt", options.texts, "text; may be given several times")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("TEXT");
+  app.add_option("--prompts", options.file, "read prompts from a file, one a line; - for stdin")
+      ->type_name("FILE");
+  app.add_option("--data", options.shards.folder,
+                 "windows of token shards, as filigree prepare writes them")
+      ->type_name("SHARDS");
+  app.add_option("--split", options.shards.split, "split of the shards")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--samples", options.shards.samples, "windows of the shards, drawn by --seed")
+      ->each([&options](const std::string&) { options.samples_given = true; })
+      ->check(whole_number(1, 1 << 24))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option(
+         "--length", options.length,
+         fmt::format("tokens a window (default {}, or the context); of a longer prompt only "
+                     "the first so many are taken",
+                     study::kPromptWindowLength))
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("N");
+  app.add_flag("--replace-invalid", options.replace_invalid,
+               "read invalid UTF-8 as U+FFFD instead of failing");
+}
+
+study::PromptRequest prompt_request(const PromptOptions& options) {
+  const bool shards = !options.shards.folder.empty();
+  const int sources =
+      (options.texts.empty() ? 0 : 1) + (options.file.empty() ? 0 : 1) + static_cast<int>(shards);
+  if (sources > 1)
+    throw UsageError("give prompts in one way: --prompt TEXT, --prompts FILE or --data SHARDS");
+  if (!shards && options.samples_given)
+    throw UsageError("--samples goes with --data; --prompt and --prompts are taken whole");
+  if (shards && options.replace_invalid)
+    throw UsageError("--replace-invalid goes with text; shards hold tokens");
+  study::PromptRequest request;
+  request.length = options.length;
+  request.replace_invalid_utf8 = options.replace_invalid;
+  if (shards)
+    request.source = options.shards;
+  else if (!options.file.empty())
+    request.source = study::prompt_lines(read_text(options.file), source_name(options.file));
+  else
+    request.source = study::numbered_prompts(options.texts);
+  return request;
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,160 @@
+#include "filigree/study/comparison/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "filigree/analyze/statistics/statistics_report.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/base/version.h"
+#include "filigree/study/attention/map_output.h"
+#include "filigree/study/comparison/comparison_files.h"
+#include "filigree/study/comparison/comparison_page.h"
+
+namespace filigree::study {
+namespace {
+
+// What a newcomer sees without choosing anything: names that are taken up again, words that repeat,
+// opposites, facts. Eight, so that a permutation test can speak.
+const std::vector<std::string> kDefaultPrompts = {
+    "When Mary and John went to the store, John gave a drink to Mary. Then Mary thanked John.",
+    "red apple green pear yellow plum red apple green pear yellow plum",
+    "The opposite of \"large\" is \"small\". The opposite of \"hot\" is \"cold\".",
+    "The capital of France is Paris, and the capital of Italy is Rome.",
+    "Anna met Tom at the station. She was late, but he waited for her with the tickets.",
+    "one two three four five six seven eight one two three four five six seven eight",
+    "The keys to the cabinet are on the table, and the picture of the dogs is on the wall.",
+    "The war lasted from the year 1732 to the year 1740, and the peace lasted until 1756.",
+};
+
+void check_models(std::span<const LoadedModel> models) {
+  if (models.size() != 2)
+    throw RequestError(fmt::format("{} models; two are compared", models.size()));
+  const ModelConfig &a = models[0].config(), &b = models[1].config();
+  require(a.layers == b.layers && a.heads == b.heads,
+          "'{}' has {} layers of {} heads and '{}' {} of {}; a comparison wants models of one "
+          "shape, an attention analysis can compare chosen heads",
+          printable(models[0].name()), a.layers, a.heads, printable(models[1].name()), b.layers,
+          b.heads);
+}
+
+// Everything that can be wrong is read before anything is written.
+ComparisonPlan make_plan(const ComparisonRequest& request, const ModelConfig& config) {
+  ComparisonPlan plan;
+  plan.grid = parse_heads(request.heads, config.layers, config.heads);
+  plan.first = heads_in_order(request.first, config);
+  plan.strips = heads_in_order(request.strips, config);
+  plan.scatter = heads_in_order(request.scatter, config);
+  return plan;
+}
+
+std::vector<TextLosses> measure_texts(const ComparisonRequest& request,
+                                      std::span<const LoadedModel> models, const Context& context) {
+  std::vector<TextLosses> losses;
+  for (const HeldOutText& text : request.texts) {
+    losses.push_back({text.name, {}});
+    for (const LoadedModel& model : models) {
+      WindowOptions windows = request.windows;
+      if (windows.length > 0) windows.length = std::min(windows.length, model.config().context);
+      losses.back().models.push_back(evaluate_text(model, text.text, windows, context,
+                                                   fmt::format("{} {}", model.label(), text.name)));
+    }
+  }
+  return losses;
+}
+
+}  // namespace
+
+void check_request(const ComparisonRequest& request) {
+  check_figures();
+  for (const TaskSelection& task : request.tasks) find_task(task.name);
+}
+
+ComparisonResult run_comparison(const ComparisonRequest& request,
+                                std::span<const LoadedModel> models, const Context& context) {
+  check_request(request);
+  check_models(models);
+  const ModelConfig& config = models[0].config();
+  const ComparisonPlan plan = make_plan(request, config);
+  PromptRequest wanted = request.prompts;
+  if (wanted.empty()) wanted.source = numbered_prompts(kDefaultPrompts);
+  const PromptSet prompts = read_prompts(wanted, models, context);
+
+  ComparisonResult result;
+  result.heads = all_heads(config.layers, config.heads);
+  result.prompts = prompts.prompts;
+  result.tasks_left_out = request.tasks_left_out;
+  result.held_out = measure_texts(request, models, context);
+
+  ComparisonFolder folder(request.folder);
+  result.folder = request.folder;
+  std::unique_ptr<MapFile> maps;
+  if (request.maps)
+    maps = open_map_file(folder.root() / "data/maps.npz", MapKind::kWeights, false, models,
+                         result.heads, prompts.prompts);
+  ComparisonMaps seen(plan, result.heads, prompts.prompts, models);
+  for (std::size_t m = 0; m < 2; ++m) {
+    AnalysisPlan analysis;
+    analysis.heads = result.heads;
+    analysis.roles = analysis.statistics = analysis.pairs = true;
+    analysis.each = [&](std::span<const HeadMap> heads) {
+      seen.add(m, heads);
+      if (!maps) return;
+      for (const HeadMap& head : heads) maps->add(head.weights);
+    };
+    result.models.push_back(analyse_model(models[m], prompts, analysis, context));
+  }
+  result.comparison = compare_statistics(*result.models[0].statistics, *result.models[1].statistics,
+                                         {.seed = context.seed});
+  if (maps) {
+    maps->commit();
+    folder.add("data/maps.npz");
+  }
+  for (const TaskSelection& task : request.tasks)
+    result.tasks.push_back(find_task_circuits(task, models, request.effort, context));
+
+  write_figures(request, plan, result, seen, folder, context.seed);
+  write_tables(result, folder);
+  NamedTexts made = request.made;
+  const NamedTexts known = {
+      {"version", build_description()},
+      {"seed", std::to_string(context.seed)},
+      {"first model", models[0].name()},
+      {"second model", models[1].name()},
+      {"prompts",
+       fmt::format("{}, {} of them shown here", prompts.prompts.size(), seen.page().prompts())}};
+  made.insert(made.end(), known.begin(), known.end());
+  Report page = make_page(page_title(request, result), result, models, seen.page());
+  page.tasks = write_tasks(request, result, models, folder);
+  page.made = std::move(made);
+  write_report(page, folder.add("report.html"));
+  result.files = folder.files();
+  return result;
+}
+
+Json findings_json(const ComparisonResult& result) {
+  Json json = {{"prompts", result.prompts.size()}, {"models", Json::array()}};
+  for (const AnalysedModel& model : result.models) json["models"].push_back(to_json(model));
+  json["comparison"] = comparison_json(result.comparison);
+  json["tasks"] = Json::array();
+  for (const TaskCircuits& task : result.tasks) json["tasks"].push_back(to_json(task));
+  json["held_out"] = Json::array();
+  for (const TextLosses& text : result.held_out)
+    json["held_out"].push_back({{"text", text.text}, {"models", to_json(text.models)}});
+  json["tasks_left_out"] = Json::array();
+  for (const TaskLeftOut& task : result.tasks_left_out)
+    json["tasks_left_out"].push_back({{"task", task.task}, {"why", task.why}});
+  return json;
+}
+
+Json to_json(const ComparisonResult& result) {
+  Json json = findings_json(result);
+  json["out"] = result.folder.string();
+  json["report"] = result.page().string();
+  json["files"] = result.files;
+  return json;
+}
+
+}  // namespace filigree::study

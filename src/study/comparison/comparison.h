@@ -1,0 +1,99 @@
+// Two models of one shape compared, usually a dense one and its sparse twin: a folder of figures,
+// tables and data with one offline page.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "filigree/report/report.h"
+#include "filigree/study/attention/attention.h"
+#include "filigree/study/circuits/task_circuits.h"
+#include "filigree/study/evaluation/evaluation.h"
+
+namespace filigree::study {
+
+enum class GridOrder { kLayer, kRole };
+
+}  // namespace filigree::study
+
+namespace filigree {
+
+template <>
+inline constexpr auto kNames<study::GridOrder> = std::to_array<Named<study::GridOrder>>(
+    {{study::GridOrder::kLayer, "layer"}, {study::GridOrder::kRole, "role"}});
+
+}  // namespace filigree
+
+namespace filigree::study {
+
+// A text that both models are measured on.
+struct HeldOutText {
+  std::string name;  // "prose"
+  EvaluationText text;
+};
+
+// A task that cannot be asked of the models, and why.
+struct TaskLeftOut {
+  std::string task, why;
+};
+
+struct ComparisonRequest {
+  std::filesystem::path folder = {};
+  std::string title = {};      // of the grid and the page; "": the models' labels
+  PromptRequest prompts = {};  // empty: a choice of our own
+
+  // Heads, as analyze/maps/head_selection.h reads them.
+  std::string heads = "*";  // of the grid
+  GridOrder order = GridOrder::kLayer;
+  std::string first = {};    // of the grid, those that come before the others, in this order
+  std::string strips = {};   // drawn large side by side; "": those that changed most
+  std::string scatter = {};  // of the scatter matrix; "": some that differ
+
+  std::vector<figure::Format> formats = {figure::Format::kSvg, figure::Format::kPng};
+  FigureStyle style = {};
+  bool maps = false;  // every map of every prompt as data too
+
+  std::vector<HeldOutText> texts = {};
+  WindowOptions windows = {};             // of the texts; no longer than a model's context
+  std::vector<TaskSelection> tasks = {};  // whose circuits are compared
+  CircuitEffort effort = {};
+  std::vector<TaskLeftOut> tasks_left_out = {};  // by the caller, for the summary
+
+  NamedTexts made = {};  // how the page came to be, before what is known here
+};
+
+struct TextLosses {
+  std::string text;  // the name
+  std::vector<EvaluatedModel> models;
+};
+
+struct ComparisonResult {
+  std::vector<Prompt> prompts = {};
+  std::vector<HeadId> heads = {};
+  std::vector<AnalysedModel> models = {};  // two, with roles, statistics and pairs
+  std::vector<ComparedStatistic> comparison = {};
+  std::vector<TextLosses> held_out = {};
+  std::vector<TaskCircuits> tasks = {};
+  std::vector<TaskLeftOut> tasks_left_out = {};
+  std::filesystem::path folder = {};
+  std::vector<std::string> files = {};  // below the folder
+
+  std::filesystem::path page() const { return folder / "report.html"; }
+};
+
+// Throws Error for a task that there is not and where this build cannot draw; for callers that want
+// to know before they load models.
+void check_request(const ComparisonRequest& request);
+
+// Throws Error for models and options that do not go together before anything is written, and
+// Stopped between passes.
+ComparisonResult run_comparison(const ComparisonRequest& request,
+                                std::span<const LoadedModel> models, const Context& context);
+
+// What was found, without what was written: data/summary.json.
+Json findings_json(const ComparisonResult& result);
+Json to_json(const ComparisonResult& result);
+
+}  // namespace filigree::study

@@ -1,0 +1,182 @@
+#include "filigree/study/comparison/comparison_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "filigree/analyze/statistics/statistics_report.h"
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kStrips = 3, kScatterHeads = 5;
+
+std::size_t slot_of(const std::vector<HeadId>& heads, const HeadId& head) {
+  return static_cast<std::size_t>(std::find(heads.begin(), heads.end(), head) - heads.begin());
+}
+
+// Puts a panel of the grid into the order that was asked for, with the heads' roles.
+void arrange_grid(const ComparisonRequest& request, const ComparisonPlan& plan,
+                  const ComparisonResult& result, std::size_t model, MapGrid& grid) {
+  std::vector<HeadRole> roles;
+  for (const HeadId& head : plan.grid)
+    roles.push_back(result.models[model].roles[slot_of(result.heads, head)]);
+  std::vector<std::size_t> order(plan.grid.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (request.order == GridOrder::kRole)
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return roles[a].name < roles[b].name; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return slot_of(plan.first, plan.grid[a]) < slot_of(plan.first, plan.grid[b]);
+  });
+  grid.arrange(model, roles, order);
+}
+
+// The heads whose peak weight changed most: those worth seeing side by side.
+std::vector<HeadId> most_changed(const ComparisonResult& result) {
+  std::vector<std::pair<double, HeadId>> changes;
+  for (const ComparedStatistic& row : result.comparison)
+    if (row.group.scope == HeadGroup::Scope::kHead && row.statistic == Statistic::kPeak)
+      changes.push_back({std::abs(row.change), {row.group.layer, row.group.head}});
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<HeadId> heads;
+  for (std::size_t i = 0; i < std::min(kStrips, changes.size()); ++i)
+    heads.push_back(changes[i].second);
+  return heads;
+}
+
+// The slots that were asked for, or some that are evenly spread over the clustering, so that they
+// differ.
+std::vector<std::size_t> scatter_slots(const ComparisonPlan& plan, const ComparisonResult& result) {
+  std::vector<std::size_t> slots;
+  for (const HeadId& head : plan.scatter) slots.push_back(slot_of(result.heads, head));
+  if (!slots.empty()) return slots;
+  const std::vector<std::size_t>& order = result.models[1].pairs->clustering.order;
+  const std::size_t count = std::min(kScatterHeads, order.size());
+  for (std::size_t i = 0; i < count; ++i)
+    slots.push_back(order[i * (order.size() - 1) / std::max<std::size_t>(1, count - 1)]);
+  std::sort(slots.begin(), slots.end());
+  return slots;
+}
+
+// One figure in every format.
+void write_figure(const ComparisonRequest& request, const FigureInput& input,
+                  const std::string& name, ComparisonFolder& folder) {
+  for (const figure::Format format : request.formats)
+    save_figure(input, folder.add(fmt::format("figures/{}.{}", name, name_of(format))),
+                request.style);
+}
+
+void write_strips(const ComparisonRequest& request, const ComparisonPlan& plan,
+                  const ComparisonResult& result, const ComparisonMaps& maps,
+                  ComparisonFolder& folder) {
+  const std::vector<HeadId> heads = plan.strips.empty() ? most_changed(result) : plan.strips;
+  std::map<HeadId, std::vector<float>> first = maps.first_maps(0, heads);
+  std::map<HeadId, std::vector<float>> second = maps.first_maps(1, heads);
+  for (const HeadId& head : heads) {
+    const figure::HeadStrip strip = head_strip_of(head, result.models, std::move(first.at(head)),
+                                                  std::move(second.at(head)), result.prompts[0]);
+    write_figure(request, &strip, head_name(head), folder);
+  }
+}
+
+std::string roles_csv(const ComparisonResult& result) {
+  std::string csv = "model,layer,head,role,confidence";
+  for (std::size_t p = 0; p < kPatterns; ++p)
+    csv += fmt::format(",{}", name_of(static_cast<Pattern>(p)));
+  csv += '\n';
+  for (std::size_t m = 0; m < result.models.size(); ++m)
+    for (std::size_t slot = 0; slot < result.heads.size(); ++slot) {
+      const HeadRole& role = result.models[m].roles[slot];
+      csv += fmt::format("{},{},{},{},{}", m == 0 ? "first" : "second", result.heads[slot].layer,
+                         result.heads[slot].head, role.name, role.confidence);
+      for (const double score : result.models[m].role_scores[slot].score)
+        csv += fmt::format(",{}", score);
+      csv += '\n';
+    }
+  return csv;
+}
+
+}  // namespace
+
+ComparisonFolder::ComparisonFolder(fs::path root) : root_(std::move(root)) {
+  for (const char* part : {"figures", "tables", "data"}) {
+    std::error_code error;
+    fs::create_directories(root_ / part, error);
+    if (error) fail("cannot create '{}': {}", printable((root_ / part).string()), error.message());
+  }
+}
+
+std::string page_title(const ComparisonRequest& request, const ComparisonResult& result) {
+  if (!request.title.empty()) return request.title;
+  return fmt::format("{} and {}", result.models[0].label, result.models[1].label);
+}
+
+void write_figures(const ComparisonRequest& request, const ComparisonPlan& plan,
+                   const ComparisonResult& result, ComparisonMaps& maps, ComparisonFolder& folder,
+                   std::uint64_t seed) {
+  const Prompt& prompt = result.prompts[0];
+  const HeadGroup& whole = result.models[0].statistics->groups().front();
+  const auto edges = [&](std::size_t m) {
+    return 100.0 * result.models[m].statistics->mean(whole, Statistic::kActiveEdges);
+  };
+  for (std::size_t m = 0; m < result.models.size(); ++m)
+    arrange_grid(request, plan, result, m, maps.grid());
+  figure::AttentionGrid& grid = maps.grid().figure();
+  grid.title = page_title(request, result);
+  grid.tokens = prompt.tokens;
+  grid.prompt = fmt::format("Prompt: {}", fmt::join(prompt.tokens, ""));
+  grid.metric = fmt::format("Active edges over {} prompts: {:.3g} % ({}), {:.3g} % ({})",
+                            result.prompts.size(), edges(0), result.models[0].label, edges(1),
+                            result.models[1].label);
+  const figure::CorrelationMap correlation = correlation_map_of(result.models);
+  const figure::ScatterMatrix scatter =
+      scatter_matrix_of(result.models, scatter_slots(plan, result), seed);
+  const figure::StatisticsBars statistics = statistics_bars_of(result.models, result.comparison);
+  write_figure(request, &grid, "grid", folder);
+  write_figure(request, &correlation, "correlation", folder);
+  write_figure(request, &scatter, "scatter", folder);
+  write_figure(request, &statistics, "statistics", folder);
+  write_strips(request, plan, result, maps, folder);
+}
+
+void write_tables(const ComparisonResult& result, ComparisonFolder& folder) {
+  write_file_atomically(folder.add("tables/roles.csv"), roles_csv(result));
+  write_file_atomically(folder.add("tables/statistics.csv"), comparison_csv(result.comparison));
+  // Names may be any bytes; JSON must be UTF-8.
+  write_file_atomically(
+      folder.add("data/summary.json"),
+      findings_json(result).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+std::vector<ReportTask> write_tasks(const ComparisonRequest& request,
+                                    const ComparisonResult& result,
+                                    std::span<const LoadedModel> models, ComparisonFolder& folder) {
+  std::vector<ReportTask> sections;
+  std::map<std::string, int> names;  // files of one name in several folders are numbered
+  for (const TaskCircuits& found : result.tasks) {
+    const TaskFigures figures = task_figures(found, models);
+    sections.push_back(task_section(found, figures, request.style));
+    std::string name = task_file_part(found.task());
+    if (const int number = ++names[name]; number > 1) name += fmt::format("-{}", number);
+    if (figures.curves) write_figure(request, &*figures.curves, name + "-curves", folder);
+    if (figures.grid) write_figure(request, &*figures.grid, name + "-heads", folder);
+    if (figures.drawing) write_figure(request, &*figures.drawing, name + "-edges", folder);
+    if (const CircuitsOfKind* edges = found.find(Parts::kEdges))
+      for (const DotFile& dot : dots_of(*edges))
+        write_file_atomically(folder.add(fmt::format("data/{}-edges-{}.dot", name, dot.name)),
+                              dot.text);
+  }
+  return sections;
+}
+
+}  // namespace filigree::study

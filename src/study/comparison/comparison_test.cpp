@@ -1,0 +1,154 @@
+#include "filigree/study/comparison/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "filigree/base/error.h"
+#include "filigree/study/comparison/comparison_files.h"
+#include "filigree/study/comparison/demo.h"
+#include "support/files.h"
+#include "support/test_task.h"
+
+namespace filigree::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class ComparisonStudyTest : public ::testing::Test {
+ protected:
+  ComparisonStudyTest() : sparse_(dense_.gated(scratch_ / "sparse", {{-0.1f}})) {
+    request_.folder = scratch_ / "out";
+    request_.formats = {figure::Format::kSvg};
+    request_.prompts.source = numbered_prompts({"one two three one two", "The cat sat."});
+  }
+
+  void SetUp() override {
+    if (!has_figures()) GTEST_SKIP() << "this program was built without figures";
+  }
+
+  std::vector<LoadedModel> load() const { return load_models({dense_.name(), sparse_}, {}); }
+
+  const ModelFolder dense_;
+  const TemporaryFolder scratch_;
+  const std::string sparse_;
+  ComparisonRequest request_;
+};
+
+TEST_F(ComparisonStudyTest, RunsOnModelsThatWereLoadedOnce) {
+  write_own_task(dense_, (scratch_ / "own.jsonl").string(), 8);
+  TaskSelection task;
+  task.name = (scratch_ / "own.jsonl").string();
+  task.prompts = 8;
+  request_.tasks = {task};
+  request_.texts = {{"prose", {"It was a bright cold day in April.", "the prose"}}};
+  request_.maps = true;
+  const std::int64_t before = models_loaded();
+  const std::vector<LoadedModel> models = load();
+  const ComparisonResult result = run_comparison(request_, models, {});
+  EXPECT_EQ(models_loaded() - before, 2);
+
+  EXPECT_EQ(result.models[0].parameters, models[0].model().parameter_count());
+  ASSERT_EQ(result.held_out.size(), 1u);
+  EXPECT_EQ(result.held_out[0].models[1].evaluation.loss(),
+            evaluate_text(models[1], request_.texts[0].text, {}, {}).evaluation.loss());
+  ASSERT_EQ(result.tasks.size(), 1u);
+  for (const char* file : {"figures/grid.svg", "figures/own-heads.svg", "tables/statistics.csv",
+                           "data/maps.npz", "data/summary.json", "report.html"}) {
+    EXPECT_THAT(result.files, Contains(file));
+    EXPECT_GT(fs::file_size(result.folder / file), 500u) << file;
+  }
+  // Three heads are drawn large: those whose peak changed most.
+  const auto large = std::count_if(result.files.begin(), result.files.end(),
+                                   [](const auto& file) { return file.starts_with("figures/L"); });
+  EXPECT_EQ(large, 3);
+  EXPECT_EQ(Json::parse(read_file(result.folder / "data/summary.json")), findings_json(result));
+  EXPECT_THAT(read_file(result.page()), HasSubstr("held-out prose"));
+}
+
+TEST_F(ComparisonStudyTest, MapsTooLargeToKeepAreComputedAgainOnTheLoadedModel) {
+  const std::vector<LoadedModel> models = load();
+  const std::vector<Prompt> prompts = read_prompts(request_.prompts, models, {}).prompts;
+  const std::vector<HeadId> heads = all_heads(2, 4);
+  const std::vector<HeadId> shown = {{1, 3}, {0, 2}};
+  ComparisonMaps kept({.grid = heads}, heads, prompts, models);
+  ComparisonMaps chosen({.grid = heads, .strips = shown}, heads, prompts, models);
+  ComparisonMaps dropped({.grid = heads}, heads, prompts, models, 0);
+  const std::int64_t before = models_loaded();
+  for (std::size_t m = 0; m < 2; ++m) {
+    std::vector<float> expected;
+    AnalysisPlan plan;
+    plan.heads = heads;
+    plan.each = [&](std::span<const HeadMap> maps) {
+      for (ComparisonMaps* seen : {&kept, &chosen, &dropped}) seen->add(m, maps);
+      for (const HeadMap& map : maps)
+        if (map.prompt == 0 && map.head == shown[0])
+          expected.assign(map.weights.begin(), map.weights.end());
+    };
+    analyse_model(models[m], {prompts, std::nullopt}, plan, {});
+    EXPECT_EQ(kept.first_maps(m, shown).at(shown[0]), expected);
+    EXPECT_EQ(chosen.first_maps(m, shown), kept.first_maps(m, shown));
+    EXPECT_EQ(dropped.first_maps(m, shown), kept.first_maps(m, shown));
+  }
+  EXPECT_EQ(models_loaded(), before);
+}
+
+TEST_F(ComparisonStudyTest, TheGridCanBeOrderedByRoleAndByImportance) {
+  const std::vector<LoadedModel> models = load();
+  const auto grid = [&](GridOrder order, const std::string& first) {
+    request_.order = order;
+    request_.first = first;
+    return read_file(run_comparison(request_, models, {}).folder / "figures/grid.svg");
+  };
+  request_.heads = "L0H1,L1H3";
+  const std::string by_layer = grid(GridOrder::kLayer, "");
+  EXPECT_EQ(grid(GridOrder::kLayer, "L0H1"), by_layer);
+  EXPECT_NE(grid(GridOrder::kLayer, "L1H3"), by_layer);
+  EXPECT_EQ(grid(GridOrder::kRole, "L1H3,L0H1"), grid(GridOrder::kLayer, "L1H3"));
+}
+
+TEST_F(ComparisonStudyTest, RefusesBeforeItWrites) {
+  const std::vector<LoadedModel> models = load();
+  const auto refuses = [&](const auto& change, const std::string& part) {
+    ComparisonRequest request = request_;
+    change(request);
+    EXPECT_THAT([&] { run_comparison(request, models, {}); },
+                ThrowsMessage<Error>(HasSubstr(part)));
+  };
+  refuses([](auto& request) { request.strips = "L0H9"; }, "L0H9");
+  refuses([](auto& request) { request.first = "L7H0"; }, "L7H0");
+  refuses([](auto& request) { request.scatter = "x"; }, "choice of heads");
+  refuses([](auto& request) { request.prompts.source = numbered_prompts({""}); }, "is empty");
+  refuses([](auto& request) { request.tasks = {{.name = "pronuon"}}; }, "pronoun");
+  EXPECT_THROW(run_comparison(request_, std::span(models).first(1), {}), RequestError);
+  EXPECT_FALSE(fs::exists(request_.folder));
+}
+
+TEST_F(ComparisonStudyTest, TheDemoLoadsEachModelOnce) {
+  write_own_task(dense_, (scratch_ / "own.jsonl").string(), 8);
+  DemoRequest request;
+  request.dense = dense_.name();
+  request.sparse = sparse_;
+  request.folder = scratch_ / "demo";
+  request.tokens = 100;
+  request.tasks = {(scratch_ / "own.jsonl").string(), "pronoun"};
+  request.task_prompts = 8;
+  request.formats = {figure::Format::kSvg};
+  request.prose = EvaluationText{"It was a bright cold day in April.", "the prose"};
+  const std::int64_t before = models_loaded();
+  const DemoResult result = run_demo(request, {});
+  EXPECT_EQ(models_loaded() - before, 2);
+  EXPECT_EQ(result.comparison.tasks.size() + result.comparison.tasks_left_out.size(), 2u);
+  ASSERT_EQ(result.comparison.held_out.size(), 2u);
+  EXPECT_EQ(result.comparison.held_out[1].text, "tasks");
+  EXPECT_TRUE(fs::exists(result.comparison.page()));
+  EXPECT_GT(to_json(result)["seconds"].get<double>(), 0.0);
+}
+
+}  // namespace
+}  // namespace filigree::study

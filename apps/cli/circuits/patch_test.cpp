@@ -91,7 +91,7 @@ TEST_F(PatchCommand, KeepsPromptsOfOneLength) {
   const auto json = nlohmann::json::parse(run.out);
   const auto all = json_of({"--site", "z", "--by", "layer-position"});
   const auto &one = json["models"][0], &every = all["models"][0];
-  EXPECT_LT(one["fit"]["kept"].get<int>(), every["fit"]["kept"].get<int>());
+  EXPECT_LT(one["prompts"].get<int>(), every["prompts"].get<int>());
   EXPECT_EQ(every["sites"][0]["from_end"], true);
   if (!one["sites"].empty()) {
     EXPECT_EQ(one["sites"][0]["from_end"], false);

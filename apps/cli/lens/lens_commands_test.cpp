@@ -67,7 +67,7 @@ TEST(LogitLensCommand, NamesWhatIsWrong) {
   EXPECT_THAT(error_of({"logit-lens", model.name(), "--prompt", ""}), HasSubstr("empty"));
   EXPECT_THAT(
       error_of({"logit-lens", model.name(), "--prompt", "a", "--token", " extraordinarily long"}),
-      AllOf(HasSubstr("--token"), HasSubstr("not one")));
+      AllOf(HasSubstr("the token"), HasSubstr("not one")));
 }
 
 TEST(LogitAttributionCommand, SumsToTheLogitDifference) {
@@ -120,19 +120,19 @@ TEST(LogitAttributionCommand, SaysWhatItDidWithThePrompts) {
 
 TEST(LogitAttributionCommand, NamesWhatIsWrong) {
   const ModelFolder model;
-  EXPECT_THAT(error_of({"logit-attribution", model.name()}, 2), HasSubstr("either --task"));
+  EXPECT_THAT(error_of({"logit-attribution", model.name()}, 2), HasSubstr("either a task"));
   EXPECT_THAT(error_of({"logit-attribution", model.name(), "--prompt", "a"}, 2),
-              HasSubstr("--answer"));
+              HasSubstr("needs an answer"));
   EXPECT_THAT(error_of({"logit-attribution", model.name(), "--task", "ioi", "--wrong", "a"}, 2),
-              HasSubstr("go with --prompt"));
+              HasSubstr("go with a prompt"));
 }
 
 TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
   const ModelFolder model;
   const ScratchFolder scratch;
   const std::string figure = (scratch.path() / "composition.pdf").string();
-  Arguments arguments = {"head-circuits", model.name(), "--head", "L1H2",   "--from",
-                         " the",          "--top",      "4",      "--quiet"};
+  Arguments arguments = {"head-circuits", model.name(), "--heads", "L1H2",   "--from",
+                         " the",          "--top",      "4",       "--quiet"};
   for (const std::string& option : figure_option(figure)) arguments.push_back(option);
   const ProgramRun run = run_program(arguments);
   EXPECT_EQ(run.code, 0) << run.err;
@@ -141,7 +141,7 @@ TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
                     HasSubstr("random matrices: "), HasSubstr("L1H2"), HasSubstr("' the'")));
   expect_figure(figure);
 
-  const auto json = json_of({"head-circuits", model.name(), "--head", "L0H0", "--top", "3",
+  const auto json = json_of({"head-circuits", model.name(), "--heads", "L0H0", "--top", "3",
                              "--matrices", "--less-random"});
   ASSERT_EQ(json["heads"].size(), 8u);
   for (const auto& head : json["heads"]) EXPECT_LE(std::abs(head["copying"].get<double>()), 1.0);
@@ -161,8 +161,12 @@ TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
 
 TEST(HeadCircuitsCommand, NamesWhatIsWrong) {
   const ModelFolder model;
-  EXPECT_THAT(error_of({"head-circuits", model.name(), "--head", "L9H1"}), HasSubstr("L9"));
-  EXPECT_THAT(error_of({"head-circuits", model.name(), "--from", " the"}, 2), HasSubstr("--head"));
+  EXPECT_THAT(error_of({"head-circuits", model.name(), "--heads", "L9H1"}), HasSubstr("L9"));
+  EXPECT_THAT(error_of({"head-circuits", model.name(), "--from", " the"}, 2),
+              HasSubstr("say of which heads"));
+  EXPECT_THAT(error_of({"head-circuits", model.name(), "--heads", "5,x"}, 2), HasSubstr("--heads"));
+  EXPECT_THAT(error_of({"head-circuits", model.name(), "--device", "cpu"}, 2),
+              HasSubstr("--device"));  // weights are read, nothing is run
 }
 
 }  // namespace

@@ -25,4 +25,8 @@ void add_figure_file(CLI::App& app, std::string& file, study::FigureStyle& style
   add_figure_options(app, style);
 }
 
+study::Json out_json(const std::string& file) {
+  return file.empty() ? study::Json() : study::Json(file);
+}
+
 }  // namespace filigree::cli

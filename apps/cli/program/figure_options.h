@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "filigree/study/figures.h"
+#include "filigree/study/json.h"
 
 namespace filigree::cli {
 
@@ -19,5 +20,7 @@ void add_figure_formats(CLI::App& app, std::vector<figure::Format>& formats);
 // --out FILE of a command that draws one figure, with --theme and --dpi. Commands call
 // study::check_figure_file() before they start to work.
 void add_figure_file(CLI::App& app, std::string& file, study::FigureStyle& style);
+// The file as a command's JSON names it: null where none was asked for.
+study::Json out_json(const std::string& file);
 
 }  // namespace filigree::cli

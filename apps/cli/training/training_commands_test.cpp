@@ -338,7 +338,8 @@ TEST_F(TrainingCommandTest, WhatDoesNotFitIsRefused) {
                  "a warm-up of 21 steps is longer", 2);
   expect_failure(pretrain("run", "20") + Arguments{"--config", "x"}, "leave out --layers", 2);
   expect_failure({"pretrain", path("nothing"), "--out", path("run")}, "filigree prepare");
-  expect_failure(sparsify("run", "20") + Arguments{"--objective", "sqrt"}, "log or linear", 2);
+  expect_failure(sparsify("run", "20") + Arguments{"--objective", "sqrt"}, "neither log nor linear",
+                 2);
   expect_failure(sparsify("run", "20") + Arguments{"--context", "33"}, "context of 32");
   expect_failure(sparsify("run", "20") + Arguments{"--lambda-min", "5"}, "multiplier");
   expect_failure(pretrain("run", "20") + Arguments{"--context", "100000"}, "a window of 100000");

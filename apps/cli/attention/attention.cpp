@@ -96,7 +96,7 @@ void add_attention(Program& program) {
        {"filigree attention gpt2 --prompt \"The cat sat on the mat\"",
         "filigree attention dense sparse --data shards --samples 50 --out stats.csv",
         "filigree attention dense sparse --prompt \"a b a b\" --roles --out maps.pdf",
-        "filigree attention gpt2 --prompts prompts.txt --heads L5H1,L6H* --out maps.npz",
+        "filigree attention gpt2 --text prompts.txt --heads L5H1,L6H* --out maps.npz",
         "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"},
        Computes::kOnDevice},
       [command](Session& session) { run_command(*command, session); });
@@ -107,7 +107,7 @@ void add_attention(Program& program) {
       ->type_name("HEADS")
       ->capture_default_str();
   app.add_flag("--roles", request.roles,
-               "what each head does: sink, previous token, induction, ...");
+               "what each head does, such as sink, previous token or induction");
   app.add_flag("--stats", request.statistics,
                "peak, row mass, entropy, ... of model and layers; of two models the change with "
                "intervals and p-values over the prompts");

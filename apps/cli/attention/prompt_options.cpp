@@ -14,7 +14,7 @@ void add_prompt_options(CLI::App& app, PromptOptions& options) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TEXT");
-  app.add_option("--prompts", options.file, "read prompts from a file, one a line; - for stdin")
+  app.add_option("--text", options.file, "read prompts from a file, one a line; - for stdin")
       ->type_name("FILE");
   app.add_option("--data", options.shards.folder,
                  "windows of token shards, as filigree prepare writes them")

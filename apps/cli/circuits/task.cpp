@@ -61,8 +61,6 @@ void show_prompt(const TaskPrompt& prompt, const Tokenizer& tokenizer, std::stri
 }
 
 void show_task(const TaskCommand& command, const Session& session) {
-  if (command.model.empty())
-    throw UsageError("MODEL is required: prompts are made for a model's tokenizer");
   const Tokenizer tokenizer = open_tokenizer(command.model);
   const study::LoadedTask task =
       study::load_task(command.selection, tokenizer, nullptr, session.options().seed);
@@ -74,7 +72,6 @@ void show_task(const TaskCommand& command, const Session& session) {
 }
 
 void check_model(const TaskCommand& command, Session& session) {
-  if (command.model.empty()) throw UsageError("MODEL is required");
   study::find_task(command.selection.name);  // before the model is read
   const study::Context context = session.context();
   const study::LoadedModel model = std::move(study::load_models({command.model}, context)[0]);
@@ -94,9 +91,11 @@ void check_model(const TaskCommand& command, Session& session) {
 
 void run_task(TaskCommand& command, bool prompts_given, Session& session) {
   if (command.action == "list") {
-    if (!command.selection.name.empty()) throw UsageError("task list takes no further arguments");
+    if (!command.model.empty()) throw UsageError("task list takes no further arguments");
     return list_tasks(session);
   }
+  if (command.model.empty())
+    throw UsageError("MODEL is required: prompts are made for a model's tokenizer");
   if (command.selection.name.empty()) throw UsageError("TASK is required");
   if (command.action == "check") return check_model(command, session);
   if (!prompts_given) command.selection.prompts = kShownPrompts;
@@ -110,9 +109,9 @@ void add_task(Program& program) {
   const auto app = std::make_shared<CLI::App*>();
   *app = &program.add({"task",
                        "List tasks, show their prompts, check whether a model can do one.",
-                       {"filigree task list", "filigree task show ioi gpt2 --prompts 5",
-                        "filigree task check greater-than gpt2",
-                        "filigree task check my-task.jsonl gpt2 --metric prob-diff --json"},
+                       {"filigree task list", "filigree task show gpt2 ioi --prompts 5",
+                        "filigree task check gpt2 greater-than",
+                        "filigree task check gpt2 my-task.jsonl --metric prob-diff --json"},
                        Computes::kOnDevice},
                       [command, app](Session& session) {
                         run_task(*command, (*app)->count("--prompts") > 0, session);
@@ -124,11 +123,11 @@ void add_task(Program& program) {
                   "than chance")
       ->required()
       ->check(one_of({"list", "show", "check"}));
+  options.add_option("MODEL", command->model,
+                     "model folder or name; for show, a tokenizer is enough");
   options.add_option("TASK", command->selection.name,
                      "name of a task, or a JSONL file of lines {\"clean\", \"corrupt\", "
                      "\"answer\", \"wrong\"}");
-  options.add_option("MODEL", command->model,
-                     "model folder or name; for show, a tokenizer is enough");
   add_task_options(options, command->selection);
 }
 

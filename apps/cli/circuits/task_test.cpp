@@ -25,11 +25,11 @@ TEST(TaskCommand, ListsTasksAndCorruptions) {
 
 TEST(TaskCommand, ShowsPromptsForATokenizer) {
   const std::string folder = golden("bpe-8k").string();
-  const ProgramRun run = run_program({"task", "show", "ioi", folder, "--seed", "2"});
+  const ProgramRun run = run_program({"task", "show", folder, "ioi", "--seed", "2"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("clean"), HasSubstr("corrupt"), HasSubstr("answer"),
                              HasSubstr("prompts fit the tokenizer")));
-  const auto json = nlohmann::json::parse(run_program({"task", "show", "copy", folder, "--prompts",
+  const auto json = nlohmann::json::parse(run_program({"task", "show", folder, "copy", "--prompts",
                                                        "4", "--corruption", "all-words", "--json"})
                                               .out);
   EXPECT_EQ(json["prompts"].size(), 4u);
@@ -40,12 +40,12 @@ TEST(TaskCommand, ShowsPromptsForATokenizer) {
 TEST(TaskCommand, SaysPlainlyThatARandomModelIsNotBetterThanChance) {
   const ModelFolder model;
   const ProgramRun run =
-      run_program({"task", "check", "pronoun", model.name(), "--prompts", "40", "--quiet"});
+      run_program({"task", "check", model.name(), "pronoun", "--prompts", "40", "--quiet"});
   EXPECT_EQ(run.code, 3) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("NOT better than chance"), HasSubstr("logit-diff"),
                              HasSubstr("dropped: ")));
   const ProgramRun json_run = run_program(
-      {"task", "check", "pronoun", model.name(), "--prompts", "40", "--quiet", "--json"});
+      {"task", "check", model.name(), "pronoun", "--prompts", "40", "--quiet", "--json"});
   const auto json = nlohmann::json::parse(json_run.out);
   EXPECT_EQ(json["better_than_chance"], false);
   EXPECT_EQ(json["fit"]["kept"], 40);
@@ -59,11 +59,11 @@ TEST(TaskCommand, ReadsTasksFromFiles) {
   std::ofstream(file) << R"({"clean": "the king", "corrupt": "the man", "answer": " of", )"
                       << R"("wrong": " to"})"
                       << "\n";
-  const ProgramRun run = run_program({"task", "check", file, model.name(), "--quiet"});
+  const ProgramRun run = run_program({"task", "check", model.name(), file, "--quiet"});
   EXPECT_EQ(run.code, 3) << run.err;  // one prompt shows nothing
   EXPECT_THAT(run.out, HasSubstr("1 of 1 prompts fit"));
   std::ofstream(file, std::ios::app) << "{\"clean\": 3}\n";
-  const ProgramRun bad = run_program({"task", "check", file, model.name(), "--quiet"});
+  const ProgramRun bad = run_program({"task", "check", model.name(), file, "--quiet"});
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.err, HasSubstr("task.jsonl, line 2"));
 }
@@ -71,12 +71,12 @@ TEST(TaskCommand, ReadsTasksFromFiles) {
 TEST(TaskCommand, NamesWhatIsWrong) {
   EXPECT_THAT(run_program({"task", "lsit"}).err, HasSubstr("none of list, show, check"));
   EXPECT_EQ(run_program({"task", "show"}).code, 2);
-  EXPECT_THAT(run_program({"task", "check", "ioi"}).err, HasSubstr("MODEL is required"));
+  EXPECT_THAT(run_program({"task", "check"}).err, HasSubstr("MODEL is required"));
   const std::string folder = golden("bpe-8k").string();
-  EXPECT_THAT(run_program({"task", "show", "iio", folder}).err, HasSubstr("nearest are ioi"));
-  EXPECT_THAT(run_program({"task", "show", "no/such.jsonl", folder}).err,
+  EXPECT_THAT(run_program({"task", "show", folder, "iio"}).err, HasSubstr("nearest are ioi"));
+  EXPECT_THAT(run_program({"task", "show", folder, "no/such.jsonl"}).err,
               HasSubstr("no task file 'no/such.jsonl'"));
-  EXPECT_THAT(run_program({"task", "show", "ioi", folder, "--metric", "x"}).err,
+  EXPECT_THAT(run_program({"task", "show", folder, "ioi", "--metric", "x"}).err,
               HasSubstr("'x' is none of logit-diff"));
 }
 

@@ -68,7 +68,7 @@ void add_compare(Program& program) {
       program.add({"compare",
                    "A dense and a sparse model side by side: figures, tables, one offline page.",
                    {"filigree compare dense sparse --out comparison",
-                    "filigree compare dense sparse --out ab --prompts prompts.txt --order role",
+                    "filigree compare dense sparse --out ab --text prompts.txt --order role",
                     "filigree compare dense sparse --out comparison --data shards --samples 50",
                     "filigree compare dense sparse --out comparison --task ioi,greater-than",
                     "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"},

@@ -19,7 +19,7 @@ void add_figure_formats(CLI::App& app, std::vector<figure::Format>& formats) {
 }
 
 void add_figure_file(CLI::App& app, std::string& file, study::FigureStyle& style) {
-  app.add_option("--out", file, "draw it: .svg, .pdf or .png")
+  app.add_option("--out", file, "file of the figure: .svg, .pdf or .png")
       ->check(figure_file())
       ->type_name("FILE");
   add_figure_options(app, style);

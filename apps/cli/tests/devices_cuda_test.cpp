@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
         Command{"Attention",
                 {"attention", "dense-12x12", "sparse-12x12", "--prompt", kProse, "--roles",
                  "--stats", "--by-head", "--pairs"}},
-        Command{"TaskCheck", {"task", "check", "ioi", "sparse-12x12", "--prompts", "32"}},
+        Command{"TaskCheck", {"task", "check", "sparse-12x12", "ioi", "--prompts", "32"}},
         Command{"CircuitOfHeads",
                 {"circuit", "dense-12x12", "sparse-12x12", "--task", "antonym", "--prompts", "16"}},
         Command{"CircuitOfEdges",

@@ -64,7 +64,7 @@ class Walk {
       see(value, below, key);
     }
     // A head is its name; numbers may stand beside it.
-    if (!object.contains("layer") || !object.contains("head")) return;
+    if (!object.contains("layer") || !object.contains("head") || object["head"].is_null()) return;
     bool named = false;
     for (const auto& [key, value] : object.items())
       named = named || (value.is_string() && is_head(value.get<std::string>()));

@@ -62,10 +62,10 @@ TEST_F(ModelPlaces, EveryCommandTakesAName) {
   expect_success({"attention", "named", "named", "--prompt", "a cat", "--roles"});
   expect_success({"attention", "named", "--data", path("shards"), "--split", "train", "--length",
                   "4", "--samples", "1", "--stats"});
-  expect_success({"task", "show", "pronoun", "named", "--prompts", "2"});
+  expect_success({"task", "show", "named", "pronoun", "--prompts", "2"});
   expect_success({"head-circuits", "named"});
   // A random model cannot do it, which is exit code 3.
-  expect_success({"task", "check", "pronoun", "named", "--prompts", "4"}, 3);
+  expect_success({"task", "check", "named", "pronoun", "--prompts", "4"}, 3);
   expect_success({"circuit", "named", "--task", "pronoun", "--prompts", "4"}, 3);
   expect_success({"patch", "named", "--task", "pronoun", "--prompts", "4"}, 3);
   expect_success({"logit-lens", "named", "--prompt", "a cat"});

@@ -90,8 +90,7 @@ void add_eval(Program& program) {
   app.add_flag("--by-layer", options->by_layer, "also show the open edges of every layer");
   app.add_flag("--by-head", options->by_head, "also show the open edges of every head");
   WindowOptions& windows = options->windows;
-  app.add_option("--length,--context", windows.length,
-                 "tokens a window (default the model's context)")
+  app.add_option("--length", windows.length, "tokens a window (default the model's context)")
       ->check(whole_number(1, 1 << 30))
       ->type_name("N");
   app.add_option("--stride", windows.stride,

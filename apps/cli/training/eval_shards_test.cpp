@@ -26,7 +26,7 @@ class EvalShardsTest : public TrainingCommandTest {
 TEST_F(EvalShardsTest, EqualsTheLibrary) {
   const std::string sparse = gated("sparse", {{0.5f, -100.0f, 100.0f, 0.01f}});
   const nlohmann::json json = json_of({"eval", sparse, "--data", shards_, "--split", "train",
-                                       "--context", "20", "--max-tokens", "500"});
+                                       "--length", "20", "--max-tokens", "500"});
   EXPECT_EQ(json["split"], "train");
   const nlohmann::json& result = json["models"][0];
   const auto model = load_model(sparse);

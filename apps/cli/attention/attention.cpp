@@ -90,16 +90,16 @@ void run_command(const AttentionCommand& command, const Session& session) {
 void add_attention(Program& program) {
   const auto command = std::make_shared<AttentionCommand>();
   study::AttentionRequest& request = command->request;
-  CLI::App& app = program.add(
-      {"attention",
-       "Attention maps on prompts: files, head roles, statistics, head pairs.",
-       {"filigree attention gpt2 --prompt \"The cat sat on the mat\"",
-        "filigree attention dense sparse --data shards --samples 50 --out stats.csv",
-        "filigree attention dense sparse --prompt \"a b a b\" --roles --out maps.pdf",
-        "filigree attention gpt2 --text prompts.txt --heads L5H1,L6H* --out maps.npz",
-        "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"},
-       Computes::kOnDevice},
-      [command](Session& session) { run_command(*command, session); });
+  CLI::App& app =
+      program.add({"attention",
+                   "Attention maps on prompts: files, head roles, statistics, head pairs.",
+                   {"filigree attention gpt2 --prompt \"The cat sat on the mat\"",
+                    "filigree attention dense sparse --data shards --samples 50 --out stats.csv",
+                    "filigree attention dense sparse --prompt \"a b a b\" --roles --out maps.pdf",
+                    "filigree attention gpt2 --text prompts.txt --heads L5H1,L6H* --out maps.npz",
+                    "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"},
+                   Computes::kOnDevice},
+                  [command](Session& session) { run_command(*command, session); });
   app.add_option("MODEL", command->models, "model folder or name, or two to compare")->required();
   add_prompt_options(app, command->prompts);
   app.add_option("--heads", request.heads, "L5H1,L6H*,3.0-3.5,L2H1-L2H4 or * for all")

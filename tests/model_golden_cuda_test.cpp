@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, CudaModelGolden,
                          [](const auto& fixture) {
                            std::string name = std::get<0>(fixture.param);
                            std::replace(name.begin(), name.end(), '-', '_');
-                           return name + "_" + name_of(std::get<1>(fixture.param));
+                           return name + "_" + std::string(name_of(std::get<1>(fixture.param)));
                          });
 
 }  // namespace

@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaConcurrency,
                                           testing::Values(DType::kF32, DType::kBf16)),
                          [](const auto& sample) {
                            return sample_test_name(std::get<0>(sample.param)) + "_" +
-                                  name_of(std::get<1>(sample.param));
+                                  std::string(name_of(std::get<1>(sample.param)));
                          });
 
 }  // namespace

@@ -121,7 +121,11 @@ TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
   EXPECT_EQ(shape("blocks.0.attn.hook_z"), queries);
   EXPECT_EQ(shape("blocks.0.hook_q_input"), Shape({2, 5, config.heads, config.width}));
   EXPECT_EQ(shape("blocks.0.hook_v_input"), Shape({2, 5, config.key_heads, config.width}));
+  EXPECT_EQ(shape("blocks.0.attn.hook_attn_scores"), Shape({2, config.heads, 5, 5}));
+  EXPECT_EQ(shape("blocks.0.attn.hook_result"), Shape({2, 5, config.heads, config.width}));
   EXPECT_EQ(shape("blocks.0.mlp.hook_post"), Shape({2, 5, config.mlp_width}));
+  EXPECT_EQ(shape("ln_final.hook_scale"), Shape({2, 5, 1}));
+  EXPECT_THROW(taps.value("blocks.9.attn.hook_q"), Error);
   if (rotary) {
     EXPECT_EQ(shape("blocks.0.attn.hook_rot_q"), queries);
     EXPECT_EQ(shape("blocks.0.attn.hook_rot_k"), keys);
@@ -183,27 +187,42 @@ TEST_P(DenseFamily, GradientsAtEveryTapAreSlopesOfTheLoss) {
   }
 }
 
+// Positions [begin, end) of ids or logits [B, T, ...].
+Tensor positions_of(const Tensor& x, std::int64_t begin, std::int64_t end) {
+  if (x.dtype() == DType::kF32) return slice(x, 1, begin, end).value();
+  Tensor part = Tensor::empty({x.size(0), end - begin}, DType::kI32);
+  for (std::int64_t i = 0; i < part.elements(); ++i)
+    part.mutable_i32()[i] = x.i32()[i / (end - begin) * x.size(1) + begin + i % (end - begin)];
+  return part;
+}
+
 TEST_P(EveryFamily, ACacheGivesTheLogitsOfAFullRun) {
-  const Tensor tokens = sample_ids(1, 12);
+  const Tensor tokens = sample_ids(2, 12);
   Taps taps;
   for (const std::string& name : model_->tap_names())
     if (name.ends_with("attn.hook_k") || name.ends_with("attn.hook_rot_k")) taps.observe(name);
   const Tensor full = model_->forward(tokens, {.taps = &taps}).value();
   for (const std::int64_t first : {1, 5, 11}) {
-    const auto cache = model_->make_cache(1, 12);
+    const auto cache = model_->make_cache(2, 12);
     for (std::int64_t begin = 0; begin < 12;) {
-      const std::int64_t count = begin == 0 ? first : 1;
-      const Tensor part = tokens.reshape({12, 1}).rows(begin, begin + count).reshape({1, count});
+      const std::int64_t end = begin == 0 ? first : begin + 1;
+      const Tensor part = positions_of(tokens, begin, end);
       const Tensor logits = model_->forward(part, {.cache = cache.get()}).value();
-      const Tensor wanted = full.reshape({12, 50}).rows(begin, begin + count);
-      EXPECT_LT(error(logits, wanted), 2e-5);
-      begin += count;
+      EXPECT_LT(error(logits, positions_of(full, begin, end)), 2e-5);
+      begin = end;
     }
     // What it holds is what the scores read.
     const bool rotary = model_->config().positions == PositionKind::kRotary;
     const Tensor& keys = taps.value(rotary ? "blocks.1.attn.hook_rot_k" : "blocks.1.attn.hook_k");
     EXPECT_LT(error(cache->keys(1), keys), 1e-5);
   }
+  const auto cache = model_->make_cache(2, 12);
+  model_->forward(positions_of(tokens, 0, 5), {.cache = cache.get()});
+  const Tensor last =
+      model_
+          ->forward(positions_of(tokens, 5, 12), {.cache = cache.get(), .last_position_only = true})
+          .value();
+  EXPECT_LT(error(last, positions_of(full, 11, 12)), 2e-5);
 }
 
 TEST_P(EveryFamily, TheLastPositionAloneHasTheSameLogitsAndGradients) {
@@ -362,9 +381,9 @@ TEST_P(EveryFamily, AnInputOfOneHeadReachesThatHeadAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryFamily,
-                         testing::Values("gpt2", "llama", "llama+gated", "llama+adapted",
-                                         "llama+gated+adapted", "parallel", "parallel+gated",
-                                         "parallel-gpt2"),
+                         testing::Values("gpt2", "gpt2+gated", "llama", "llama+gated",
+                                         "llama+adapted", "llama+gated+adapted", "parallel",
+                                         "parallel+gated", "parallel-gpt2"),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Models, DenseFamily,
                          testing::Values("gpt2", "llama", "llama+adapted", "parallel",

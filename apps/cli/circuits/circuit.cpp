@@ -109,9 +109,9 @@ void add_circuit(Program& program) {
   add_choice(app, "--parts", search.parts,
              "edges are those of the component graph, attention-edges cells of the attention maps");
   add_choice(app, "--method", command->method,
-             "how parts are scored: a run a part, one gradient (of edges also called eap) or "
-             "integrated gradients (eap-ig); by itself exact for heads, ig for edges and "
-             "attribution for attention edges");
+             "how parts are scored, by a run a part, one gradient (of edges eap) or integrated "
+             "gradients (eap-ig) (default exact for heads, ig for edges, attribution for attention "
+             "edges)");
   app.add_option("--steps", search.steps, "steps of integrated gradients")
       ->check(whole_number(1, 1000))
       ->type_name("N")

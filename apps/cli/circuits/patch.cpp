@@ -107,7 +107,8 @@ void add_patch(Program& program) {
   add_choices(app, "--site", request.sites, "what is patched",
               {Site::kResidual, Site::kResidualMid, Site::kAttentionOut, Site::kMlpOut, Site::kZ,
                Site::kQuery, Site::kKey, Site::kValue, Site::kPattern});
-  add_choice(app, "--by", request.by, "rows and columns; heads where the site has them");
+  add_choice(app, "--by", request.by,
+             "rows and columns (default layer-head where the site has heads)");
   add_choice(app, "--direction", request.direction,
              "corrupt values into clean runs, or clean ones into corrupt runs");
   add_choice(app, "--replacement", request.replacement, "of noising");

@@ -20,7 +20,7 @@ void add_task_options(CLI::App& app, study::TaskSelection& selection, bool with_
       ->type_name("N")
       ->capture_default_str();
   if (with_metric)
-    add_choice(app, "--metric", selection.metric, "what is measured; by itself the task's own");
+    add_choice(app, "--metric", selection.metric, "what is measured (default the task's own)");
   add_choice(app, "--split", selection.split,
              "combinations that the corpus keeps from training, or not");
   app.add_flag("--first-token", selection.first_token,

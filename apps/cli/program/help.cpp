@@ -37,9 +37,10 @@ Entry entry_of(const CLI::Option& option) {
     entry.label = option.get_name();
     if (option.get_items_expected_max() > 1) entry.label += "...";
   } else {
-    entry.label = option.get_name(false, true) + value_name(option);
+    entry.label = option.get_name(false, true);  // "-h,--help"
     if (const std::size_t comma = entry.label.find(','); comma != std::string::npos)
       entry.label.insert(comma + 1, " ");
+    entry.label += value_name(option);
   }
   entry.description = option.get_description();
   if (!option.get_default_str().empty())

@@ -224,24 +224,12 @@ TEST(BothDevices, Bf16LosesLittle) {
   }
 }
 
-// It reads weights and says so.
-TEST(BothDevices, HeadCircuitsSaysThatItStaysOnTheCpu) {
-  if (!has_device(DeviceKind::kCuda)) GTEST_SKIP() << "this machine has no GPU";
-  const ModelFolder model;
-  const ProgramRun cpu = run_program({"head-circuits", model.name()});
-  const ProgramRun gpu = run_program({"head-circuits", model.name(), "--device", "cuda"});
-  EXPECT_EQ(gpu.code, 0);
-  EXPECT_EQ(gpu.out, cpu.out);
-  EXPECT_EQ(cpu.err, "");
-  EXPECT_THAT(gpu.err, ::testing::HasSubstr("head-circuits computes on the CPU"));
-}
-
 TEST(BothDevices, TheGpuIsListedAndBenched) {
   if (!has_device(DeviceKind::kCuda)) GTEST_SKIP() << "this machine has no GPU";
   const auto devices = result_of({"info", "--devices"}, {})["devices"];
   ASSERT_GE(devices.size(), 2u);
   EXPECT_EQ(devices[1]["device"], "cuda:0");
-  const auto bench = result_of({"bench", "--case", "attention_gated_B16_T1024"}, kGpu);
+  const auto bench = result_of({"bench", "--cases", "attention-gated-b16-t1024"}, kGpu);
   EXPECT_EQ(bench["machine"]["gpu"], devices[1]["name"]);
   ASSERT_EQ(bench["cases"].size(), 1u);
   EXPECT_GT(bench["cases"][0]["seconds"].get<double>(), 0.0);

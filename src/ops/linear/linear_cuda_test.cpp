@@ -89,7 +89,8 @@ TEST(CudaFeedForward, ValuesAndGradients) {
                  return feed_forward(in[0], {in[1], in[2]}, {in[3], in[4]}, f);
                },
            .parameter = {false, true, true, true, true},
-           .bf16_tolerance = 2e-2});
+           // The slope of ReLU jumps at 0: what rounds across it has another gradient altogether.
+           .bf16_tolerance = f == Activation::kRelu ? 5e-2 : 2e-2});
 }
 
 TEST(CudaLinear, NoRows) {

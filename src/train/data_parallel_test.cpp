@@ -1,4 +1,6 @@
 // Several ranks train what one process trains.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>

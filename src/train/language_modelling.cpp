@@ -5,10 +5,18 @@
 
 namespace filigree {
 
-Variable LanguageModelling::loss(const Batch& batch, std::int64_t /*micro_step*/,
-                                 Communicator& ranks, Metrics& metrics) {
-  const Variable mean =
-      output_loss(model_.final_hidden(batch.ids), model_.output_layer(), batch.targets).loss;
+LanguageModelling::LanguageModelling(Model& model, const HeadDropout& silent)
+    : model_(model), silent_(silent) {
+  silent.check();
+}
+
+Variable LanguageModelling::loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
+                                 Metrics& metrics) {
+  Taps taps;
+  if (silent_.on()) silent_.apply(taps, batch, micro_step);
+  const Variable hidden =
+      model_.final_hidden(batch.ids, {.taps = silent_.on() ? &taps : nullptr});
+  const Variable mean = output_loss(hidden, model_.output_layer(), batch.targets).loss;
   const auto targets = static_cast<double>(counted_targets(batch));
   double sums[] = {targets, targets * static_cast<double>(mean.value().item())};
   ranks.sum(sums);
@@ -16,6 +24,13 @@ Variable LanguageModelling::loss(const Batch& batch, std::int64_t /*micro_step*/
   return scale(mean, static_cast<float>(targets / sums[0]));
 }
 
-Settings LanguageModelling::settings() const { return {{"task", "language-modelling"}}; }
+Settings LanguageModelling::settings() const {
+  Settings settings = {{"task", "language-modelling"}};
+  if (silent_.on()) {
+    settings.add({"silent heads", silent_.share});
+    settings.add({"seed of silent heads", silent_.seed});
+  }
+  return settings;
+}
 
 }  // namespace filigree

@@ -9,6 +9,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/models/shape_options.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/values.h"
 #include "apps/cli/training/training_options.h"
 #include "apps/cli/training/training_report.h"
 
@@ -64,6 +65,12 @@ void add_pretrain(Program& program) {
                  "config.json of the model to make, instead of the numbers above")
       ->type_name("FILE")
       ->group("Model");
+  app.add_option("--drop-heads", options->request.drop_heads,
+                 "share of heads that are silent in each window, so that several learn each thing")
+      ->check(number(0.0, 0.99))
+      ->type_name("X")
+      ->capture_default_str()
+      ->group("Training");
   add_training_options(app, options->request.training, options->dry_run);
 }
 

@@ -49,6 +49,8 @@ struct Start {
 Start open_start(const PretrainRequest& request, const Context& context) {
   const TrainingRequest& training = request.training;
   check_training(training);
+  if (request.drop_heads > 0.0 && training.recompute)
+    throw RequestError("silent heads and recomputed activations do not go together; leave out one");
   check_run_folder(training.out, training.resume);
   Start start{open_training_data(request.shards, training.held_out), {}};
   check_held_out(training, start.data, context);
@@ -69,7 +71,7 @@ TrainingResult run_pretrain(const PretrainRequest& request, const Context& conte
   const TrainingRequest& training = request.training;
   const std::unique_ptr<Model> model = make_model(start.config, context.seed, context.placement);
   ModelTrainable trained(*model, {.drawn_from = context.seed});
-  LanguageModelling objective(*model);
+  LanguageModelling objective(*model, {request.drop_heads, context.seed});
   const ModelRun run{"pretrain", training.out, start.config.context, start.data.folder};
   TrainingResult result = train_model(run, trained, objective, training, start.data, context);
   if (!result.interrupted() && start.data.held_out)

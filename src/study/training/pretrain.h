@@ -17,6 +17,9 @@ struct PretrainRequest {
   // config.json describes, which may leave the vocabulary out.
   std::variant<ModelShape, std::filesystem::path> model =
       ModelShape{.layers = 6, .heads = 6, .width = 192, .vocabulary = 0, .context = 256};
+  // Of heads that are silent in each window of training (train/head_dropout.h); not together with
+  // recomputed activations.
+  double drop_heads = 0.0;
   TrainingRequest training;
 };
 

@@ -1,0 +1,45 @@
+#include "filigree/train/head_dropout.h"
+
+#include <memory>
+
+#include "filigree/base/error.h"
+#include "filigree/base/random.h"
+#include "filigree/ops/elementwise/elementwise.h"
+
+namespace filigree {
+namespace {
+
+// Apart from the streams of weights, gates and data, which count from 0.
+constexpr std::uint64_t kStreams = std::uint64_t{0x64726f70} << 32;
+
+}  // namespace
+
+void HeadDropout::check() const {
+  require(share >= 0.0 && share < 1.0, "the share {} of silent heads is not in [0, 1)", share);
+}
+
+void HeadDropout::apply(Taps& taps, const Batch& batch, std::int64_t micro_step) const {
+  const std::uint64_t stream = kStreams + static_cast<std::uint64_t>(micro_step);
+  const auto first_row = static_cast<std::uint64_t>(batch.first_row);
+  const auto threshold = static_cast<float>(share);
+  const auto louder = static_cast<float>(1.0 / (1.0 - share));
+  // Taps are passed layer by layer, so that counting them numbers the layers.
+  const auto layer = std::make_shared<std::uint64_t>(0);
+  taps.stay_on_device();
+  taps.intervene("blocks.*.attn.hook_z", [=, seed = seed](const Variable& z) {
+    const std::int64_t windows = z.size(0), heads = z.size(2);
+    const std::uint64_t of_layer = (*layer)++;
+    Tensor factors = Tensor::empty({windows, 1, heads, 1});
+    for (std::int64_t b = 0; b < windows; ++b)
+      for (std::int64_t h = 0; h < heads; ++h) {
+        const std::uint64_t row = first_row + static_cast<std::uint64_t>(b);
+        const PhiloxBlock block = random_block(
+            seed, stream, (row << 32) | (of_layer << 16) | static_cast<std::uint64_t>(h));
+        factors.mutable_f32()[b * heads + h] =
+            uniform_from(block.words[0]) < threshold ? 0.0f : louder;
+      }
+    return mul(z, Variable(factors.to(z.value().device())));
+  });
+}
+
+}  // namespace filigree

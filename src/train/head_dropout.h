@@ -1,0 +1,27 @@
+// Heads that fall silent at random while a dense model is trained.
+//
+// A model that must do without any of its heads learns each thing in several of them, as models
+// trained with dropout do; what sparse training then takes apart is as tangled as it is there.
+#pragma once
+
+#include <cstdint>
+
+#include "filigree/nn/taps.h"
+#include "filigree/train/batch.h"
+
+namespace filigree {
+
+struct HeadDropout {
+  double share = 0.0;  // of heads that are silent, each by itself in each window; below 1
+  std::uint64_t seed = 0;
+
+  bool on() const { return share > 0.0; }
+  // Throws Error for a share that is none.
+  void check() const;
+  // Silences heads of all layers, and makes the others louder by as much as is missing on average.
+  // Which ones depends on the seed, the batch's place in the run and the window's place in the
+  // batch, not on the number of ranks.
+  void apply(Taps& taps, const Batch& batch, std::int64_t micro_step) const;
+};
+
+}  // namespace filigree

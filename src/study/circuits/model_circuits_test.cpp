@@ -82,8 +82,8 @@ TEST_F(Circuits, HaveEveryKeyWhetherThereIsAValueOrNot) {
   EXPECT_FALSE(none[0].found);
   const auto keys = [](const CircuitsOfKind& circuits) {
     std::vector<std::string> names;
-    for (const auto& [key, value] : to_json(circuits, Scores::kEvery)["models"][0].items())
-      names.push_back(key);
+    const Json json = to_json(circuits, Scores::kEvery);
+    for (const auto& [key, value] : json["models"][0].items()) names.push_back(key);
     return names;
   };
   EXPECT_EQ(keys(edges), keys(cells));

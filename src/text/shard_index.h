@@ -23,7 +23,7 @@ struct ShardEntry {
 };
 
 struct SplitEntry {
-  std::string name;  // "train", "val"
+  std::string name;  // "train", "held-out"
   std::uint64_t tokens = 0;
   std::uint64_t documents = 0;
   std::uint64_t text_bytes = 0;

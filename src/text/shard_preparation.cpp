@@ -63,7 +63,7 @@ class BlockSource {
 class SplitChoice {
  public:
   explicit SplitChoice(const PreparationOptions& options)
-      : limit_(options.validation_texts.empty() ? std::ldexp(options.val_fraction, 53) : 0.0),
+      : limit_(options.held_out_texts.empty() ? std::ldexp(options.held_out_share, 53) : 0.0),
         seed_(options.seed) {}
 
   // By its first piece, so that the others follow.
@@ -132,10 +132,10 @@ ShardIndex prepare_shards(const PreparationOptions& options, const Tokenizer& to
   require(end_of_text.has_value(),
           "prepare: the tokenizer has no end-of-text token (such as {}) to put between documents",
           kEndOfText);
-  require(options.val_fraction >= 0 && options.val_fraction < 1,
-          "prepare: a validation share of {} is not from 0 to below 1", options.val_fraction);
+  require(options.held_out_share >= 0 && options.held_out_share < 1,
+          "prepare: a held-out share of {} is not from 0 to below 1", options.held_out_share);
   // Opened once before any work, so that a missing last file does not show after hours.
-  for (const auto* files : {&options.texts, &options.validation_texts})
+  for (const auto* files : {&options.texts, &options.held_out_texts})
     for (const std::filesystem::path& file : *files) TextBytes::open(file);
 
   TokenShardsWriter writer(folder, {.vocabulary = tokenizer.vocab_size(),
@@ -146,7 +146,7 @@ ShardIndex prepare_shards(const PreparationOptions& options, const Tokenizer& to
   const SplitChoice choice(options);
   preparation.add(BlockSource(options.texts, options.replace_invalid_utf8),
                   [&](const std::string& text) { return choice.of(text); });
-  preparation.add(BlockSource(options.validation_texts, options.replace_invalid_utf8),
+  preparation.add(BlockSource(options.held_out_texts, options.replace_invalid_utf8),
                   [](const std::string&) { return kVal; });
   require(preparation.tokens() > 0, "prepare: the texts are empty; there is nothing to write");
   tokenizer.save(folder);

@@ -26,10 +26,10 @@ using PreparationReport = std::function<void(const PreparationProgress&)>;
 
 struct PreparationOptions {
   std::vector<std::filesystem::path> texts;
-  // Their documents make the split "val". Without them it gets the share `val_fraction` of the
-  // documents of `texts`, chosen by their contents: equal documents are never on both sides.
-  std::vector<std::filesystem::path> validation_texts;
-  double val_fraction = 0.01;
+  // Their documents make the split "held-out". Without them it gets the share `held_out_share` of
+  // the documents of `texts`, chosen by their contents: equal documents are never on both sides.
+  std::vector<std::filesystem::path> held_out_texts;
+  double held_out_share = 0.01;
   std::uint64_t shard_tokens = std::uint64_t{1} << 24;
   std::uint64_t seed = 0;  // of the choice
   bool replace_invalid_utf8 = false;
@@ -42,7 +42,7 @@ ShardIndex prepare_shards(const PreparationOptions& options, const Tokenizer& to
                           const std::filesystem::path& folder,
                           const PreparationReport& report = {});
 
-// Trains on all of `options.texts`; the validation texts are left out.
+// Trains on all of `options.texts`; the held-out texts are left out.
 Tokenizer train_tokenizer_for(const PreparationOptions& options, BpeTrainingOptions training,
                               const PreparationReport& report = {});
 

@@ -57,17 +57,17 @@ TEST(PrepareShards, PutsEveryDocumentIntoOneSplitInOrder) {
   PreparationOptions options;
   options.texts = {write_file(folder / "a.txt", documents(0, 1000)),
                    write_file(folder / "b.txt", documents(1000, 500))};
-  options.val_fraction = 0.1;
+  options.held_out_share = 0.1;
   options.shard_tokens = 10000;
   const ShardIndex index = prepare_shards(options, tokenizer, folder / "out");
   const TokenShards shards = TokenShards::open(folder / "out");
   const std::vector<std::string> train = texts_of(shards, "train", tokenizer);
-  const std::vector<std::string> val = texts_of(shards, "val", tokenizer);
+  const std::vector<std::string> val = texts_of(shards, "held-out", tokenizer);
   EXPECT_EQ(train.size() + val.size(), 1500u);
   EXPECT_GT(val.size(), 90u);
   EXPECT_LT(val.size(), 220u);
   EXPECT_EQ(index.split("train").documents, train.size());
-  EXPECT_EQ(index.split("val").documents, val.size());
+  EXPECT_EQ(index.split("held-out").documents, val.size());
   EXPECT_GT(index.split("train").shards.size(), 5u);
 
   std::size_t next_train = 0;
@@ -80,7 +80,7 @@ TEST(PrepareShards, PutsEveryDocumentIntoOneSplitInOrder) {
     EXPECT_EQ(text + "\n<|endoftext|>\n", documents(i, 1));
     bytes += text.size();
   }
-  EXPECT_EQ(index.split("train").text_bytes + index.split("val").text_bytes, bytes);
+  EXPECT_EQ(index.split("train").text_bytes + index.split("held-out").text_bytes, bytes);
   EXPECT_EQ(index.tokenizer, tokenizer_fingerprint(Tokenizer::from_folder(folder / "out")));
 }
 
@@ -89,7 +89,7 @@ TEST(PrepareShards, WritesTheSameBytesForEveryThreadCount) {
   PreparationOptions options;
   options.texts = {write_file(folder / "a.txt", documents(0, 3000))};
   options.shard_tokens = 50000;
-  options.val_fraction = 0.2;
+  options.held_out_share = 0.2;
   const int before = num_threads();
   std::vector<std::map<std::string, std::string>> results;
   for (const int threads : {1, 2, 3}) {
@@ -109,24 +109,24 @@ TEST(PrepareShards, TakesValidationFromItsOwnFiles) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
   options.texts = {write_file(folder / "a.txt", documents(0, 200))};
-  options.validation_texts = {write_file(folder / "b.txt", documents(200, 20))};
-  options.val_fraction = 0.5;
+  options.held_out_texts = {write_file(folder / "b.txt", documents(200, 20))};
+  options.held_out_share = 0.5;
   const ShardIndex index = prepare_shards(options, byte_tokenizer(), folder / "out");
   EXPECT_EQ(index.split("train").documents, 200u);
-  EXPECT_EQ(index.split("val").documents, 20u);
+  EXPECT_EQ(index.split("held-out").documents, 20u);
 }
 
 TEST(PrepareShards, PutsEqualDocumentsOnOneSide) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;
   options.texts = {write_file(folder / "a.txt", documents(0, 100) + documents(0, 100))};
-  options.val_fraction = 0.5;
+  options.held_out_share = 0.5;
   const Tokenizer tokenizer = byte_tokenizer();
   prepare_shards(options, tokenizer, folder / "out");
   const TokenShards shards = TokenShards::open(folder / "out");
   const auto train = texts_of(shards, "train", tokenizer);
   const std::set<std::string> train_set(train.begin(), train.end());
-  for (const std::string& text : texts_of(shards, "val", tokenizer))
+  for (const std::string& text : texts_of(shards, "held-out", tokenizer))
     EXPECT_FALSE(train_set.contains(text));
   EXPECT_EQ(train_set.size() * 2, train.size());
 }
@@ -138,7 +138,7 @@ TEST(PrepareShards, KeepsThePiecesOfAHugeDocumentTogether) {
   huge += "end";
   PreparationOptions options;
   options.texts = {write_file(folder / "a.txt", huge + "\n<|endoftext|>\nsmall")};
-  options.val_fraction = 0;
+  options.held_out_share = 0;
   const Tokenizer tokenizer = byte_tokenizer();
   const ShardIndex index = prepare_shards(options, tokenizer, folder / "out");
   const auto texts = texts_of(TokenShards::open(folder / "out"), "train", tokenizer);
@@ -146,7 +146,7 @@ TEST(PrepareShards, KeepsThePiecesOfAHugeDocumentTogether) {
   EXPECT_TRUE(texts[0] == huge);
   EXPECT_EQ(texts[1], "small");
   EXPECT_EQ(index.split("train").documents, 2u);
-  EXPECT_EQ(index.split("val").tokens, 0u);
+  EXPECT_EQ(index.split("held-out").tokens, 0u);
 }
 
 TEST(PrepareShards, LeavesNoFolderThatOpensWhenItFails) {
@@ -180,8 +180,8 @@ TEST(PrepareShards, RefusesBeforeItTouchesTheFolder) {
   options.texts.pop_back();
   EXPECT_ERROR(prepare_shards(options, Tokenizer(spec_with_rules({})), folder / "out"),
                "no end-of-text token");
-  options.val_fraction = 1;
-  EXPECT_ERROR(prepare_shards(options, tokenizer, folder / "out"), "validation share of 1");
+  options.held_out_share = 1;
+  EXPECT_ERROR(prepare_shards(options, tokenizer, folder / "out"), "held-out share of 1");
   TokenShards::open(folder / "out");
 }
 
@@ -201,7 +201,7 @@ TEST(PrepareShards, SpellsTheNamesOfTokensThatTheTextMentions) {
   const Tokenizer tokenizer(spec);
   PreparationOptions options;
   options.texts = {write_file(folder / "a.txt", "a <|pad|> b")};
-  options.val_fraction = 0;
+  options.held_out_share = 0;
   const ShardIndex index = prepare_shards(options, tokenizer, folder / "out");
   EXPECT_EQ(index.split("train").tokens, 12u);
 }
@@ -217,7 +217,7 @@ TEST(PrepareShards, ReportsProgress) {
   ASSERT_GT(reports.size(), 1u);
   EXPECT_LT(reports[0].file_bytes, reports.back().file_bytes);
   EXPECT_EQ(reports.back().file_bytes, std::filesystem::file_size(options.texts[0]));
-  EXPECT_EQ(reports.back().tokens, index.split("train").tokens + index.split("val").tokens);
+  EXPECT_EQ(reports.back().tokens, index.split("train").tokens + index.split("held-out").tokens);
 }
 
 }  // namespace

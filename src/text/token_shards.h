@@ -27,7 +27,7 @@ class TokenShardsWriter {
     TokenId end_of_text = 0;
     std::uint64_t tokenizer = 0;                          // tokenizer_fingerprint()
     std::uint64_t shard_tokens = std::uint64_t{1} << 24;  // the last shard of a split may have less
-    std::vector<std::string> splits = {"train", "val"};
+    std::vector<std::string> splits = {"train", "held-out"};
   };
 
   // Makes the folder when it is missing, and removes the index and the shards of an earlier run.

@@ -24,7 +24,7 @@ TokenShardsWriter::Options options_of(std::uint64_t vocabulary, std::uint64_t sh
       .vocabulary = vocabulary, .end_of_text = 0, .tokenizer = 77, .shard_tokens = shard_tokens};
 }
 
-// 25 tokens of train in three shards, 3 of val.
+// 25 tokens of train in three shards, 3 held out.
 std::filesystem::path small_folder(std::uint64_t vocabulary = 100) {
   const std::filesystem::path folder = fresh_folder();
   TokenShardsWriter writer(folder, options_of(vocabulary));
@@ -70,10 +70,10 @@ TEST(TokenShards, GiveBackWhatWasWritten) {
   EXPECT_EQ(train.entry().shards[2].file, "train-00002.tokens");
   EXPECT_EQ(train.entry().shards[2].tokens, 5u);
   EXPECT_EQ(all_tokens(train), counting(25, 100));
-  EXPECT_EQ(all_tokens(shards.split("val")), (std::vector<TokenId>{7, 8, 9}));
-  EXPECT_TRUE(shards.has_split("val"));
+  EXPECT_EQ(all_tokens(shards.split("held-out")), (std::vector<TokenId>{7, 8, 9}));
+  EXPECT_TRUE(shards.has_split("held-out"));
   EXPECT_FALSE(shards.has_split("test"));
-  EXPECT_ERROR(shards.split("test"), "no split 'test'; the splits are train, val");
+  EXPECT_ERROR(shards.split("test"), "no split 'test'; the splits are train, held-out");
 }
 
 TEST(TokenShards, ReadAcrossShards) {
@@ -100,7 +100,7 @@ TEST(TokenShards, HoldLargeVocabularies) {
     const TokenShards shards = TokenShards::open(folder);
     EXPECT_EQ(shards.index().token_bytes(), vocabulary == 65536 ? 2 : 4);
     EXPECT_EQ(all_tokens(shards.split("train")), ids);
-    EXPECT_EQ(shards.split("val").tokens(), 0u);
+    EXPECT_EQ(shards.split("held-out").tokens(), 0u);
   }
 }
 
@@ -110,7 +110,7 @@ TEST(TokenShards, AreTheDocumentedBytes) {
   const std::uint64_t checksum = xxh64(payload);
   std::string expected("FGTOKENS\x01\0\0\0\x02\0\0\0\x03\0\0\0\0\0\0\0", 24);
   expected.append(reinterpret_cast<const char*>(&checksum), 8);
-  EXPECT_EQ(read_file(folder / "val-00000.tokens"), expected + payload);
+  EXPECT_EQ(read_file(folder / "held-out-00000.tokens"), expected + payload);
 }
 
 TEST(TokenShards, DoNotOpenBeforeTheyAreFinished) {
@@ -203,7 +203,7 @@ TEST(TokenShards, RefuseIdsBeyondTheVocabulary) {
   for (const std::string vocabulary : {"100", "70000"}) {
     const std::filesystem::path folder = small_folder(std::stoull(vocabulary));
     // With the right checksum for the wrong id, as another program might write it.
-    const std::filesystem::path shard = folder / "val-00000.tokens";
+    const std::filesystem::path shard = folder / "held-out-00000.tokens";
     const int width = vocabulary == "100" ? 2 : 4;
     std::string before = read_file(shard).substr(32);
     if (width == 2)
@@ -241,7 +241,7 @@ TEST(TokenShards, RefuseDamagedIndexes) {
          "key 'splits[0].shards[0].tokens' is 72057594037927937, should be");
   expect("\"tokens\": 3,\n          \"checksum\"", "\"tokens\": 0,\n          \"checksum\"",
          "has no tokens");
-  expect("\"val\"", "\"train\"", "split 'train' is listed twice");
+  expect("\"held-out\"", "\"train\"", "split 'train' is listed twice");
   expect("train-00001", "train-00000", "is listed twice");
   expect("train-00001", "../train-00001", "not the name of a file in the folder");
   expect("\"checksum\": \"", "\"checksum\": \"0", "not 16 hexadecimal digits");
@@ -253,7 +253,7 @@ TEST(TokenShards, RefuseDamagedIndexes) {
 
 TEST(TokenShards, KnowTheirDataAgain) {
   const TokenShards shards = TokenShards::open(small_folder());
-  EXPECT_NE(shards.split("train").fingerprint(), shards.split("val").fingerprint());
+  EXPECT_NE(shards.split("train").fingerprint(), shards.split("held-out").fingerprint());
   const std::uint64_t before = shards.split("train").fingerprint();
   EXPECT_EQ(TokenShards::open(small_folder()).split("train").fingerprint(), before);
 }

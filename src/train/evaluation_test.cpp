@@ -206,7 +206,7 @@ TEST_F(EvaluationTest, ShardsAreEvaluatedLikeTheirTokens) {
   writer.finish();
   const TokenShards shards = TokenShards::open(folder.path());
   const auto on_shards = [&](const WindowOptions& options) {
-    EvaluationWindows windows = shard_windows(shards.split("val"), options, model_->config());
+    EvaluationWindows windows = shard_windows(shards.split("held-out"), options, model_->config());
     const std::int64_t promised = windows.targets;
     const Evaluation result = evaluate(*model_, windows);
     EXPECT_EQ(result.total.tokens, promised);

@@ -49,8 +49,10 @@ TEST(HeadDropout, SilencesWholeHeadsOfWindowsAndMakesTheOthersLouder) {
   const std::vector<float> factors = factors_of(*model, windows(500), {0.2, 5}, 0);
   int silent = 0;
   for (const float factor : factors) {
-    if (factor == 0.0f) ++silent;
-    else EXPECT_NEAR(factor, 1.25f, 1e-4f);
+    if (factor == 0.0f)
+      ++silent;
+    else
+      EXPECT_NEAR(factor, 1.25f, 1e-4f);
   }
   // 1000 draws: 200 with a standard deviation of 13.
   EXPECT_NEAR(silent, 200, 50);
@@ -81,15 +83,16 @@ TEST(HeadDropout, DependsOnStepAndSeedAndNotOnTheRanks) {
   EXPECT_NE(factors_of(*model, all, {0.5, 6}, 3), factors);
   // The second half as another rank has it.
   Batch half{Tensor::empty({16, 8}, DType::kI32), {}, 16};
-  for (std::int64_t i = 0; i < 16 * 8; ++i)
-    half.ids.mutable_i32()[i] = all.ids.i32()[16 * 8 + i];
+  for (std::int64_t i = 0; i < 16 * 8; ++i) half.ids.mutable_i32()[i] = all.ids.i32()[16 * 8 + i];
   const std::vector<float> of_half = factors_of(*model, half, silent, 3);
   EXPECT_TRUE(std::equal(of_half.begin(), of_half.end(), factors.begin() + 32));
 }
 
 TEST(HeadDropout, RefusesAShareThatIsNone) {
   const std::unique_ptr<Model> model = make_model(tiny_config(false), 1);
-  EXPECT_EQ(error_of([&] { LanguageModelling(*model, {1.0, 0}); }),
+  EXPECT_EQ(error_of([&] {
+              LanguageModelling(*model, {1.0, 0});
+            }),
             "the share 1 of silent heads is not in [0, 1)");
 }
 

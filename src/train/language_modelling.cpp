@@ -14,8 +14,7 @@ Variable LanguageModelling::loss(const Batch& batch, std::int64_t micro_step, Co
                                  Metrics& metrics) {
   Taps taps;
   if (silent_.on()) silent_.apply(taps, batch, micro_step);
-  const Variable hidden =
-      model_.final_hidden(batch.ids, {.taps = silent_.on() ? &taps : nullptr});
+  const Variable hidden = model_.final_hidden(batch.ids, {.taps = silent_.on() ? &taps : nullptr});
   const Variable mean = output_loss(hidden, model_.output_layer(), batch.targets).loss;
   const auto targets = static_cast<double>(counted_targets(batch));
   double sums[] = {targets, targets * static_cast<double>(mean.value().item())};

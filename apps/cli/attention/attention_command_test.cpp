@@ -339,8 +339,8 @@ TEST_F(AttentionCommandTest, HeadsThatAreAllZeroAreFine) {
 TEST_F(AttentionCommandTest, SamplesWindowsOfShards) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += fmt::format("{} Number {}.\n<|endoftext|>\n", kText, i);
-  ASSERT_EQ(run_program({"prepare", write("text.txt", text), "--tokenizer", name_, "--val-fraction",
-                         "0.5", "--out", path("shards"), "--quiet"})
+  ASSERT_EQ(run_program({"prepare", write("text.txt", text), "--tokenizer", name_,
+                         "--held-out-share", "0.5", "--out", path("shards"), "--quiet"})
                 .code,
             0);
   const Arguments command = {name_,           "--data", path("shards"), "--samples", "5",
@@ -357,7 +357,7 @@ TEST_F(AttentionCommandTest, SamplesWindowsOfShards) {
   other.insert(other.end(), {"--seed", "5"});
   EXPECT_NE(json_of(other)["prompts"], json["prompts"]);
   expect_failure({name_, "--data", path("shards"), "--samples", "100000"},
-                 AllOf(HasSubstr("100000 samples"), HasSubstr("split 'val'")));
+                 AllOf(HasSubstr("100000 samples"), HasSubstr("split 'held-out'")));
   expect_failure({name_, "--data", path("shards"), "--length", "65"}, HasSubstr("context of 64"));
 }
 

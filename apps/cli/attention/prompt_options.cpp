@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 
@@ -19,9 +20,7 @@ void add_prompt_options(CLI::App& app, PromptOptions& options) {
   app.add_option("--data", options.shards.folder,
                  "windows of token shards, as filigree prepare writes them")
       ->type_name("SHARDS");
-  app.add_option("--split", options.shards.split, "split of the shards")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_choice(app, "--split", options.shards.split, "part of the shards");
   app.add_option("--samples", options.shards.samples, "windows of the shards, drawn by --seed")
       ->each([&options](const std::string&) { options.samples_given = true; })
       ->check(whole_number(1, 1 << 24))

@@ -23,7 +23,6 @@ struct CircuitCommand {
   std::optional<study::Method> method;  // none: what is usual for the parts
   std::int64_t candidates = 8;
   std::int64_t top = 10;
-  double level = 90;
   study::CircuitOutput output;
 };
 
@@ -31,7 +30,6 @@ study::CircuitRequest request_of(const CircuitCommand& command) {
   study::CircuitRequest request = command.request;
   request.search.method = command.method.value_or(study::usual_method(request.search.parts));
   request.search.candidates = static_cast<std::size_t>(command.candidates);
-  request.search.level = command.level / 100;
   return request;
 }
 
@@ -94,7 +92,7 @@ void add_circuit(Program& program) {
                     "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
                     "filigree circuit dense sparse --task ioi --parts edges --out circuits",
                     "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
-                    "filigree circuit gpt2 --task my-task.jsonl --level 95 --top 20 --json"},
+                    "filigree circuit gpt2 --task my-task.jsonl --level 0.95 --top 20 --json"},
                    Computes::kOnRanks},
                   [command](Session& session) { run_circuit(*command, session); });
   app.add_option("MODEL", command->models,
@@ -125,10 +123,10 @@ void add_circuit(Program& program) {
       ->type_name("N")
       ->capture_default_str();
   add_choice(app, "--replacement", search.replacement, "what parts that are left out become");
-  app.add_option("--level", command->level, "share of the effect to explain, in percent")
-      ->check(number_above(0, 100))
-      ->type_name("PERCENT")
-      ->default_str("90");
+  app.add_option("--level", search.level, "share of a task's effect to explain")
+      ->check(number_above(0, 1))
+      ->type_name("SHARE")
+      ->capture_default_str();
   app.add_option("--top", command->top, "parts listed for each model")
       ->check(whole_number(0, 1 << 20))
       ->type_name("N")
@@ -137,7 +135,7 @@ void add_circuit(Program& program) {
                  "file that keeps what is done, so that a stopped command goes on")
       ->type_name("FILE");
   app.add_option("--out", command->output.folder,
-                 "folder for figures (curves, maps of the heads, drawing of the edges), Graphviz "
+                 "folder of figures (curves, maps of the heads, drawing of the edges), Graphviz "
                  "files of edges, and JSON")
       ->type_name("DIR");
   add_figure_formats(app, command->output.formats);

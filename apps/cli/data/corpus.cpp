@@ -22,7 +22,7 @@ struct CorpusCommand {
   std::string size;
   std::string tasks;
   std::int64_t documents = 0;
-  CorpusSplit split = CorpusSplit::kTrain;
+  DataSplit split = DataSplit::kTrain;
   bool list = false;
 };
 

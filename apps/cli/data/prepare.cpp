@@ -36,8 +36,8 @@ std::string preparation_text(const study::Preparation& result) {
 void run_prepare(study::PreparationRequest request, const Session& session) {
   if (request.tokenizer.empty() == (request.vocabulary == 0))
     throw UsageError("give either --tokenizer DIR or --vocab N, which trains one on the texts");
-  if (request.val_fraction && !request.validation_texts.empty())
-    throw UsageError("give --val-fraction or --val, not both");
+  if (request.held_out_share && !request.held_out_texts.empty())
+    throw UsageError("give --held-out-share or --held-out-text, not both");
   for (std::filesystem::path& text : request.texts)
     if (text == "-") text = "/dev/stdin";
   const study::Preparation result = study::prepare(request, session.context());
@@ -51,13 +51,13 @@ void run_prepare(study::PreparationRequest request, const Session& session) {
 
 void add_prepare(Program& program) {
   const auto request = std::make_shared<study::PreparationRequest>();
-  CLI::App& app =
-      program.add({"prepare",
-                   "Turn text files into token shards for training.",
-                   {"filigree prepare books.txt.xz wiki.txt --vocab 8192 --out shards",
-                    "filigree prepare train.txt --val val.txt --tokenizer gpt2 --out shards",
-                    "zstdcat big.zst | filigree prepare - --tokenizer gpt2 --out shards"}},
-                  [=](Session& session) { run_prepare(*request, session); });
+  CLI::App& app = program.add(
+      {"prepare",
+       "Turn text files into token shards for training.",
+       {"filigree prepare books.txt.xz wiki.txt --vocab 8192 --out shards",
+        "filigree prepare train.txt --held-out-text val.txt --vocab 8192 --out shards",
+        "zstdcat big.zst | filigree prepare - --tokenizer gpt2 --out shards"}},
+      [=](Session& session) { run_prepare(*request, session); });
   app.add_option("TEXT", request->texts,
                  "UTF-8 files, plain, .xz or .zst, documents separated by <|endoftext|>; - is "
                  "stdin")
@@ -72,10 +72,10 @@ void add_prepare(Program& program) {
       ->check(whole_number(257, 1 << 24))
       ->type_name("N");
   add_digits_option(app, request->max_digits);
-  app.add_option("--val", request->validation_texts, "texts of the validation split")
+  app.add_option("--held-out-text", request->held_out_texts, "texts that are held out of training")
       ->type_name("FILE");
-  app.add_option("--val-fraction", request->val_fraction,
-                 "share of the documents that goes to the validation split")
+  app.add_option("--held-out-share", request->held_out_share,
+                 "share of the documents that is held out of training")
       ->check(number(0, 0.99))
       ->type_name("X")
       ->default_str("0.01");

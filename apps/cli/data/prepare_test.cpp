@@ -125,15 +125,16 @@ TEST_F(DataCommandTest, CorpusRefusesWrongUsage) {
 
 TEST_F(DataCommandTest, PrepareMakesShardsAndATokenizer) {
   const std::string text = corpus("a.txt", "3000");
-  const nlohmann::json json = json_of({"prepare", text, "--vocab", "600", "--val-fraction", "0.1",
+  const nlohmann::json json = json_of({"prepare", text, "--vocab", "600", "--held-out-share", "0.1",
                                        "--shard-tokens", "20000", "--out", path("shards")});
   EXPECT_EQ(json["vocabulary"], 600);
   const TokenShards shards = TokenShards::open(path("shards"));
   EXPECT_EQ(json["splits"]["train"]["tokens"], shards.split("train").tokens());
   EXPECT_EQ(json["splits"]["train"]["shards"], shards.split("train").entry().shards.size());
   EXPECT_GT(shards.split("train").entry().shards.size(), 3u);
-  EXPECT_EQ(shards.split("train").entry().documents + shards.split("val").entry().documents, 3000u);
-  EXPECT_GT(shards.split("val").entry().documents, 200u);
+  EXPECT_EQ(shards.split("train").entry().documents + shards.split("held-out").entry().documents,
+            3000u);
+  EXPECT_GT(shards.split("held-out").entry().documents, 200u);
   EXPECT_EQ(shards.index().tokenizer,
             tokenizer_fingerprint(Tokenizer::from_folder(path("shards"))));
 }
@@ -155,13 +156,13 @@ TEST_F(DataCommandTest, PrepareTakesATokenizerAndValidationTexts) {
   EXPECT_EQ(
       run_program({"prepare", train, "--vocab", "400", "--out", path("first"), "--quiet"}).code, 0);
   const ProgramRun run =
-      run_shell("\"$FILIGREE\" prepare - --tokenizer '" + path("first") + "' --val '" + val +
-                "' --out '" + path("second") + "' < '" + train + "'");
+      run_shell("\"$FILIGREE\" prepare - --tokenizer '" + path("first") + "' --held-out-text '" +
+                val + "' --out '" + path("second") + "' < '" + train + "'");
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out, AllOf(HasSubstr("train"), HasSubstr("val"), HasSubstr("MB/s")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("train"), HasSubstr("held-out"), HasSubstr("MB/s")));
   const TokenShards shards = TokenShards::open(path("second"));
   EXPECT_EQ(shards.split("train").entry().documents, 300u);
-  EXPECT_EQ(shards.split("val").entry().documents, 50u);
+  EXPECT_EQ(shards.split("held-out").entry().documents, 50u);
 }
 
 TEST_F(DataCommandTest, PrepareDoesNotReplaceUnasked) {
@@ -180,9 +181,9 @@ TEST_F(DataCommandTest, PrepareRefusesWrongUsage) {
   expect_failure({"prepare", text, "--vocab", "300"}, 2, "--out is required");
   expect_failure({"prepare", "--vocab", "300", "--out", path("s")}, 2, "TEXT is required");
   expect_failure({"prepare", text, "--out", path("s")}, 2, "either --tokenizer DIR or --vocab N");
-  expect_failure({"prepare", text, "--out", path("s"), "--vocab", "300", "--val", text,
-                  "--val-fraction", "0.1"},
-                 2, "--val-fraction or --val, not both");
+  expect_failure({"prepare", text, "--out", path("s"), "--vocab", "300", "--held-out-text", text,
+                  "--held-out-share", "0.1"},
+                 2, "--held-out-share or --held-out-text, not both");
   expect_failure({"prepare", path("no.txt"), "--vocab", "300", "--out", path("s")}, 1, "no.txt");
   expect_failure({"prepare", text, "--vocab", "10", "--out", path("s")}, 2, "257");
   EXPECT_FALSE(std::filesystem::exists(path("s")));

@@ -106,8 +106,8 @@ std::string filled(std::string script, const std::string& commands, const std::s
   return script;
 }
 
-// "    'eval --split') choices=(train val) ;;": a line for every option or first argument that is
-// one of a few words.
+// "    'eval --split') choices=(train held-out) ;;": a line for every option or first argument that
+// is one of a few words.
 std::string choice_cases(const CLI::App& app, std::string_view open, std::string_view close) {
   std::string cases;
   const auto add = [&](const std::string& before, const std::vector<std::string>& choices) {

@@ -84,7 +84,7 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"tokenize", "--train", path("prose.txt"), "--vocab", "270", "--out", path("bpe")});
   walk({"corpus", "--list"});
   walk({"corpus", "--documents", "200", "--split", "held-out", "--out", path("tasks.txt")});
-  walk({"prepare", path("tasks.txt"), "--tokenizer", dense, "--val-fraction", "0.2", "--out",
+  walk({"prepare", path("tasks.txt"), "--tokenizer", dense, "--held-out-share", "0.2", "--out",
         path("shards")});
   walk({"pretrain", path("shards"), "--out", path("run"), "--layers", "2", "--layer-heads", "2",
         "--width", "16", "--context", "16", "--steps", "2", "--batch", "2"});

@@ -53,7 +53,7 @@ TEST_F(ModelPlaces, EveryCommandTakesAName) {
   expect_success({"tokenize", "named", "a cat"});
   expect_success({"generate", "named", "a cat", "--max-tokens", "2"});
   expect_success({"convert", "named", "--out", path("copy")});
-  expect_success({"prepare", path("text.txt"), "--tokenizer", "named", "--val-fraction", "0",
+  expect_success({"prepare", path("text.txt"), "--tokenizer", "named", "--held-out-share", "0",
                   "--out", path("shards")});
   expect_success({"sparsify", "named", path("shards"), "--out", path("run"), "--steps", "1",
                   "--context", "4", "--dry-run"});

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/training/evaluation_report.h"
@@ -15,7 +16,7 @@ struct EvalOptions {
   std::vector<std::string> models;
   std::string text;
   std::string data;
-  std::string split = "val";
+  DataSplit split = DataSplit::kHeldOut;
   WindowOptions windows;
   bool replace_invalid = false;
   bool by_layer = false, by_head = false;
@@ -42,7 +43,7 @@ Json eval_json(const EvalOptions& options, const study::EvaluationResult& result
   const bool shards = !options.data.empty();
   return {{"text", given(options.text, !shards)},
           {"data", given(options.data, shards)},
-          {"split", given(options.split, shards)},
+          {"split", given(std::string(name_of(options.split)), shards)},
           {"stride", options.windows.stride > 0 ? Json(options.windows.stride) : Json()},
           {"models", study::to_json(result.models)}};
 }
@@ -84,9 +85,7 @@ void add_eval(Program& program) {
       ->type_name("FILE");
   app.add_option("--data", options->data, "token shards instead, as filigree prepare writes them")
       ->type_name("SHARDS");
-  app.add_option("--split", options->split, "split of the shards")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_choice(app, "--split", options->split, "part of the shards");
   app.add_flag("--by-layer", options->by_layer, "also show the open edges of every layer");
   app.add_flag("--by-head", options->by_head, "also show the open edges of every head");
   WindowOptions& windows = options->windows;

@@ -71,7 +71,7 @@ TEST_F(EvalShardsTest, RefusesWhatDoesNotFit) {
   expect_failure({"eval", path("dense"), "--data", shards_, "--text", "x"}, "either --text", 2);
   expect_failure({"eval", path("dense"), "--data", shards_, "--stride", "4"}, "a stride goes with",
                  2);
-  expect_failure({"eval", path("dense"), "--data", shards_, "--split", "test"}, "val");
+  expect_failure({"eval", path("dense"), "--data", shards_, "--split", "test"}, "held-out", 2);
   expect_failure({"eval", path("dense"), "--data", shards_, "--length", "33"}, "context of 32");
   // Without a tokenizer of its own a model still must have a row for every id.
   const auto small = make_model(parse_model_config({{"model_type", "gpt2"},

@@ -35,7 +35,7 @@ void add_training_options(CLI::App& app, study::TrainingRequest& request, bool& 
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   app.add_option("--out", request.out, "folder of the run, which becomes the trained model")
       ->required()
-      ->type_name("RUN")
+      ->type_name("DIR")
       ->group(kRun);
   add_count(app, kTraining, "--steps", request.steps, "steps of the optimiser", 1, kMost);
   add_count(app, kTraining, "--batch", request.batch, "windows a batch", 1, 1 << 20);
@@ -66,7 +66,7 @@ void add_training_options(CLI::App& app, study::TrainingRequest& request, bool& 
       ->capture_default_str()
       ->group(kRun);
   app.add_option("--held-out", request.held_out,
-                 "shards whose split 'val' is evaluated on (default the same SHARDS)")
+                 "shards whose split 'held-out' is evaluated on (default the same SHARDS)")
       ->type_name("SHARDS")
       ->group(kRun);
   add_count(app, kRun, "--held-out-tokens", request.held_out_tokens,

@@ -41,7 +41,7 @@ class TrainingCommandTest : public ::testing::Test {
   std::string make_shards(const std::string& name, const std::string& seed) const {
     expect_success(
         {"corpus", "--documents", "300", "--seed", seed, "--out", path(name + ".txt"), "--quiet"});
-    expect_success({"prepare", path(name + ".txt"), "--vocab", "300", "--val-fraction", "0.1",
+    expect_success({"prepare", path(name + ".txt"), "--vocab", "300", "--held-out-share", "0.1",
                     "--out", path(name), "--quiet"});
     return path(name);
   }

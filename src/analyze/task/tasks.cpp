@@ -149,7 +149,7 @@ TaskPrompts make_task(const TaskDefinition& task, const TaskCorruption& corrupti
        ++draws) {
     TaskPair pair = draw(random);
     if (!task.corpus_task.empty() && is_held_out(task.corpus_task, pair.clean.combination) !=
-                                         (options.split == CorpusSplit::kHeldOut))
+                                         (options.split == DataSplit::kHeldOut))
       continue;
     const PromptText text = text_of(std::move(pair));
     // One that did not fit may do so with another corrupt prompt.

@@ -42,8 +42,8 @@ const TaskCorruption& corruption_of(const TaskDefinition& task, std::string_view
 struct TaskOptions {
   std::size_t prompts = 64;
   std::uint64_t seed = 0;
-  CorpusSplit split = CorpusSplit::kHeldOut;  // what a model trained on the corpus has not seen
-  FitOptions fit = {};                        // two of its settings are the task's own
+  DataSplit split = DataSplit::kHeldOut;  // what a model trained on the corpus has not seen
+  FitOptions fit = {};                    // two of its settings are the task's own
 };
 
 // Draws pairs until `prompts` different ones fit the tokenizer, or until it is clear that not so

@@ -80,11 +80,12 @@ PromptSet from_shards(const ShardWindows& windows, const PromptRequest& request,
   require(length <= context,
           "windows of {} tokens are longer than the context of {}; choose at most that", length,
           context);
-  ShardLoader loader(shards.split(windows.split), {.batch = 1, .length = length, .seed = seed});
+  ShardLoader loader(shards.split(name_of(windows.split)),
+                     {.batch = 1, .length = length, .seed = seed});
   const std::uint64_t there = loader.windows(0);
   require(static_cast<std::uint64_t>(windows.samples) <= there,
           "{} samples are more than the {} windows of {} tokens that the split '{}' of '{}' has",
-          windows.samples, there, length, printable(windows.split), printable(windows.folder));
+          windows.samples, there, length, name_of(windows.split), printable(windows.folder));
   for (std::int64_t s = 0; s < windows.samples; ++s) {
     const TokenBatch batch = loader.next();
     Prompt prompt;

@@ -12,6 +12,7 @@
 #include "filigree/study/context.h"
 #include "filigree/study/json.h"
 #include "filigree/study/loaded_model.h"
+#include "filigree/text/data_split.h"
 
 namespace filigree::study {
 
@@ -31,7 +32,7 @@ inline constexpr std::int64_t kPromptWindowLength = 256;
 
 struct ShardWindows {
   std::string folder;
-  std::string split = "val";
+  DataSplit split = DataSplit::kHeldOut;
   std::int64_t samples = kPromptWindows;  // drawn by the seed
 };
 

@@ -94,7 +94,7 @@ TEST_F(PromptsTest, WindowsOfShardsAreDrawnByTheSeed) {
   }
   PreparationOptions options;
   options.texts = {scratch / "text.txt"};
-  options.val_fraction = 0.5;
+  options.held_out_share = 0.5;
   prepare_shards(options, models_[0].tokenizer(), scratch / "shards");
   ShardWindows windows;
   windows.folder = (scratch / "shards").string();
@@ -120,7 +120,7 @@ TEST_F(PromptsTest, WindowsOfShardsAreDrawnByTheSeed) {
         read({windows, 20});
       },
       ThrowsMessage<Error>(
-          AllOf(HasSubstr("100000 samples are more than the"), HasSubstr("split 'val'"))));
+          AllOf(HasSubstr("100000 samples are more than the"), HasSubstr("split 'held-out'"))));
 }
 
 }  // namespace

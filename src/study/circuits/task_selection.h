@@ -17,7 +17,7 @@ struct TaskSelection {
   std::string name = {};              // of a task, or a JSONL file
   std::string corruption = {};        // "": the task's first
   std::optional<Metric> metric = {};  // none: the task's own
-  CorpusSplit split = CorpusSplit::kHeldOut;
+  DataSplit split = DataSplit::kHeldOut;
   std::int64_t prompts = 64;
   bool first_token = false;  // of answers of several tokens the first counts
   bool end_of_text = false;  // before every prompt

@@ -35,7 +35,7 @@ std::vector<HeldOutText> held_out_texts(const DemoRequest& request, const Loaded
   if (!texts.empty())
     require(!texts[0].text.text.empty(), "{} is empty; there is nothing to predict",
             texts[0].text.source);
-  const Corpus corpus({.seed = context.seed, .split = CorpusSplit::kHeldOut});
+  const Corpus corpus({.seed = context.seed, .split = DataSplit::kHeldOut});
   std::string tasks;
   constexpr std::uint64_t kBytesPerToken = 8;  // more than there are: windows stop at the tokens
   corpus.write(0, static_cast<std::uint64_t>(request.tokens) * kBytesPerToken,

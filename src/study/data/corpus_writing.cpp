@@ -48,7 +48,7 @@ std::vector<ShownTask> show_corpus_tasks(std::uint64_t seed) {
   Random random(seed);
   std::vector<ShownTask> shown;
   for (const CorpusTask& task : corpus_tasks())
-    shown.push_back({&task, make_example(task, random, CorpusSplit::kTrain)});
+    shown.push_back({&task, make_example(task, random, DataSplit::kTrain)});
   return shown;
 }
 

@@ -15,7 +15,7 @@ namespace filigree::study {
 
 struct CorpusRequest {
   std::vector<TaskShare> tasks{};  // empty: all, equally
-  CorpusSplit split = CorpusSplit::kTrain;
+  DataSplit split = DataSplit::kTrain;
   // Where it ends; one of them.
   std::uint64_t bytes = 0;
   std::uint64_t documents = 0;
@@ -24,7 +24,7 @@ struct CorpusRequest {
 
 struct WrittenCorpus {
   std::filesystem::path out;
-  CorpusSplit split = CorpusSplit::kTrain;
+  DataSplit split = DataSplit::kTrain;
   std::uint64_t documents = 0;
   std::uint64_t bytes = 0;
   double seconds = 0.0;

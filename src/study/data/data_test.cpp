@@ -79,11 +79,11 @@ TEST_F(DataStudyTest, ShardsAreReportedAsTheyAreMade) {
     return Context().begin(work);
   };
   context.note = [&](const std::string& sentence) { notes.push_back(sentence); };
-  const Preparation result =
-      prepare({.texts = {text}, .val_fraction = 0.0, .out = folder_ / "shards", .vocabulary = 300},
-              context);
+  const Preparation result = prepare(
+      {.texts = {text}, .held_out_share = 0.0, .out = folder_ / "shards", .vocabulary = 300},
+      context);
   EXPECT_THAT(works, ElementsAre("read", "learn", "encode"));
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("no document went to the split 'val'")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("no document went to the split 'held-out'")));
   EXPECT_EQ(result.index.split("train").documents, 400u);
   EXPECT_EQ(to_json(result)["splits"]["train"]["documents"], 400);
   EXPECT_THAT([&] { prepare({.texts = {text}, .out = folder_ / "shards", .vocabulary = 300}, {}); },
@@ -98,8 +98,8 @@ TEST_F(DataStudyTest, PreparationsThatMakeNoSenseAreNoRequests) {
   EXPECT_THROW(prepare({.texts = {text}, .out = out, .tokenizer = "x", .vocabulary = 300}, {}),
                RequestError);
   EXPECT_THROW(prepare({.texts = {text},
-                        .validation_texts = {text},
-                        .val_fraction = 0.1,
+                        .held_out_texts = {text},
+                        .held_out_share = 0.1,
                         .out = out,
                         .vocabulary = 300},
                        {}),

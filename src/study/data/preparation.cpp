@@ -52,8 +52,8 @@ void check_request(const PreparationRequest& request) {
   if (request.tokenizer.empty() == (request.vocabulary == 0))
     throw RequestError(
         "give either a tokenizer or the size of a vocabulary, which trains one on the texts");
-  if (request.val_fraction && !request.validation_texts.empty())
-    throw RequestError("give validation texts or a fraction of the documents, not both");
+  if (request.held_out_share && !request.held_out_texts.empty())
+    throw RequestError("give held-out texts or a share of the documents, not both");
   std::error_code ignored;
   const fs::path index = request.out / kShardIndexFile;
   require(request.force || !fs::exists(index, ignored),
@@ -104,8 +104,8 @@ Preparation prepare(const PreparationRequest& request, const Context& context) {
   check_request(request);
   PreparationOptions options;
   options.texts = request.texts;
-  options.validation_texts = request.validation_texts;
-  options.val_fraction = request.val_fraction.value_or(options.val_fraction);
+  options.held_out_texts = request.held_out_texts;
+  options.held_out_share = request.held_out_share.value_or(options.held_out_share);
   options.shard_tokens = static_cast<std::uint64_t>(request.shard_tokens);
   options.seed = context.seed;
   options.replace_invalid_utf8 = request.replace_invalid;
@@ -113,18 +113,18 @@ Preparation prepare(const PreparationRequest& request, const Context& context) {
   const Tokenizer tokenizer = tokenizer_of(request, options, context);
   const Stopwatch watch;
   PreparationBar bar(context, "encode",
-                     total_bytes(options.texts) + total_bytes(options.validation_texts));
+                     total_bytes(options.texts) + total_bytes(options.held_out_texts));
   Preparation result;
   result.out = request.out;
   result.index = prepare_shards(options, tokenizer, request.out,
                                 [&](const PreparationProgress& state) { bar.update(state); });
   bar.finish();
   result.seconds = watch.seconds();
-  for (const char* split : {"train", "val"})
+  for (const char* split : {"train", "held-out"})
     if (result.index.split(split).tokens == 0)
       context.say(
           fmt::format("no document went to the split '{}'; give another fraction of the documents, "
-                      "or validation texts",
+                      "or held-out texts",
                       split));
   return result;
 }

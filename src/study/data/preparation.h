@@ -15,9 +15,9 @@ namespace filigree::study {
 
 struct PreparationRequest {
   std::vector<std::filesystem::path> texts = {};  // UTF-8, plain, .xz or .zst
-  // The split "val": these texts, or a share of the documents of `texts`, 0.01 unless given.
-  std::vector<std::filesystem::path> validation_texts = {};
-  std::optional<double> val_fraction = {};
+  // The split "held-out": these texts, or a share of the documents of `texts`, 0.01 unless given.
+  std::vector<std::filesystem::path> held_out_texts = {};
+  std::optional<double> held_out_share = {};
   std::filesystem::path out = {};
   // Either the tokenizer of a folder or of a model by name, or one of so many tokens that is
   // trained on the texts.

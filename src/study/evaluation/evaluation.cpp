@@ -128,11 +128,11 @@ Json model_json(const EvaluatedModel& model, const EvaluatedModel* first) {
 
 }  // namespace
 
-EvaluationShards open_evaluation_shards(const std::string& folder, const std::string& split) {
+EvaluationShards open_evaluation_shards(const std::string& folder, DataSplit split) {
   EvaluationShards opened{TokenShards::open(folder), folder, split};
-  require(opened.shards.split(split).tokens() >= 2,
+  require(opened.shards.split(name_of(split)).tokens() >= 2,
           "'{}' has no tokens in its split '{}'; there is nothing to predict", printable(folder),
-          printable(split));
+          name_of(split));
   return opened;
 }
 
@@ -164,8 +164,8 @@ EvaluatedModel evaluate_shards(const LoadedModel& model, const EvaluationShards&
                                const WindowOptions& options, const Context& context,
                                const std::string& work) {
   check_shards_fit(shards.shards.index(), shards.folder, model.folder(), model.config());
-  return named(evaluate_split(model.model(), shards.shards.split(shards.split), options, context,
-                              work.empty() ? model.label() : work),
+  return named(evaluate_split(model.model(), shards.shards.split(name_of(shards.split)), options,
+                              context, work.empty() ? model.label() : work),
                model);
 }
 

@@ -11,6 +11,7 @@
 #include "filigree/study/context.h"
 #include "filigree/study/json.h"
 #include "filigree/study/loaded_model.h"
+#include "filigree/text/data_split.h"
 #include "filigree/text/token_shards.h"
 #include "filigree/train/evaluation.h"
 #include "filigree/train/evaluation_windows.h"
@@ -28,13 +29,13 @@ struct EvaluationText {
 struct EvaluationShards {
   TokenShards shards;
   std::string folder;
-  std::string split = "val";
+  DataSplit split = DataSplit::kHeldOut;
 };
 
 // Throws Error for damaged shards, and for a split that there is not or that has nothing to
 // predict.
 EvaluationShards open_evaluation_shards(const std::string& folder,
-                                        const std::string& split = "val");
+                                        DataSplit split = DataSplit::kHeldOut);
 
 struct EvaluatedModel {
   std::string model;  // as the user named it

@@ -95,7 +95,7 @@ TEST_F(EvaluationStudy, RefusesWhatDoesNotFit) {
                 "the text is a single token");
   EXPECT_THROWS(Error, evaluate_text(model, {"a\xff", "the text"}, {}, {}), "invalid UTF-8");
   EXPECT_NO_THROW(evaluate_text(model, {"a\xff", "the text", true}, {}, {}));
-  EXPECT_THROWS(Error, open_evaluation_shards(path("shards"), "test"), "test");
+  EXPECT_THROWS(Error, open_evaluation_shards(make_shards("all", 1, 0.0)), "nothing to predict");
   EXPECT_THROWS(Error,
                 evaluate_shards(model, open_evaluation_shards(make_shards("other", 2)), {}, {}),
                 "another tokenizer");

@@ -30,13 +30,14 @@ class TrainingStudyTest : public ::testing::Test {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
   // Shards of a corpus of their own, with their tokenizer.
-  std::string make_shards(const std::string& name, std::uint64_t seed) const {
+  std::string make_shards(const std::string& name, std::uint64_t seed,
+                          double held_out = 0.1) const {
     std::ofstream text(folder_ / (name + ".txt"), std::ios::binary);
     Corpus({.seed = seed}).write(0, 20000, [&](std::string_view block) { text << block; });
     text.close();
     PreparationOptions options;
     options.texts = {folder_ / (name + ".txt")};
-    options.val_fraction = 0.1;
+    options.held_out_share = held_out;
     prepare_shards(options, train_tokenizer_for(options, {.vocab_size = 300}), folder_ / name);
     return path(name);
   }

@@ -17,8 +17,8 @@ TrainingData open_training_data(const std::string& shards, const std::string& he
           "out",
           printable(shards));
   if (held_out.empty()) {
-    if (opened.has_split("val") && opened.split("val").tokens() > 1)
-      data.held_out = opened.split("val");
+    if (opened.has_split("held-out") && opened.split("held-out").tokens() > 1)
+      data.held_out = opened.split("held-out");
     return data;
   }
   const TokenShards other = TokenShards::open(held_out);
@@ -26,11 +26,12 @@ TrainingData open_training_data(const std::string& shards, const std::string& he
           "the held-out shards '{}' were made with another tokenizer than '{}'; prepare them with "
           "the tokenizer in '{}'",
           printable(held_out), printable(shards), printable(shards));
-  data.held_out = other.split("val");
-  require(data.held_out->tokens() > 1,
-          "the held-out shards '{}' have no tokens in their split 'val'; prepare them with a text "
-          "of its own for it",
-          printable(held_out));
+  data.held_out = other.split("held-out");
+  require(
+      data.held_out->tokens() > 1,
+      "the held-out shards '{}' have no tokens in their split 'held-out'; prepare them with a text "
+      "of its own for it",
+      printable(held_out));
   return data;
 }
 

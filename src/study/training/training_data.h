@@ -17,7 +17,7 @@ struct TrainingData {
   std::optional<TokenSplit> held_out;
 };
 
-// The split "train" of `shards`, and the split "val" of `held_out` or, when that is empty, of
+// The split "train" of `shards`, and the split "held-out" of `held_out` or, when that is empty, of
 // `shards` if it has tokens there. Throws Error for damaged shards and for two folders that were
 // made with different tokenizers.
 TrainingData open_training_data(const std::string& shards, const std::string& held_out);

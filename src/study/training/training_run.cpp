@@ -137,10 +137,11 @@ void check_run_folder(const fs::path& out, bool resume) {
 void check_held_out(const TrainingRequest& request, const TrainingData& data,
                     const Context& context) {
   if (data.held_out) return;
-  require(request.evaluate_every == 0,
-          "'{}' has no tokens in its split 'val' to evaluate on; name other shards that have some "
-          "held out",
-          printable(data.folder.string()));
+  require(
+      request.evaluate_every == 0,
+      "'{}' has no tokens in its split 'held-out' to evaluate on; name other shards that have some "
+      "held out",
+      printable(data.folder.string()));
   context.say(fmt::format("'{}' has no held-out tokens, so the result is not evaluated",
                           printable(data.folder.string())));
 }

@@ -33,7 +33,8 @@ struct TrainingRequest {
   std::int64_t log_every = 10;
   std::int64_t checkpoint_every = 500;
   int keep = 2;
-  std::string held_out = {};  // shards whose split "val" is evaluated on; empty: those of the run
+  std::string held_out =
+      {};  // shards whose split "held-out" is evaluated on; empty: those of the run
   std::int64_t evaluate_every = 0;
   std::int64_t held_out_tokens = 200000;
   bool resume = false;

@@ -43,7 +43,7 @@ const CorpusTask& Corpus::draw_task(Random& random) const {
 }
 
 std::string Corpus::document(std::uint64_t index) const {
-  const bool held_out = options_.split == CorpusSplit::kHeldOut;
+  const bool held_out = options_.split == DataSplit::kHeldOut;
   Random random(options_.seed, index | (held_out ? kHeldOutStream : 0));
   const std::uint64_t count = 1 + random.below(kMostExamples);
   const bool one_task = random.below(2) == 0;

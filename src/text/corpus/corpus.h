@@ -23,7 +23,7 @@ struct TaskShare {
 struct CorpusOptions {
   std::vector<TaskShare> tasks{};  // empty: all, equally
   std::uint64_t seed = 0;
-  CorpusSplit split = CorpusSplit::kTrain;
+  DataSplit split = DataSplit::kTrain;
 };
 
 class Corpus {

@@ -72,7 +72,7 @@ TEST(Corpus, ShowsNoHeldOutLineInTraining) {
   std::vector<TaskShare> tasks;
   for (const char* name : {"indirect_object", "greater_than", "pronoun", "agreement", "entity"})
     tasks.push_back({&corpus_task(name), 1});
-  const auto lines = [&](CorpusSplit split, std::uint64_t documents) {
+  const auto lines = [&](DataSplit split, std::uint64_t documents) {
     const std::string text =
         written(Corpus({.tasks = tasks, .seed = 1, .split = split}), documents, 0);
     std::set<std::string> all;
@@ -84,8 +84,8 @@ TEST(Corpus, ShowsNoHeldOutLineInTraining) {
     all.erase("<|endoftext|>");
     return all;
   };
-  const std::set<std::string> train = lines(CorpusSplit::kTrain, 20000);
-  const std::set<std::string> held_out = lines(CorpusSplit::kHeldOut, 2000);
+  const std::set<std::string> train = lines(DataSplit::kTrain, 20000);
+  const std::set<std::string> held_out = lines(DataSplit::kHeldOut, 2000);
   EXPECT_GT(train.size(), 50000u);
   EXPECT_GT(held_out.size(), 5000u);
   for (const std::string& line : held_out) EXPECT_FALSE(train.contains(line)) << line;

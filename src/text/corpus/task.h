@@ -15,13 +15,9 @@
 
 #include "filigree/base/names.h"
 #include "filigree/base/random.h"
+#include "filigree/text/data_split.h"
 
 namespace filigree {
-
-enum class CorpusSplit { kTrain, kHeldOut };
-template <>
-inline constexpr auto kNames<CorpusSplit> = std::to_array<Named<CorpusSplit>>(
-    {{CorpusSplit::kTrain, "train"}, {CorpusSplit::kHeldOut, "held-out"}});
 
 struct TaskExample {
   std::string prompt;
@@ -42,6 +38,6 @@ struct CorpusTask {
 bool is_held_out(std::string_view task, std::string_view combination);
 
 // Draws until the example belongs to the split.
-TaskExample make_example(const CorpusTask& task, Random& random, CorpusSplit split);
+TaskExample make_example(const CorpusTask& task, Random& random, DataSplit split);
 
 }  // namespace filigree

@@ -51,10 +51,10 @@ bool is_held_out(std::string_view task, std::string_view combination) {
   return xxh64(fmt::format("{}\n{}", task, combination)) % kHeldOutShare == 0;
 }
 
-TaskExample make_example(const CorpusTask& task, Random& random, CorpusSplit split) {
+TaskExample make_example(const CorpusTask& task, Random& random, DataSplit split) {
   for (int i = 0; i < kMostDraws; ++i) {
     TaskExample example = task.draw(random);
-    if (is_held_out(task.name, example.combination) == (split == CorpusSplit::kHeldOut))
+    if (is_held_out(task.name, example.combination) == (split == DataSplit::kHeldOut))
       return example;
   }
   fail("corpus: task '{}' draws nothing for this split", task.name);

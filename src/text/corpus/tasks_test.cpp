@@ -16,7 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::Not;
 
-std::vector<TaskExample> examples(std::string_view task, CorpusSplit split, int count,
+std::vector<TaskExample> examples(std::string_view task, DataSplit split, int count,
                                   std::uint64_t seed = 1) {
   Random random(seed);
   std::vector<TaskExample> all;
@@ -46,7 +46,7 @@ bool is_in(std::span<const std::string_view> list, std::string_view word) {
 class EveryTask : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(EveryTask, GivesWholeExamples) {
-  for (const TaskExample& example : examples(GetParam(), CorpusSplit::kTrain, 1000)) {
+  for (const TaskExample& example : examples(GetParam(), DataSplit::kTrain, 1000)) {
     EXPECT_FALSE(example.prompt.empty());
     EXPECT_FALSE(trimmed(example.answer).empty());
     EXPECT_TRUE(example.text.starts_with(example.prompt + example.answer)) << example.text;
@@ -66,13 +66,13 @@ TEST_P(EveryTask, HoldsOutCombinations) {
   std::set<std::string> combinations;
   std::set<std::string> texts;
   std::set<std::string> questions;
-  for (const TaskExample& example : examples(GetParam(), CorpusSplit::kTrain, 6000)) {
+  for (const TaskExample& example : examples(GetParam(), DataSplit::kTrain, 6000)) {
     combinations.insert(example.combination);
     texts.insert(example.text);
     questions.insert(example.prompt);
   }
   std::set<std::string> held_out;
-  for (const TaskExample& example : examples(GetParam(), CorpusSplit::kHeldOut, 500)) {
+  for (const TaskExample& example : examples(GetParam(), DataSplit::kHeldOut, 500)) {
     EXPECT_FALSE(combinations.contains(example.combination)) << example.combination;
     EXPECT_FALSE(texts.contains(example.text)) << example.text;
     held_out.insert(example.combination);
@@ -100,7 +100,7 @@ TEST_P(EveryTask, HoldsOutOneInSixteen) {
 TEST_P(EveryTask, IsAFunctionOfTheSeed) {
   const auto texts = [&](std::uint64_t seed) {
     std::vector<std::string> all;
-    for (const TaskExample& example : examples(GetParam(), CorpusSplit::kTrain, 20, seed))
+    for (const TaskExample& example : examples(GetParam(), DataSplit::kTrain, 20, seed))
       all.push_back(example.text);
     return all;
   };
@@ -129,8 +129,8 @@ TEST(CorpusTasks, AreAllThere) {
 
 // Examples of both splits.
 std::vector<TaskExample> many(std::string_view task) {
-  std::vector<TaskExample> all = examples(task, CorpusSplit::kTrain, 4000);
-  const std::vector<TaskExample> held_out = examples(task, CorpusSplit::kHeldOut, 500);
+  std::vector<TaskExample> all = examples(task, DataSplit::kTrain, 4000);
+  const std::vector<TaskExample> held_out = examples(task, DataSplit::kHeldOut, 500);
   all.insert(all.end(), held_out.begin(), held_out.end());
   return all;
 }

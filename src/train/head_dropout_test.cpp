@@ -130,7 +130,7 @@ TEST(HeadDropout, ARunGoesOnOnlyWithTheSameShare) {
   run.train(folder);
   other.objective = std::make_unique<LanguageModelling>(*other.model);
   other.options.resume = true;
-  EXPECT_NE(error_of([&] { other.train(folder); }).find("silent heads"), std::string::npos);
+  EXPECT_NE(error_of([&] { other.train(folder); }).find("drop_heads"), std::string::npos);
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ Variable LanguageModelling::loss(const Batch& batch, std::int64_t micro_step, Co
 Settings LanguageModelling::settings() const {
   Settings settings = {{"task", "language-modelling"}};
   if (silent_.on()) {
-    settings.add({"silent heads", silent_.share});
-    settings.add({"seed of silent heads", silent_.seed});
+    settings.add({"drop_heads", silent_.share});
+    settings.add({"drop_heads_seed", silent_.seed});
   }
   return settings;
 }

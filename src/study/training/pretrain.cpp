@@ -41,18 +41,18 @@ ModelConfig model_config(const PretrainRequest& request, const ShardIndex& index
   return config;
 }
 
-struct Start {
+struct PretrainStart {
   TrainingData data;
   ModelConfig config;
 };
 
-Start open_start(const PretrainRequest& request, const Context& context) {
+PretrainStart open_start(const PretrainRequest& request, const Context& context) {
   const TrainingRequest& training = request.training;
   check_training(training);
   if (request.drop_heads > 0.0 && training.recompute)
     throw RequestError("silent heads and recomputed activations do not go together; leave out one");
   check_run_folder(training.out, training.resume);
-  Start start{open_training_data(request.shards, training.held_out), {}};
+  PretrainStart start{open_training_data(request.shards, training.held_out), {}};
   check_held_out(training, start.data, context);
   start.config = model_config(request, start.data.index);
   return start;
@@ -61,13 +61,13 @@ Start open_start(const PretrainRequest& request, const Context& context) {
 }  // namespace
 
 DryRun plan_pretrain(const PretrainRequest& request, const Context& context) {
-  const Start start = open_start(request, context);
+  const PretrainStart start = open_start(request, context);
   return plan_training(start.config, std::nullopt, start.config.context, request.training,
                        start.data, context);
 }
 
 TrainingResult run_pretrain(const PretrainRequest& request, const Context& context) {
-  const Start start = open_start(request, context);
+  const PretrainStart start = open_start(request, context);
   const TrainingRequest& training = request.training;
   const std::unique_ptr<Model> model = make_model(start.config, context.seed, context.placement);
   ModelTrainable trained(*model, {.drawn_from = context.seed});

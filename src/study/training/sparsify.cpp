@@ -15,7 +15,7 @@ namespace filigree::study {
 namespace {
 
 // What is known before anything is loaded.
-struct Start {
+struct SparsifyStart {
   std::filesystem::path folder;
   ModelConfig config;  // of the model in `folder`
   std::filesystem::path teacher_folder;
@@ -38,7 +38,7 @@ void check_request(const SparsifyRequest& request) {
                     request.sparsification.most_open));
 }
 
-void check_teacher(const SparsifyRequest& request, const Start& start) {
+void check_teacher(const SparsifyRequest& request, const SparsifyStart& start) {
   const std::string teacher = printable(request.teacher);
   require(!request.teacher.empty() || !start.config.gate.on(),
           "model '{}' is sparse already; name the dense model whose loss it shall keep as its "
@@ -63,7 +63,7 @@ void check_teacher(const SparsifyRequest& request, const Start& start) {
           start.length, config.context);
 }
 
-Start open_start(const SparsifyRequest& request, const Context& context) {
+SparsifyStart open_start(const SparsifyRequest& request, const Context& context) {
   const TrainingRequest& training = request.training;
   check_request(request);
   check_run_folder(training.out, training.resume);
@@ -71,7 +71,7 @@ Start open_start(const SparsifyRequest& request, const Context& context) {
   const std::filesystem::path folder = model_folder(request.model);
   const std::filesystem::path teacher =
       request.teacher.empty() ? folder : model_folder(request.teacher);
-  Start start{.folder = folder,
+  SparsifyStart start{.folder = folder,
               .config = read_model_config(folder),
               .teacher_folder = teacher,
               .teacher_config = read_model_config(teacher),
@@ -102,7 +102,7 @@ struct Models {
   const Model* teacher = nullptr;      // null: there is a target instead
 };
 
-Models load_start(const SparsifyRequest& request, const Start& start, const Context& context) {
+Models load_start(const SparsifyRequest& request, const SparsifyStart& start, const Context& context) {
   const LoadOptions load{.placement = context.placement};
   Models models;
   models.student = load_model(start.folder, load);
@@ -120,7 +120,7 @@ Models load_start(const SparsifyRequest& request, const Start& start, const Cont
   return models;
 }
 
-ModelRun run_of(const Start& start, const char* label, const std::filesystem::path& out) {
+ModelRun run_of(const SparsifyStart& start, const char* label, const std::filesystem::path& out) {
   return {label, out, start.length, has_tokenizer(start.folder) ? start.folder : start.data.folder};
 }
 
@@ -139,7 +139,7 @@ GateConfig first_gate(const SparsifyRequest& request, const ModelConfig& config)
   return gate;
 }
 
-TrainingResult train_sparse(const SparsifyRequest& request, const Start& start, Models& models,
+TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart& start, Models& models,
                             const Context& context) {
   Model& student = *models.student;
   student.set_gate(first_gate(request, start.config));
@@ -152,7 +152,7 @@ TrainingResult train_sparse(const SparsifyRequest& request, const Start& start, 
                      request.training, start.data, context);
 }
 
-TrainingResult train_control(const SparsifyRequest& request, const Start& start, Model& control,
+TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart& start, Model& control,
                              const Context& context) {
   adapt(control, request, context);
   ModelTrainable trained(control);
@@ -164,14 +164,14 @@ TrainingResult train_control(const SparsifyRequest& request, const Start& start,
 }  // namespace
 
 DryRun plan_sparsify(const SparsifyRequest& request, const Context& context) {
-  const Start start = open_start(request, context);
+  const SparsifyStart start = open_start(request, context);
   std::optional<ModelConfig> teacher;
   if (request.needs_teacher()) teacher = start.teacher_config;
   return plan_training(start.config, teacher, start.length, request.training, start.data, context);
 }
 
 TrainingResult run_sparsify(const SparsifyRequest& request, const Context& context) {
-  const Start start = open_start(request, context);
+  const SparsifyStart start = open_start(request, context);
   Models models = load_start(request, start, context);
   TrainingResult result = train_sparse(request, start, models, context);
   std::unique_ptr<Model> control;

@@ -40,8 +40,11 @@ function(filigree_module name)
     set_property(GLOBAL APPEND PROPERTY filigree_modules filigree_${name})
     filigree_precompile(filigree_${name} libraries)
     if(ARG_HOT)
-      list(FILTER sources EXCLUDE REGEX "${ARG_HOT}|\\.cu$")
-      set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Og>)
+      target_compile_options(filigree_${name} PRIVATE
+        $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
+      # Later options win; and a file with options of its own is never compiled with others.
+      list(FILTER sources INCLUDE REGEX "${ARG_HOT}")
+      set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
     endif()
   else()
     add_library(filigree_${name} INTERFACE)

@@ -28,4 +28,11 @@ void add_all_commands(Program& program) {
   add_completion(program);
 }
 
+int run_filigree(const std::vector<std::string>& arguments) {
+  catch_interrupts();
+  Program program;
+  add_all_commands(program);
+  return program.run(arguments);
+}
+
 }  // namespace filigree::cli

@@ -1,9 +1,15 @@
 // The commands, one file each.
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace filigree::cli {
 
 class Program;
+
+// The program with all its commands, on what was written after its name; the exit code.
+int run_filigree(const std::vector<std::string>& arguments);
 
 void add_info(Program& program);
 void add_tokenize(Program& program);

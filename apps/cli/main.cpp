@@ -3,10 +3,8 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <string>
-#include <vector>
 
-#include "apps/cli/program/program.h"
+#include "apps/cli/commands.h"
 
 int main(int argc, char** argv) {
   // A closed standard stream would give its number to the next file that is opened, and output
@@ -15,9 +13,5 @@ int main(int argc, char** argv) {
     if (::fcntl(descriptor, F_GETFD) == -1 && ::open("/dev/null", O_RDWR) == -1) return 1;
   // A closed pipe is then an error of write(), so that temporary files are removed on the way out.
   std::signal(SIGPIPE, SIG_IGN);
-  filigree::cli::catch_interrupts();
-
-  filigree::cli::Program program;
-  filigree::cli::add_all_commands(program);
-  return program.run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  return filigree::cli::run_filigree({argv + (argc > 0 ? 1 : 0), argv + argc});
 }

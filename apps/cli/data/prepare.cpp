@@ -51,13 +51,13 @@ void run_prepare(study::PreparationRequest request, const Session& session) {
 
 void add_prepare(Program& program) {
   const auto request = std::make_shared<study::PreparationRequest>();
-  CLI::App& app = program.add(
-      {"prepare",
-       "Turn text files into token shards for training.",
-       {"filigree prepare books.txt.xz wiki.txt --vocab 8192 --out shards",
-        "filigree prepare train.txt --held-out-text val.txt --vocab 8192 --out shards",
-        "zstdcat big.zst | filigree prepare - --tokenizer gpt2 --out shards"}},
-      [=](Session& session) { run_prepare(*request, session); });
+  CLI::App& app =
+      program.add({"prepare",
+                   "Turn text files into token shards for training.",
+                   {"filigree prepare books.txt.xz wiki.txt --vocab 8192 --out shards",
+                    "filigree prepare train.txt --held-out-text val.txt --vocab 8192 --out shards",
+                    "zstdcat big.zst | filigree prepare - --tokenizer gpt2 --out shards"}},
+                  [=](Session& session) { run_prepare(*request, session); });
   app.add_option("TEXT", request->texts,
                  "UTF-8 files, plain, .xz or .zst, documents separated by <|endoftext|>; - is "
                  "stdin")

@@ -95,8 +95,8 @@ bool has_tap(const Model& model, std::string_view name) {
          model.tap_names().end();
 }
 
-void attribute_batch(const Model& model, const std::vector<std::size_t>& batch,
-                     const std::vector<TaskPrompt>& prompts, LogitAttribution& result) {
+void attribute_prompts(const Model& model, const std::vector<std::size_t>& batch,
+                       const std::vector<TaskPrompt>& prompts, LogitAttribution& result) {
   PromptRefs refs;
   for (const std::size_t i : batch) refs.push_back(&prompts[i]);
   const Tensor ids = prompt_ids(refs, false);
@@ -190,7 +190,7 @@ LogitAttribution attribute_logits(const Model& model, const std::vector<TaskProm
   result.total.resize(prompts.size());
   std::size_t done = 0;
   for (const std::vector<std::size_t>& batch : batches_of(prompts, options.tokens_at_once)) {
-    attribute_batch(model, batch, prompts, result);
+    attribute_prompts(model, batch, prompts, result);
     done += batch.size();
     if (options.progress) options.progress(done);
   }

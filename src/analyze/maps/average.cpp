@@ -8,7 +8,7 @@
 namespace filigree {
 namespace {
 
-constexpr std::int64_t kBatchTokens = 512;
+constexpr std::int64_t kAveragedAtOnce = 512;
 
 // As many heads from `first` on as fit; at least one.
 std::size_t group_size(const AverageOptions& options, std::size_t first, std::size_t map_bytes) {
@@ -67,7 +67,7 @@ void average_maps(const Model& model, std::span<const Prompt> prompts,
         CaptureOptions::of({options.heads.begin() + static_cast<std::ptrdiff_t>(first),
                             options.heads.begin() + static_cast<std::ptrdiff_t>(first + count)},
                            options.kind);
-    capture.batch_tokens = kBatchTokens;
+    capture.batch_tokens = kAveragedAtOnce;
     MeanMaps means(count, prompts.size(), static_cast<std::int64_t>(T), options.kind);
     capture_maps(model, prompts, capture,
                  [&](std::span<const HeadMap> heads) { means.add(heads); });

@@ -20,7 +20,7 @@ struct Place {
 };
 
 // One part of the list, as it is written: a place, or a range of two.
-struct Part {
+struct ListedPart {
   std::string_view text;
   Place first = {};
   std::optional<Place> last = {};
@@ -71,8 +71,8 @@ std::string turned(const Place& first, const Place& last) {
                      head_name({*first.layer, *first.head}));
 }
 
-Part read_part(std::string_view text) {
-  Part part{text};
+ListedPart read_part(std::string_view text) {
+  ListedPart part{text};
   if (text == "*" || text == "all" || text == "ALL") return part;
   std::string_view rest = text;
   part.first = read_place(rest, text);
@@ -96,8 +96,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-std::vector<Part> read_parts(std::string_view text) {
-  std::vector<Part> parts;
+std::vector<ListedPart> read_parts(std::string_view text) {
+  std::vector<ListedPart> parts;
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -113,7 +113,7 @@ void check_heads(std::string_view text) { read_parts(text); }
 
 std::vector<HeadId> parse_heads(std::string_view text, std::int64_t layers, std::int64_t heads) {
   std::set<HeadId> chosen;
-  for (const Part& part : read_parts(text)) {
+  for (const ListedPart& part : read_parts(text)) {
     const auto check = [&](const Place& place) {
       if (place.layer.value_or(0) >= layers || place.head.value_or(0) >= heads)
         fail("heads: the model has no '{}'; it has {} layers, L0 to L{}, of {} heads, H0 to H{}",

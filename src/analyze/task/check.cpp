@@ -7,7 +7,7 @@
 namespace filigree {
 namespace {
 
-constexpr std::int64_t kTokensAtOnce = 1024;
+constexpr std::int64_t kCheckedAtOnce = 1024;
 
 void put(std::vector<double>& all, const std::vector<std::size_t>& places,
          const std::vector<double>& values) {
@@ -38,7 +38,7 @@ TaskScores score(const Model& model, const std::vector<TaskPrompt>& prompts, Met
        {&scores.clean, &scores.corrupt, &scores.clean_accuracy, &scores.corrupt_accuracy})
     list->resize(prompts.size());
   std::size_t done = 0;
-  for (const std::vector<std::size_t>& batch : batches_of(prompts, kTokensAtOnce)) {
+  for (const std::vector<std::size_t>& batch : batches_of(prompts, kCheckedAtOnce)) {
     PromptRefs refs;
     for (const std::size_t i : batch) refs.push_back(&prompts[i]);
     const auto logits = [&](bool corrupt) {

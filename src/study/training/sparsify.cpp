@@ -72,10 +72,10 @@ SparsifyStart open_start(const SparsifyRequest& request, const Context& context)
   const std::filesystem::path teacher =
       request.teacher.empty() ? folder : model_folder(request.teacher);
   SparsifyStart start{.folder = folder,
-              .config = read_model_config(folder),
-              .teacher_folder = teacher,
-              .teacher_config = read_model_config(teacher),
-              .data = open_training_data(request.shards, training.held_out)};
+                      .config = read_model_config(folder),
+                      .teacher_folder = teacher,
+                      .teacher_config = read_model_config(teacher),
+                      .data = open_training_data(request.shards, training.held_out)};
   require(!start.config.gate.on() || !request.gate_bias,
           "a gate bias of {} is where a dense model starts; '{}' is sparse and has its biases",
           request.gate_bias.value_or(0.0), printable(request.model));
@@ -102,7 +102,8 @@ struct Models {
   const Model* teacher = nullptr;      // null: there is a target instead
 };
 
-Models load_start(const SparsifyRequest& request, const SparsifyStart& start, const Context& context) {
+Models load_start(const SparsifyRequest& request, const SparsifyStart& start,
+                  const Context& context) {
   const LoadOptions load{.placement = context.placement};
   Models models;
   models.student = load_model(start.folder, load);
@@ -139,8 +140,8 @@ GateConfig first_gate(const SparsifyRequest& request, const ModelConfig& config)
   return gate;
 }
 
-TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart& start, Models& models,
-                            const Context& context) {
+TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart& start,
+                            Models& models, const Context& context) {
   Model& student = *models.student;
   student.set_gate(first_gate(request, start.config));
   adapt(student, request, context);
@@ -152,8 +153,8 @@ TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart&
                      request.training, start.data, context);
 }
 
-TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart& start, Model& control,
-                             const Context& context) {
+TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart& start,
+                             Model& control, const Context& context) {
   adapt(control, request, context);
   ModelTrainable trained(control);
   LanguageModelling objective(control);

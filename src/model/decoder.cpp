@@ -76,11 +76,14 @@ class Decoder final : public Model {
     }
     const bool again = recomputes() && Tape::current() != nullptr && options.taps == nullptr &&
                        options.cache == nullptr && !options.last_position_only;
-    for (std::size_t l = first; l < w_.blocks.size(); ++l) {
+    const std::size_t end =
+        options.end_layer ? static_cast<std::size_t>(*options.end_layer) : w_.blocks.size();
+    for (std::size_t l = first; l < end; ++l) {
       const bool skip = l == first && skip_attention;
       x = again ? recomputed_block(l, x, options, skip)
                 : run_block(l, x, options, skip, report_of(l, options));
     }
+    if (options.end_layer) return x;
     if (options.precise_logits) x = placed(x, placement().device, DType::kF32);
     if (options.last_position_only && x.size(1) > 1) x = slice(x, 1, T - 1, T);  // [B, 1, d]
     return normalise(x, w_.final_norm, tap.inside("ln_final"));

@@ -1,5 +1,7 @@
 // What every family and every kind of block must do: the decoder against a plain double-precision
 // forward pass, and its many ways of running against each other.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <set>
 
@@ -11,6 +13,7 @@
 #include "filigree/ops/output_loss/output_loss.h"
 #include "filigree/ops/reduce/reduce.h"
 #include "support/check_op.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -223,6 +226,33 @@ TEST_P(EveryFamily, ACacheGivesTheLogitsOfAFullRun) {
           ->forward(positions_of(tokens, 5, 12), {.cache = cache.get(), .last_position_only = true})
           .value();
   EXPECT_LT(error(last, positions_of(full, 11, 12)), 2e-5);
+}
+
+TEST_P(EveryFamily, ARunMayEndInTheMiddleAndAnotherGoOn) {
+  const Tensor tokens = sample_ids(2, 9);
+  Taps taps;
+  taps.observe("blocks.1.hook_resid_pre");
+  const Tensor full = model_->forward(tokens, {.taps = &taps}).value();
+  const Tensor middle = model_->residual_before(1, tokens).value();
+  EXPECT_LT(error(middle, taps.value("blocks.1.hook_resid_pre")), 1e-5);
+  const std::int64_t layers = model_->config().layers;
+  ForwardStart start;
+  start.layer = 1, start.residual = middle;
+  EXPECT_LT(error(model_->forward(tokens, {.start = &start}).value(), full), 2e-5);
+  // In two steps, behind cached positions of the layers that each step passes.
+  const Tensor before = positions_of(tokens, 0, 4), after = positions_of(tokens, 4, 9);
+  const auto cache = model_->make_cache(2, 9, 0, 1), rest = model_->make_cache(2, 9, 1, layers);
+  ForwardStart early, late;
+  early.layer = late.layer = 1;
+  early.residual = model_->residual_before(1, before, {.cache = cache.get()});
+  model_->residual_before(layers, before, {.start = &early, .cache = rest.get()});
+  late.residual = model_->residual_before(1, after, {.cache = cache.get()});
+  const Tensor logits = model_->forward(after, {.start = &late, .cache = rest.get()}).value();
+  EXPECT_LT(error(logits, positions_of(full, 4, 9)), 2e-5);
+  EXPECT_THAT(error_of([&] { model_->residual_before(layers + 1, tokens); }),
+              testing::HasSubstr("cannot end before layer"));
+  EXPECT_THAT(error_of([&] { model_->residual_before(0, tokens, {.start = &start}); }),
+              testing::HasSubstr("a run from layer 1"));
 }
 
 TEST_P(EveryFamily, TheLastPositionAloneHasTheSameLogitsAndGradients) {

@@ -34,6 +34,24 @@ Variable Model::forward(const Tensor& ids, const ForwardOptions& options) const 
 }
 
 Variable Model::final_hidden(const Tensor& ids, const ForwardOptions& options) const {
+  require(!options.end_layer, "forward: a run to the logits does not end before layer {}",
+          options.end_layer.value_or(0));
+  return checked_run(ids, options);
+}
+
+Variable Model::residual_before(std::int64_t layer, const Tensor& ids,
+                                const ForwardOptions& options) const {
+  const std::int64_t first = options.start != nullptr ? options.start->layer : 0;
+  require(layer >= first && layer <= config_.layers,
+          "forward: a run from layer {} cannot end before layer {}; the model has {}", first, layer,
+          config_.layers);
+  ForwardOptions own = options;
+  own.end_layer = layer;
+  own.last_position_only = false;
+  return checked_run(ids, own);
+}
+
+Variable Model::checked_run(const Tensor& ids, const ForwardOptions& options) const {
   require(ids.defined() && ids.shape().rank() == 2 && ids.elements() > 0,
           "forward: the token ids must be [batch, positions] and not empty, they are {}",
           ids.defined() ? ids.shape().to_string() : "undefined");
@@ -133,9 +151,14 @@ void Model::clear_grads() {
 }
 
 std::unique_ptr<KeyValueCache> Model::make_cache(std::int64_t batch, std::int64_t capacity) const {
-  return std::make_unique<KeyValueCache>(config_.layers, batch, std::min(capacity, config_.context),
+  return make_cache(batch, capacity, 0, config_.layers);
+}
+
+std::unique_ptr<KeyValueCache> Model::make_cache(std::int64_t batch, std::int64_t capacity,
+                                                 std::int64_t first, std::int64_t end) const {
+  return std::make_unique<KeyValueCache>(end - first, batch, std::min(capacity, config_.context),
                                          config_.key_heads, config_.head_width, placement_.device,
-                                         placement_.precision);
+                                         placement_.precision, first);
 }
 
 void Model::place(const Placement& placement) {

@@ -65,6 +65,7 @@ struct ForwardOptions {
   // Computes the final norm and the logits in f32 also where the model computes in bf16: metrics
   // are small differences of large logits.
   bool precise_logits = false;
+  std::optional<std::int64_t> end_layer = {};  // of residual_before()
 };
 
 // The weights as analyses of weights read them, whatever a family calls and keeps them. They live
@@ -105,6 +106,11 @@ class Model {
   // that never form the logits of the whole batch (ops/output_loss).
   Variable final_hidden(const Tensor& ids, const ForwardOptions& options = {}) const;
   virtual const LinearWeight& output_layer() const = 0;  // width -> V
+  // The residual stream before a layer, [B, T, width] on the model's device in its precision: of a
+  // run that ends there, and that others may go on from with ForwardStart. A cache needs to hold
+  // the layers that are passed only.
+  Variable residual_before(std::int64_t layer, const Tensor& ids,
+                           const ForwardOptions& options = {}) const;
 
   // In the order of the checkpoint: embeddings, blocks, final norm, output.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
@@ -146,12 +152,16 @@ class Model {
   bool recomputes() const { return recomputes_; }
 
   std::unique_ptr<KeyValueCache> make_cache(std::int64_t batch, std::int64_t capacity) const;
+  // For runs that pass the layers from `first` to before `end` only.
+  std::unique_ptr<KeyValueCache> make_cache(std::int64_t batch, std::int64_t capacity,
+                                            std::int64_t first, std::int64_t end) const;
 
  protected:
   Model(ModelConfig config, std::vector<NamedParameter> parameters)
       : config_(std::move(config)), parameters_(std::move(parameters)) {}
 
-  // The family's forward pass up to the output layer; ids and positions are already checked.
+  // The family's forward pass up to the output layer, or up to options.end_layer; ids and positions
+  // are already checked.
   virtual Variable run(const Tensor& ids, const ForwardOptions& options) const = 0;
 
   // The attention layers from first to last, in the form that run() reads, for adapters.
@@ -166,6 +176,8 @@ class Model {
   std::vector<std::string> tap_names_;
 
  private:
+  Variable checked_run(const Tensor& ids, const ForwardOptions& options) const;
+
   Placement placement_;
   bool recomputes_ = false;
   std::vector<Variable> gate_biases_;

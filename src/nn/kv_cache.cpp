@@ -7,8 +7,12 @@ namespace filigree {
 
 KeyValueCache::KeyValueCache(std::int64_t layers, std::int64_t batch, std::int64_t capacity,
                              std::int64_t key_heads, std::int64_t head_width, DeviceKind device,
-                             DType dtype)
-    : batch_(batch), capacity_(capacity), heads_(key_heads), width_(head_width) {
+                             DType dtype, std::int64_t first_layer)
+    : first_layer_(first_layer),
+      batch_(batch),
+      capacity_(capacity),
+      heads_(key_heads),
+      width_(head_width) {
   require(layers > 0 && batch > 0 && capacity > 0 && key_heads > 0 && head_width > 0,
           "key-value cache: {} layers, batch {}, {} positions, {} heads of {} must all be positive",
           layers, batch, capacity, key_heads, head_width);
@@ -25,7 +29,7 @@ void KeyValueCache::truncate(std::int64_t length) {
 }
 
 void KeyValueCache::append(std::int64_t layer, const Tensor& k, const Tensor& v) {
-  require(layer >= 0 && layer < static_cast<std::int64_t>(keys_.size()),
+  require(layer >= first_layer_ && slot(layer) < keys_.size(),
           "key-value cache: there is no layer {}", layer);
   const std::int64_t T = k.size(1);
   require(
@@ -40,8 +44,8 @@ void KeyValueCache::append(std::int64_t layer, const Tensor& k, const Tensor& v)
     copy_blocks(batch_, T * row, from.to(to.device()).to(to.dtype()), {0, T * row}, to,
                 {length_ * row, capacity_ * row});
   };
-  copy(k, keys_[static_cast<std::size_t>(layer)]);
-  copy(v, values_[static_cast<std::size_t>(layer)]);
+  copy(k, keys_[slot(layer)]);
+  copy(v, values_[slot(layer)]);
 }
 
 void KeyValueCache::advance(std::int64_t positions) { length_ += positions; }

@@ -11,10 +11,12 @@ namespace filigree {
 
 class KeyValueCache {
  public:
-  // Memory for `capacity` positions; throws Error when an extent is not positive.
+  // Memory for `capacity` positions in the layers from `first_layer` on; throws Error when an
+  // extent is not positive.
   KeyValueCache(std::int64_t layers, std::int64_t batch, std::int64_t capacity,
                 std::int64_t key_heads, std::int64_t head_width,
-                DeviceKind device = DeviceKind::kCpu, DType dtype = DType::kF32);
+                DeviceKind device = DeviceKind::kCpu, DType dtype = DType::kF32,
+                std::int64_t first_layer = 0);
 
   std::int64_t length() const { return length_; }  // positions that every layer holds
   std::int64_t capacity() const { return capacity_; }
@@ -29,12 +31,15 @@ class KeyValueCache {
   // Counts the T positions appended by every layer; called once a forward pass.
   void advance(std::int64_t positions);
 
-  const Tensor& keys(std::int64_t layer) const { return keys_[static_cast<std::size_t>(layer)]; }
-  const Tensor& values(std::int64_t layer) const {
-    return values_[static_cast<std::size_t>(layer)];
-  }
+  const Tensor& keys(std::int64_t layer) const { return keys_[slot(layer)]; }
+  const Tensor& values(std::int64_t layer) const { return values_[slot(layer)]; }
 
  private:
+  std::size_t slot(std::int64_t layer) const {
+    return static_cast<std::size_t>(layer - first_layer_);
+  }
+
+  std::int64_t first_layer_;
   std::int64_t batch_, capacity_, heads_, width_;
   std::int64_t length_ = 0;
   std::vector<Tensor> keys_, values_;  // [B, capacity, G, D] a layer

@@ -33,7 +33,7 @@ std::byte* allocate_pages(std::size_t capacity) {
 Pool& cpu_pool() {
   static Pool* instance =
       new Pool({allocate_pages, [](std::byte* data) { std::free(data); },
-                [] { return std::string("; use a smaller batch or context"); }});
+                [] { return std::string("; use a smaller batch or context"); }, true});
   return *instance;
 }
 
@@ -53,8 +53,8 @@ Pool& pool(DeviceKind device) { return device == DeviceKind::kCpu ? cpu_pool() :
 std::shared_ptr<Buffer> Buffer::allocate(std::size_t bytes, DeviceKind device) {
   require(bytes <= (std::size_t{1} << 46), "buffer: {} bytes are more than any machine has", bytes);
   const std::size_t capacity = Pool::size_class(bytes);
-  return std::shared_ptr<Buffer>(
-      new Buffer(device, pool(device).take(capacity), bytes, capacity, nullptr));
+  const Pool::Block block = pool(device).take(capacity);
+  return std::shared_ptr<Buffer>(new Buffer(device, block.data, bytes, block.capacity, nullptr));
 }
 
 std::shared_ptr<Buffer> Buffer::borrow(std::shared_ptr<const void> owner, const void* data,
@@ -69,7 +69,7 @@ Buffer::Buffer(DeviceKind device, std::byte* data, std::size_t size, std::size_t
     : device_(device), data_(data), size_(size), capacity_(capacity), owner_(std::move(owner)) {}
 
 Buffer::~Buffer() {
-  if (owner_ == nullptr) pool(device_).give_back(data_, capacity_);
+  if (owner_ == nullptr) pool(device_).give_back({data_, capacity_}, Pool::size_class(size_));
 }
 
 std::byte* Buffer::mutable_data() {

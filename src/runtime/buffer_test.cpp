@@ -30,6 +30,36 @@ TEST(Buffer, AFreedBlockIsUsedAgain) {
   EXPECT_EQ(pool_statistics().system_allocations, before);
 }
 
+TEST(Buffer, ABlockServesRequestsOfHalfItsSize) {
+  trim_pool();
+  const std::byte* first = Buffer::allocate(32 << 20)->data();
+  const std::uint64_t before = pool_statistics().system_allocations;
+  EXPECT_EQ(Buffer::allocate(17 << 20)->data(), first);
+  EXPECT_EQ(Buffer::allocate(16 << 20)->data(), first);
+  EXPECT_EQ(Buffer::allocate(32 << 20)->data(), first);  // it is whole again
+  EXPECT_EQ(pool_statistics().system_allocations, before);
+  const auto smaller = Buffer::allocate(15 << 20);
+  EXPECT_EQ(pool_statistics().system_allocations, before + 1);
+}
+
+// One after the other, blocks of all sizes: what has lain longest goes back.
+TEST(Buffer, ThePoolHoldsNoMoreThanWasInUseAtOnce) {
+  trim_pool();
+  reset_pool_peak();
+  const std::uint64_t in_use = pool_statistics().bytes_in_use;
+  constexpr std::size_t kMegabyte = 1 << 20;
+  {
+    const auto a = Buffer::allocate(96 * kMegabyte), b = Buffer::allocate(32 * kMegabyte);
+    EXPECT_EQ(pool_statistics().bytes_in_use, in_use + 128 * kMegabyte);
+  }
+  for (const std::size_t size : {2, 5, 11, 24, 56, 128, 2, 5, 11, 24, 56, 128}) {
+    const auto buffer = Buffer::allocate(size * kMegabyte);
+    const PoolStatistics now = pool_statistics();
+    EXPECT_LE(now.bytes_in_use + now.bytes_cached, now.peak_bytes_in_use + 64 * kMegabyte) << size;
+  }
+  trim_pool();
+}
+
 TEST(Buffer, StatisticsCountWhatIsInUse) {
   trim_pool();
   const std::uint64_t before = pool_statistics().bytes_in_use;

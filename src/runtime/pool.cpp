@@ -7,6 +7,12 @@
 #include "filigree/base/strings.h"
 
 namespace filigree {
+namespace {
+
+// Less than this is kept whatever was in use: small programs should not fetch and return.
+constexpr std::size_t kLeastHeld = std::size_t{64} << 20;
+
+}  // namespace
 
 std::size_t Pool::size_class(std::size_t bytes) {
   if (bytes <= 256) return 256;
@@ -14,26 +20,33 @@ std::size_t Pool::size_class(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-std::byte* Pool::take(std::size_t capacity) {
+Pool::FreeBlocks::iterator Pool::find_free(std::size_t capacity) {
+  if (!source_.shared) return free_.find(capacity);
+  const auto found = free_.lower_bound(capacity);
+  return found != free_.end() && found->first > 2 * capacity ? free_.end() : found;
+}
+
+Pool::Block Pool::take(std::size_t capacity) {
   std::lock_guard lock(mutex_);
-  std::byte* data = nullptr;
-  if (auto found = free_.find(capacity); found != free_.end() && !found->second.empty()) {
-    data = found->second.back();
+  Block block;
+  if (const auto found = find_free(capacity); found != free_.end()) {
+    block = {found->second.back().data, found->first};
     found->second.pop_back();
-    statistics_.bytes_cached -= capacity;
+    if (found->second.empty()) free_.erase(found);
+    statistics_.bytes_cached -= block.capacity;
   } else {
-    data = from_system(capacity);
+    block = {from_system(capacity), capacity};
   }
   statistics_.bytes_in_use += capacity;
   statistics_.peak_bytes_in_use = std::max(statistics_.peak_bytes_in_use, statistics_.bytes_in_use);
-  return data;
+  return block;
 }
 
-void Pool::give_back(std::byte* data, std::size_t capacity) {
+void Pool::give_back(const Block& block, std::size_t capacity) {
   std::lock_guard lock(mutex_);
-  free_[capacity].push_back(data);
+  free_[block.capacity].push_back({block.data, ++given_back_});
   statistics_.bytes_in_use -= capacity;
-  statistics_.bytes_cached += capacity;
+  statistics_.bytes_cached += block.capacity;
 }
 
 PoolStatistics Pool::statistics() {
@@ -52,6 +65,11 @@ void Pool::trim() {
 }
 
 std::byte* Pool::from_system(std::size_t capacity) {
+  if (source_.shared) {
+    const std::size_t most =
+        std::max<std::size_t>(statistics_.peak_bytes_in_use, kLeastHeld) - statistics_.bytes_in_use;
+    release_oldest(most > capacity ? most - capacity : 0);
+  }
   std::byte* data = source_.allocate(capacity);
   if (data == nullptr) {
     release_cached();
@@ -64,9 +82,22 @@ std::byte* Pool::from_system(std::size_t capacity) {
   return data;
 }
 
+void Pool::release_oldest(std::size_t most_cached) {
+  while (statistics_.bytes_cached > most_cached) {
+    const auto oldest =
+        std::min_element(free_.begin(), free_.end(), [](const auto& a, const auto& b) {
+          return a.second.front().since < b.second.front().since;
+        });
+    source_.release(oldest->second.front().data);
+    statistics_.bytes_cached -= oldest->first;
+    oldest->second.pop_front();
+    if (oldest->second.empty()) free_.erase(oldest);
+  }
+}
+
 void Pool::release_cached() {
   for (auto& [capacity, blocks] : free_)
-    for (std::byte* block : blocks) source_.release(block);
+    for (const Free& block : blocks) source_.release(block.data);
   free_.clear();
   statistics_.bytes_cached = 0;
 }

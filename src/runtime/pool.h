@@ -4,13 +4,19 @@
 // the system costs more than the arithmetic done on it. On the GPU all work goes through one
 // stream, so a block may be handed out again while the kernels that used it are still waiting to
 // run: what uses it next runs after them.
+//
+// Work whose shapes change (prompts of many lengths, runs that part ways) would leave blocks of
+// every size behind. Where the memory is shared with other programs, a block therefore also serves
+// requests of down to half its size, and before more is fetched from the system, blocks that have
+// lain longest go back as far as the pool holds more than was ever in use at once.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "filigree/runtime/pool_statistics.h"
 
@@ -22,6 +28,7 @@ struct MemorySource {
   void (*release)(std::byte* data);
   // What to say, after how much was needed and how much is in use, when there is no more.
   std::string (*shortage)();
+  bool shared = false;  // with other programs: see above
 };
 
 class Pool {
@@ -32,21 +39,37 @@ class Pool {
   // size share blocks and at most 12.5 % is wasted.
   static std::size_t size_class(std::size_t bytes);
 
-  // A block of exactly `capacity` bytes, a size class. Throws Error when there is no more memory.
-  std::byte* take(std::size_t capacity);
-  void give_back(std::byte* data, std::size_t capacity);
+  struct Block {
+    std::byte* data = nullptr;
+    std::size_t capacity = 0;
+  };
+  // A block of at least `capacity` bytes, a size class; exactly so many where memory is not shared.
+  // Throws Error when there is no more memory.
+  Block take(std::size_t capacity);
+  // `capacity` is what was asked for.
+  void give_back(const Block& block, std::size_t capacity);
 
   PoolStatistics statistics();
   void reset_peak();  // the peak starts again from what is in use now
   void trim();        // returns all cached blocks to the system
 
  private:
+  // A free block and when it was given back, counted in blocks.
+  struct Free {
+    std::byte* data;
+    std::uint64_t since;
+  };
+  using FreeBlocks = std::map<std::size_t, std::deque<Free>>;  // by capacity, the latest last
+
+  FreeBlocks::iterator find_free(std::size_t capacity);
   std::byte* from_system(std::size_t capacity);
+  void release_oldest(std::size_t most_cached);
   void release_cached();
 
   MemorySource source_;
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> free_;
+  FreeBlocks free_;  // no list is empty
+  std::uint64_t given_back_ = 0;
   PoolStatistics statistics_;
 };
 

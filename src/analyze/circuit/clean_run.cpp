@@ -43,27 +43,39 @@ std::int64_t CleanRun::bytes(bool inputs_by_head) const {
 }
 
 Tensor CleanRun::continued(std::int64_t place, std::int64_t times, Taps& taps) {
+  const Tensor one = stream_at(place);
+  return go_on(place, one.defined() ? repeated(one, times, 0, one.size(1)) : one, times, {}, taps);
+}
+
+Tensor CleanRun::stream_at(std::int64_t place) const {
+  return place < 0 ? Tensor() : changing(values_.at(residual_tap(place)));
+}
+
+Tensor CleanRun::go_on(std::int64_t place, const Tensor& stream, std::int64_t times,
+                       std::optional<std::int64_t> end, Taps& taps) {
   ForwardOptions options = analysed_run(taps);
   ForwardStart start;
   if (place >= 0) {
     start.layer = place / 2, start.after_attention = place % 2 == 1;
-    start.residual = repeated(values_.at(residual_tap(place)), times, first_, length_);
+    start.residual = stream;
     options.start = &start;
   }
-  options.cache = prefix(times);
+  options.cache = prefix(times, start.layer, end.value_or(model_.config().layers));
   const Tensor ids = repeated(prompt_ids(prompts_, false), times, first_, length_);
-  return model_.forward(ids, options).value();
+  return (end ? model_.residual_before(*end, ids, options) : model_.forward(ids, options)).value();
 }
 
-KeyValueCache* CleanRun::prefix(std::int64_t times) {
+KeyValueCache* CleanRun::prefix(std::int64_t times, std::int64_t first, std::int64_t end) {
   if (first_ == 0) return nullptr;
-  if (prefix_ && prefix_->batch() == times * rows_) {
+  if (prefix_ && prefix_->batch() == times * rows_ && prefix_first_ <= first &&
+      prefix_end_ >= end) {
     prefix_->truncate(first_);
     return prefix_.get();
   }
   prefix_.reset();  // its memory serves the next one
-  prefix_ = model_.make_cache(times * rows_, length_);
-  for (std::int64_t layer = 0; layer < model_.config().layers; ++layer)
+  prefix_ = model_.make_cache(times * rows_, length_, first, end);
+  prefix_first_ = first, prefix_end_ = end;
+  for (std::int64_t layer = first; layer < end; ++layer)
     prefix_->append(layer, repeated(cache_->keys(layer), times, 0, first_),
                     repeated(cache_->values(layer), times, 0, first_));
   prefix_->advance(first_);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -42,10 +43,17 @@ class CleanRun {
   // copies of the prompts side by side, through the taps, which stay on the model's device.
   Tensor continued(std::int64_t place, std::int64_t times, Taps& taps);
 
+  // The same in steps. The residual stream of one copy at a place, undefined at the embeddings; and
+  // what becomes of the stream of `times` copies on its way through the taps from `place` to before
+  // the layer `end`, or without one to the logits.
+  Tensor stream_at(std::int64_t place) const;
+  Tensor go_on(std::int64_t place, const Tensor& stream, std::int64_t times,
+               std::optional<std::int64_t> end, Taps& taps);
+
  private:
-  // The keys and values of the positions that are left out, for so many copies of the prompts; null
-  // when there are none.
-  KeyValueCache* prefix(std::int64_t times);
+  // The keys and values of the positions that are left out, for so many copies of the prompts in
+  // the layers from `first` to before `end`; null when there are none.
+  KeyValueCache* prefix(std::int64_t times, std::int64_t first, std::int64_t end);
 
   const Model& model_;
   PromptRefs prompts_;
@@ -53,6 +61,7 @@ class CleanRun {
   Tensor logits_;
   TapValues values_;
   std::unique_ptr<KeyValueCache> cache_, prefix_;
+  std::int64_t prefix_first_ = 0, prefix_end_ = 0;  // layers
 };
 
 // Indices of runs in groups that one forward pass takes: those with the same start, at most `most`

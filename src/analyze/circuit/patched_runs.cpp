@@ -8,6 +8,7 @@
 #include <set>
 
 #include "filigree/analyze/circuit/clean_run.h"
+#include "filigree/analyze/circuit/stretches.h"
 #include "filigree/analyze/circuit/sweep.h"
 #include "filigree/analyze/task/check.h"
 #include "filigree/base/error.h"
@@ -68,27 +69,14 @@ void add_regions(const PatchTarget& target, const Shape& extents, std::int64_t r
       });
 }
 
-// Calls body(tap, begin, end) for neighbours in a set that have one tap: a set may hold thousands
-// of cells, and naming a tap takes longer than patching one.
-template <typename Body>
-void for_taps(const PatchSet& set, Body&& body) {
-  const PatchTarget *begin = set.data(), *end = begin + set.size();
-  while (begin != end) {
-    const PatchTarget* next = std::find_if(begin, end, [&](const PatchTarget& target) {
-      return target.site != begin->site || target.layer != begin->layer;
-    });
-    body(tap_name(*begin), begin, next);
-    begin = next;
-  }
-}
-
 // One batch of prompts: its clean and corrupt runs, and the patched ones.
 class BatchRuns final : public SweepBatch {
  public:
   BatchRuns(const Model& model, const PromptRefs& prompts, const std::vector<PatchSet>& sets,
             const std::vector<std::int64_t>& starts, const PatchOptions& options,
             const Means* means)
-      : sets_(sets),
+      : layers_(model.config().layers),
+        sets_(sets),
         starts_(starts),
         options_(options),
         run_(model, prompts, options.replacement == Replacement::kCorrupt,
@@ -111,31 +99,47 @@ class BatchRuns final : public SweepBatch {
 
   // The metric of sets that start at the same place, one after the other.
   std::vector<double> changed(const std::vector<std::size_t>& chosen) override {
-    const auto times = static_cast<std::int64_t>(chosen.size());
-    const std::int64_t place = starts_[chosen[0]];
-    if (place == kNowhere) return clean_of(times);
-    Taps taps;
-    std::map<std::string, std::vector<std::pair<std::int64_t, PatchTarget>>> by_tap;
-    for (std::int64_t i = 0; i < times; ++i)
-      for_taps(sets_[chosen[static_cast<std::size_t>(i)]],
-               [&](const std::string& tap, const PatchTarget* begin, const PatchTarget* end) {
-                 auto& targets = by_tap[tap];
-                 for (const PatchTarget* target = begin; target != end; ++target)
-                   targets.emplace_back(i, *target);
-               });
-    for (const auto& entry : by_tap)
-      taps.intervene(entry.first, [this, &entry](const Variable& value) {
-        return replaced(entry.first, entry.second, value);
-      });
-    return metric_of(run_.continued(place, times, taps));
+    std::int64_t place = starts_[chosen[0]];
+    if (place == kNowhere) return clean_of(static_cast<std::int64_t>(chosen.size()));
+    std::vector<const PatchSet*> runs;
+    for (const std::size_t set : chosen) runs.push_back(&sets_[set]);
+    const std::vector<Stretch> stretches =
+        stretches_of(runs, std::max<std::int64_t>(place / 2, 0), layers_);
+    Tensor stream = run_.stream_at(place);
+    for (const Stretch& stretch : stretches) {
+      if (stream.defined()) stream = chosen_blocks(stream, run_.rows(), stretch.parents);
+      Taps taps;
+      for (const auto& entry : stretch.changes)
+        taps.intervene(entry.first, [this, &entry](const Variable& value) {
+          return replaced(entry.first, entry.second, value);
+        });
+      const auto times = static_cast<std::int64_t>(stretch.branches.size());
+      const std::optional<std::int64_t> end =
+          stretch.end < layers_ ? std::optional(stretch.end) : std::nullopt;
+      stream = run_.go_on(place, stream, times, end, taps);
+      place = 2 * stretch.end;
+    }
+    return of_runs(stretches.back().branches, metric_of(stream), chosen.size());
   }
 
  private:
+  // The branches' metrics as those of their runs, one after the other.
+  std::vector<double> of_runs(const std::vector<std::vector<std::size_t>>& branches,
+                              const std::vector<double>& metrics, std::size_t runs) const {
+    const auto rows = static_cast<std::size_t>(run_.rows());
+    std::vector<double> result(runs * rows);
+    for (std::size_t b = 0; b < branches.size(); ++b)
+      for (const std::size_t run : branches[b])
+        std::copy_n(metrics.begin() + static_cast<std::ptrdiff_t>(b * rows), rows,
+                    result.begin() + static_cast<std::ptrdiff_t>(run * rows));
+    return result;
+  }
+
   std::vector<double> metric_of(const Tensor& logits) const {
     return measure(options_.metric, logits, run_.prompts(), run_.logits());
   }
 
-  // `value` with the targets' elements in the blocks of rows of their sets replaced.
+  // `value` with the targets' elements in the blocks of rows of their branches replaced.
   Variable replaced(const std::string& name,
                     const std::vector<std::pair<std::int64_t, PatchTarget>>& targets,
                     const Variable& value) const {
@@ -144,15 +148,16 @@ class BatchRuns final : public SweepBatch {
     RegionList list;
     for (std::size_t i = 1; i < targets.size(); ++i)  // they come run by run
       list.overlap = list.overlap || targets[i].first == targets[i - 1].first;
-    for (const auto& [set, target] : targets)
+    for (const auto& [branch, target] : targets)
       for (std::int64_t row = 0; row < run_.rows(); ++row)
-        add_regions(target, changed.shape(), set * run_.rows() + row, row, run_.first(), !zero,
+        add_regions(target, changed.shape(), branch * run_.rows() + row, row, run_.first(), !zero,
                     list);
     write_regions(changed, zero ? std::vector<Tensor>() : std::vector{replacements_.at(name)},
                   list);
     return changed;
   }
 
+  const std::int64_t layers_;
   const std::vector<PatchSet>& sets_;
   const std::vector<std::int64_t>& starts_;
   const PatchOptions& options_;

@@ -65,6 +65,22 @@ Tensor repeated(const Tensor& values, std::int64_t times, std::int64_t begin, st
   return result;
 }
 
+Tensor chosen_blocks(const Tensor& values, std::int64_t rows,
+                     const std::vector<std::int64_t>& blocks) {
+  std::vector<std::int64_t> extents(values.shape().extents().begin(),
+                                    values.shape().extents().end());
+  extents[0] = static_cast<std::int64_t>(blocks.size()) * rows;
+  Tensor result = values.like(Shape(extents));
+  const std::int64_t width = rows * values.shape().inner(0);
+  RegionList copies;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    copies.begin(static_cast<std::int64_t>(i) * width, width, 1, 0);
+    copies.add({0, blocks[i] * width, 0});
+  }
+  write_regions(result, {values}, copies);
+  return result;
+}
+
 ForwardOptions analysed_run(Taps& taps) {
   taps.stay_on_device();
   ForwardOptions options;

@@ -17,6 +17,10 @@ using TapValues = std::map<std::string, Tensor>;
 // ...], where the values lie.
 Tensor repeated(const Tensor& values, std::int64_t times, std::int64_t begin, std::int64_t end);
 
+// Blocks of `rows` rows of [B, ...], in this order and as often as they are named.
+Tensor chosen_blocks(const Tensor& values, std::int64_t rows,
+                     const std::vector<std::int64_t>& blocks);
+
 // How all runs of circuit analyses end: with the logits of the last position, where the model
 // computes.
 ForwardOptions analysed_run(Taps& taps);

@@ -50,10 +50,41 @@ LineChart chart_of(const TrainingCurves& input, std::vector<double> TrainingRun:
   return chart;
 }
 
+// Puts a run's marks on its curve, where it has one in this chart and none above it had.
+void add_marks(const TrainingCurves& input, LineChart& chart, std::vector<bool>& marked) {
+  for (std::size_t c = 0; c < chart.curves.size(); ++c) {
+    const Curve& curve = chart.curves[c];
+    const std::size_t r = *curve.category;
+    if (marked[r] || curve.x.empty()) continue;
+    marked[r] = true;
+    for (const auto& [step, word] : input.runs[r].marks) {
+      const auto after = std::upper_bound(curve.x.begin(), curve.x.end(), step);
+      const auto place = static_cast<std::size_t>(after - curve.x.begin());
+      const std::size_t at = place == 0 ? 0 : place - 1;
+      chart.points.push_back({.x = curve.x[at],
+                              .y = curve.y[at],
+                              .label = word,
+                              .curve = c,
+                              .drop_line = true,
+                              .colored = true});
+    }
+  }
+}
+
+// A loss that ran away has no place beside one that fell, unless powers of ten are steps.
+AxisSpec loss_axis(const TrainingCurves& input) {
+  double least = 1e300, most = 0;
+  for (const TrainingRun& run : input.runs)
+    for (const double loss : run.loss) least = std::min(least, loss), most = std::max(most, loss);
+  return {.label = "loss (nats)",
+          .scale = least > 0 && most > 20 * least ? AxisScale::kLog : AxisScale::kLinear};
+}
+
 }  // namespace
 
 Figure training_curves(const TrainingCurves& input, const Theme& theme) {
   std::vector<LineChart> charts;
+  LineChart loss = chart_of(input, &TrainingRun::loss, loss_axis(input));
   LineChart gap =
       chart_of(input, &TrainingRun::loss_gap, {.label = "loss gap (nats)", .include = {0}});
   if (input.margin) gap.marks.push_back({*input.margin, "margin"});
@@ -62,12 +93,15 @@ Figure training_curves(const TrainingCurves& input, const Theme& theme) {
       {.label = "active edges", .scale = AxisScale::kLog, .format = NumberFormat::kPercent});
   LineChart multiplier = chart_of(input, &TrainingRun::multiplier,
                                   {.label = "multiplier λ", .scale = AxisScale::kLog});
-  for (LineChart* chart : {&gap, &edges, &multiplier}) {
+  std::vector<bool> marked(input.runs.size());
+  for (LineChart* chart : {&loss, &gap, &edges, &multiplier}) {
     if (chart->curves.empty()) continue;
+    add_marks(input, *chart, marked);
     check_chart(*chart, "training curves");
     charts.push_back(std::move(*chart));
   }
-  require(!charts.empty(), "training curves: no run has a loss gap, active edges or a multiplier");
+  require(!charts.empty(),
+          "training curves: no run has a loss, a loss gap, active edges or a multiplier");
 
   std::vector<LegendEntry> legend;
   for (std::size_t r = 0; r < input.runs.size(); ++r)

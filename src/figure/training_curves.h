@@ -1,9 +1,10 @@
-// How sparse post-training went: loss gap, active edges and the multiplier over steps, three charts
-// on one x axis.
+// How training went: of sparse runs loss gap, active edges and the multiplier over steps, of dense
+// ones the loss, a chart each on one x axis. Steps at which something went wrong are marked.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "filigree/figure/figure.h"
@@ -15,9 +16,12 @@ namespace filigree::figure {
 struct TrainingRun {
   std::string name = {};
   std::vector<double> steps = {};
+  std::vector<double> loss = {};          // nats, above 0
   std::vector<double> loss_gap = {};      // nats over the teacher
   std::vector<double> active_edges = {};  // fraction; steps with none have no place on the log axis
   std::vector<double> multiplier = {};
+  // A step and a word, such as "stopped"; on the uppermost chart that the run has.
+  std::vector<std::pair<double, std::string>> marks = {};
 };
 
 struct TrainingCurves {

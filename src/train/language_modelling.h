@@ -1,7 +1,9 @@
-// Next-token prediction: pretraining, and the dense fine-tuned control of a sparse run.
+// Next-token prediction: pretraining, and the dense fine-tuned control of a sparse run. A loss that
+// runs away ends it.
 #pragma once
 
 #include "filigree/model/model.h"
+#include "filigree/train/divergence.h"
 #include "filigree/train/head_dropout.h"
 #include "filigree/train/objective.h"
 
@@ -13,11 +15,16 @@ class LanguageModelling : public Objective {
   explicit LanguageModelling(Model& model, const HeadDropout& silent = {});
   Variable loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
                 Metrics& metrics) override;
+  void after_step(const Metrics& metrics) override { watch_.observe(metric(metrics, "loss")); }
+  std::optional<std::string> stop_reason() const override { return watch_.reason(); }
   Settings settings() const override;
+  nlohmann::json state() const override { return watch_.state(); }
+  void restore(const nlohmann::json& state) override { watch_.restore(state); }
 
  private:
   Model& model_;
   HeadDropout silent_;
+  DivergenceWatch watch_;
 };
 
 }  // namespace filigree

@@ -50,6 +50,9 @@ class AnyObjective : public RunPart {
 
   // A plain explanation when going on makes no sense.
   virtual std::optional<std::string> stop_reason() const { return std::nullopt; }
+
+  // What the user should know while the run goes on, once: asked after every step.
+  virtual std::optional<std::string> take_warning() { return std::nullopt; }
 };
 
 template <typename AnyBatch>

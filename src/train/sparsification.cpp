@@ -19,6 +19,15 @@ namespace {
 // logit of 15 within 600 steps, and the weights have time to follow.
 constexpr float kBiasStep = 0.02f;
 
+// Lambda has grown by so much since the gap was lowest, and the gap by the tolerance and a quarter:
+// in runs that end well the gap has turned by then.
+constexpr double kClimbOfLambda = 3.0;
+constexpr double kClimbOfGap = 1.25;
+// Or lambda has grown at all and the gap by half a nat and a half of itself: gates may close for
+// good within fifty steps.
+constexpr double kLeapOfGap = 1.5;
+constexpr double kLeap = 0.5;
+
 }  // namespace
 
 Sparsification::Sparsification(Model& student, const Model* teacher,
@@ -148,6 +157,37 @@ void Sparsification::after_step(const Metrics& metrics) {
   if (options_.most_open < 1.0) lower_open_heads();
   multiplier_.observe(metric(metrics, "gap"));
   expected_edges_ = metric(metrics, "expected_edges");
+  follow_climb();
+}
+
+void Sparsification::follow_climb() {
+  const MultiplierState& state = multiplier_.state();
+  const bool falls = climb_.begun && state.log_lambda < climb_.last_log_lambda;
+  if (!climb_.begun || falls || state.average_gap < climb_.lowest_gap) {
+    climb_.lowest_gap = state.average_gap;
+    climb_.log_lambda = state.log_lambda;
+    climb_.begun = true;
+  }
+  climb_.last_log_lambda = state.log_lambda;
+}
+
+std::optional<std::string> Sparsification::take_warning() {
+  const MultiplierState& state = multiplier_.state();
+  const double lowest = std::max(climb_.lowest_gap, 0.0);
+  const bool climbs = state.log_lambda >= climb_.log_lambda + std::log(kClimbOfLambda) &&
+                      state.average_gap >= kClimbOfGap * lowest + options_.tolerance;
+  const bool leaps =
+      state.log_lambda > climb_.log_lambda && state.average_gap >= kLeapOfGap * lowest + kLeap;
+  if (climb_.warned || !(climbs || leaps)) return std::nullopt;
+  climb_.warned = true;
+  return fmt::format(
+      "the gap and the multiplier climb together: the loss went from {:.3f} to {:.3f} nats above "
+      "what is allowed while lambda went from {:.3g} to {:.3g}. Edges close faster than the "
+      "weights "
+      "can follow, and closed gates cannot learn to open: start again with a lower learning rate, "
+      "a "
+      "larger first multiplier or a larger gate bias",
+      lowest, state.average_gap, std::exp(climb_.log_lambda), lambda());
 }
 
 std::optional<std::string> Sparsification::stop_reason() const {
@@ -200,7 +240,13 @@ nlohmann::json Sparsification::state() const {
           {"average_gap", state.average_gap},
           {"observed", state.observed},
           {"steps_at_most", state.steps_at_most},
-          {"lowest_gap", state.lowest_gap}};
+          {"lowest_gap", state.lowest_gap},
+          {"climb",
+           {{"lowest_gap", climb_.lowest_gap},
+            {"log_lambda", climb_.log_lambda},
+            {"last_log_lambda", climb_.last_log_lambda},
+            {"begun", climb_.begun},
+            {"warned", climb_.warned}}}};
 }
 
 void Sparsification::restore(const nlohmann::json& state) {
@@ -208,6 +254,11 @@ void Sparsification::restore(const nlohmann::json& state) {
                        state.at("observed").get<std::int64_t>(),
                        state.at("steps_at_most").get<std::int64_t>(),
                        state.value("lowest_gap", 0.0)});
+  // Runs of older versions have none; it begins anew then.
+  const nlohmann::json climb = state.value("climb", nlohmann::json::object());
+  climb_ = {climb.value("lowest_gap", 0.0), climb.value("log_lambda", 0.0),
+            climb.value("last_log_lambda", 0.0), climb.value("begun", false),
+            climb.value("warned", false)};
 }
 
 }  // namespace filigree

@@ -57,6 +57,7 @@ class Sparsification : public Objective {
                 Metrics& metrics) override;
   void after_step(const Metrics& metrics) override;
   std::optional<std::string> stop_reason() const override;
+  std::optional<std::string> take_warning() override;
   Settings settings() const override;
   nlohmann::json state() const override;
   void restore(const nlohmann::json& state) override;
@@ -64,6 +65,13 @@ class Sparsification : public Objective {
   double lambda() const { return multiplier_.lambda(); }
 
  private:
+  // A stretch of steps in which lambda does not fall: the lowest average gap in it, and lambda
+  // then.
+  struct Climb {
+    double lowest_gap = 0.0, log_lambda = 0.0, last_log_lambda = 0.0;
+    bool begun = false, warned = false;
+  };
+  void follow_climb();
   double measure_heads(const Tensor& shares, double all_rows, Communicator& ranks);
   void lower_open_heads();
 
@@ -71,6 +79,7 @@ class Sparsification : public Objective {
   const Model* teacher_;
   SparsificationOptions options_;
   Multiplier multiplier_;
+  Climb climb_;
   double expected_edges_ = 1.0;  // of the last step
   // Expected shares of the heads, added up over the batches of this step; with most_open < 1.
   std::vector<double> head_shares_;

@@ -7,6 +7,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/text/shard_checksum.h"
+#include "filigree/train/divergence.h"
 #include "filigree/train/gradient_sum.h"
 #include "filigree/train/run_log.h"
 
@@ -22,6 +23,13 @@ nlohmann::json log_line(std::int64_t step, const Metrics& metrics) {
 bool all_finite(const Metrics& metrics) {
   return std::all_of(metrics.begin(), metrics.end(),
                      [](const auto& named) { return std::isfinite(named.second); });
+}
+
+std::string not_finite(const char* what, std::int64_t step) {
+  return fmt::format(
+      "training: the {} is not finite at step {}; start again with a lower learning rate or a "
+      "longer warm-up (the last checkpoint is as it was)",
+      what, step);
 }
 
 // Forward and backward of one step's batches; leaves the gradients summed over them and over the
@@ -40,10 +48,7 @@ Metrics run_batches(Trainable& trained, const NextLoss& next_loss, std::int64_t 
     const Variable loss = next_loss(step * accumulate + i, ranks, metrics);
     // The metrics show to every rank what is wrong on one.
     if (!std::isfinite(loss.value().item()) || !all_finite(metrics))
-      fail(
-          "training: the loss is not finite at step {}; start again with a lower learning rate or "
-          "a longer warm-up (the last checkpoint is as it was)",
-          step + 1);
+      throw Diverged(not_finite("loss", step + 1));
     tape.backward(loss);
     if (i == 0) mean = metrics;
     for (std::size_t m = 0; i > 0 && m < mean.size(); ++m)
@@ -143,16 +148,23 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
     folder.save(trained, optimizer, state, options.keep, ranks);
   };
 
+  // One step of the weights; the log has the reason when it cannot be made.
+  const auto step_weights = [&](float learning_rate) {
+    try {
+      Metrics metrics = run_batches(trained, next_loss, state.step, options.accumulate, ranks);
+      const double norm = optimizer.step(learning_rate, options.clip,
+                                         1.0f / static_cast<float>(options.accumulate), &ranks);
+      if (!std::isfinite(norm)) throw Diverged(not_finite("gradient", state.step + 1));
+      return std::pair(metrics, norm);
+    } catch (const Diverged& diverged) {
+      write({{"event", "stopped"}, {"step", state.step}, {"reason", diverged.what()}});
+      throw;
+    }
+  };
+
   while (state.step < options.schedule.steps) {
     const float learning_rate = options.schedule.at(state.step);
-    Metrics metrics = run_batches(trained, next_loss, state.step, options.accumulate, ranks);
-    const double norm = optimizer.step(learning_rate, options.clip,
-                                       1.0f / static_cast<float>(options.accumulate), &ranks);
-    if (!std::isfinite(norm))
-      fail(
-          "training: the gradient is not finite at step {}; start again with a lower learning rate "
-          "or a longer warm-up (the last checkpoint is as it was)",
-          state.step + 1);
+    auto [metrics, norm] = step_weights(learning_rate);
     objective.after_step(metrics);
     metrics.emplace_back("learning_rate", static_cast<double>(learning_rate));
     metrics.emplace_back("gradient_norm", norm);
@@ -172,6 +184,10 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
         state.best_step = state.step;
         save();  // so that the best is kept
       }
+    }
+    if (const auto warning = objective.take_warning()) {
+      write({{"event", "warning"}, {"step", state.step}, {"warning", *warning}});
+      if (callbacks.warn) callbacks.warn(*warning);
     }
     if (const auto reason = objective.stop_reason()) {
       result.end = TrainerResult::End::kStoppedEarly;

@@ -43,6 +43,8 @@ struct TrainerCallbacks {
   std::function<Metrics()> evaluate;
   // Asked after every step; true on any rank saves and stops all of them.
   std::function<bool()> stop_requested;
+  // What the objective warns of, which the log has too.
+  std::function<void(const std::string& warning)> warn;
 };
 
 enum class RunEnd { kFinished, kInterrupted, kStoppedEarly };
@@ -71,8 +73,9 @@ Settings run_settings(const Trainable& trained, const RunPart& objective, const 
 using NextLoss =
     std::function<Variable(std::int64_t micro_step, Communicator& ranks, Metrics& metrics)>;
 
-// Throws Error when the loss is not finite (the last checkpoint stays), a checkpoint cannot be
-// written, a resumed run's settings differ, or the ranks do not start from the same.
+// Throws Diverged when the loss is not finite (the last checkpoint stays, and the log says so), and
+// Error when a checkpoint cannot be written, a resumed run's settings differ, or the ranks do not
+// start from the same.
 TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source,
                     const NextLoss& next_loss, AdamW& optimizer, RunFolder& folder,
                     const TrainerOptions& options, const TrainerCallbacks& callbacks = {});

@@ -8,8 +8,10 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <functional>
 
 #include "filigree/base/random.h"
+#include "filigree/train/divergence.h"
 #include "filigree/train/language_modelling.h"
 #include "filigree/train/sparsification.h"
 #include "filigree/train/test_support.h"
@@ -51,7 +53,8 @@ TEST(Trainer, Learns) {
                                                         if (step == 1) first = metric(m, "loss");
                                                       },
                                                   .evaluate = {},
-                                                  .stop_requested = {}});
+                                                  .stop_requested = {},
+                                                  .warn = {}});
   EXPECT_EQ(result.steps, 300);
   EXPECT_GT(first, 2.5);
   EXPECT_LT(metric(result.last, "loss"), 0.5 * first);
@@ -170,8 +173,11 @@ TEST(Trainer, ALossThatIsNotFiniteStopsWithTheLastCheckpointIntact) {
   callbacks.progress = [&](std::int64_t step, const Metrics&) {
     if (step == 10) run.model->parameters()[0].variable.mutable_value().mutable_f32()[0] = NAN;
   };
-  const std::string message = error_of([&] { run.train(folder, callbacks); });
-  EXPECT_NE(message.find("not finite at step"), std::string::npos) << message;
+  EXPECT_THROW(run.train(folder, callbacks), Diverged);
+  std::ifstream log(folder.log_path());
+  const std::string lines((std::istreambuf_iterator<char>(log)), {});
+  EXPECT_NE(lines.find("\"stopped\""), std::string::npos) << lines;
+  EXPECT_NE(lines.find("not finite at step"), std::string::npos) << lines;
   ASSERT_EQ(folder.checkpoints().size(), 1u);
   SmallRun resumed(false);
   resumed.options.resume = true;
@@ -196,6 +202,51 @@ TEST(Trainer, GatesThatAllClosedStopTheRun) {
   Sparsification content(*run.model, run.teacher.get(), options);
   content.after_step({{"gap", -6.0}, {"expected_edges", 1e-9}});
   EXPECT_FALSE(content.stop_reason());
+}
+
+TEST(Trainer, AGapThatClimbsWithItsMultiplierIsWarnedOfOnce) {
+  SmallRun run(true);
+  SparsificationOptions options;
+  options.target = 0.1;
+  options.multiplier.every = 1;
+  // The averaged gap of each step; the step of the first warning, or 0.
+  const auto warned_at = [&](const std::function<double(int)>& gap) {
+    Sparsification objective(*run.model, run.teacher.get(), options);
+    int first = 0;
+    for (int step = 1; step <= 200; ++step) {
+      objective.after_step({{"gap", gap(step)}, {"expected_edges", 0.5}});
+      const auto warning = objective.take_warning();
+      if (!warning) continue;
+      EXPECT_EQ(first, 0) << "warned twice";
+      EXPECT_NE(warning->find("climb together"), std::string::npos) << *warning;
+      EXPECT_NE(warning->find("lower learning rate"), std::string::npos) << *warning;
+      first = step;
+    }
+    return first;
+  };
+  // Lambda grows by e^0.1 a step: it has tripled after eleven.
+  const int climbing = warned_at([](int step) { return 0.3 + 0.02 * step; });
+  EXPECT_GT(climbing, 10);
+  EXPECT_LT(climbing, 40);
+  // Where it leaps, lambda need not have tripled.
+  EXPECT_LT(warned_at([](int step) { return 0.3 + step; }), 9);
+  // A gap that comes down, however high it was, and one that lambda brings down after a while.
+  EXPECT_EQ(warned_at([](int step) { return 2.0 / step; }), 0);
+  EXPECT_EQ(warned_at([](int step) { return step < 8 ? 0.3 + 0.02 * step : 0.4 - 0.002 * step; }),
+            0);
+  EXPECT_EQ(warned_at([](int) { return -0.1; }), 0);
+}
+
+TEST(Trainer, ADenseRunWhoseLossRunsAwayStops) {
+  const TemporaryFolder temporary;
+  RunFolder folder(temporary.path());
+  SmallRun run(false, 400);
+  run.options.checkpoint_every = 400;
+  run.options.schedule.peak = 1.0f;  // of AdamW: every weight moves by so much a step
+  const TrainerResult result = run.train(folder);
+  EXPECT_EQ(result.end, TrainerResult::End::kStoppedEarly);
+  EXPECT_LT(result.steps, 200);
+  EXPECT_NE(result.reason.find("training diverges"), std::string::npos) << result.reason;
 }
 
 TEST(Trainer, AFullDiskLeavesTheLastCheckpointIntact) {

@@ -186,7 +186,7 @@ TEST_F(CompareCommandTest, AttentionDrawsOnePromptOrTheMean) {
                  HasSubstr("or the mean of 2"), 2);
 }
 
-TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfSparseRuns) {
+TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfRuns) {
   fs::create_directory(path("run"));
   {
     std::ofstream log(path("run/log.jsonl"));
@@ -213,9 +213,16 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfSparseRuns) {
             (std::vector<std::string>{path("run"), like_the_folder}));
   EXPECT_THAT(read_file(path("curves.svg")), HasSubstr("<svg"));
 
-  std::ofstream(path("dense.jsonl")) << R"({"step": 1, "loss": 2.0})" << '\n';
-  expect_failure({"curves", path("dense.jsonl"), "--out", path("x.svg")},
-                 HasSubstr("no steps of sparse training"));
+  std::ofstream(path("dense.jsonl"))
+      << R"({"step": 1, "loss": 2.0})" << '\n'
+      << R"({"step": 2, "loss": 9.0})" << '\n'
+      << R"({"event": "stopped", "step": 2, "reason": "x: y"})" << '\n';
+  const nlohmann::json dense = json_of({"curves", path("dense.jsonl"), "--out", path("x.svg")});
+  EXPECT_EQ(dense["runs"][0]["events"][0]["event"], "stopped");
+  EXPECT_THAT(read_file(path("x.svg")), HasSubstr("<svg"));
+  std::ofstream(path("none.jsonl")) << R"({"run": "pretrain"})" << '\n';
+  expect_failure({"curves", path("none.jsonl"), "--out", path("x.svg")},
+                 HasSubstr("no steps of training"));
   std::ofstream(path("bad.jsonl")) << "{\n"
                                    << R"({"step": 1})" << '\n';
   expect_failure({"curves", path("bad.jsonl"), "--out", path("x.svg")}, HasSubstr("line 1"));

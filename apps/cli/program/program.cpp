@@ -17,6 +17,7 @@
 #include "filigree/base/version.h"
 #include "filigree/model/placement.h"
 #include "filigree/runtime/threads.h"
+#include "filigree/train/divergence.h"
 
 namespace filigree::cli {
 namespace {
@@ -199,6 +200,8 @@ int Program::run(std::vector<std::string> arguments) {
     return job_.failed("", kClosedPipe);
   } catch (const Interrupted&) {
     return job_.failed("", interrupted_exit_code());
+  } catch (const Diverged& error) {
+    return report(error.what(), kOutOfReach);
   } catch (const Error& error) {
     return report(error.what(), kFailed);
   } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// filigree curves: how sparse training runs went, drawn from their logs.
+// filigree curves: how training runs went, drawn from their logs.
 #include "filigree/study/training/curves.h"
 
 #include <CLI/CLI.hpp>
@@ -13,18 +13,20 @@ namespace filigree::cli {
 
 void add_curves(Program& program) {
   const auto request = std::make_shared<study::CurvesRequest>();
-  CLI::App& app = program.add({"curves",
-                               "Draw loss gap, active edges and multiplier of sparse runs.",
-                               {"filigree curves sparse --out curves.svg",
-                                "filigree curves log linear --out objectives.pdf --theme print"}},
-                              [request](Session& session) {
-                                const study::CurvesResult drawn = study::draw_curves(*request);
-                                if (session.json())
-                                  session.print_json(study::to_json(drawn));
-                                else
-                                  session.print(drawn.out + "\n");
-                              });
-  app.add_option("RUN", request->runs, "folders of filigree sparsify, or their log.jsonl")
+  CLI::App& app =
+      program.add({"curves",
+                   "Draw how training went: gap and edges of sparse runs, loss of dense ones.",
+                   {"filigree curves sparse --out curves.svg",
+                    "filigree curves log linear --out objectives.pdf --theme print"}},
+                  [request](Session& session) {
+                    const study::CurvesResult drawn = study::draw_curves(*request);
+                    if (session.json())
+                      session.print_json(study::to_json(drawn));
+                    else
+                      session.print(drawn.out + "\n");
+                  });
+  app.add_option("RUN", request->runs,
+                 "folders of filigree pretrain or sparsify, or their log.jsonl")
       ->required();
   add_figure_file(app, request->out, request->style);
   app.get_option("--out")->required();

@@ -4,6 +4,7 @@
 
 #include "apps/cli/training/training_test_support.h"
 #include "filigree/model/model.h"
+#include "filigree/study/figures.h"
 
 namespace filigree::cli {
 namespace {
@@ -311,7 +312,9 @@ TEST_F(TrainingCommandTest, DamagedShardsAreNamedAndTheCheckpointStays) {
 
 TEST_F(TrainingCommandTest, ALossThatIsNotFiniteLeavesTheLastCheckpoint) {
   const Arguments wild = {"--lr", "1e30", "--warmup", "1", "--checkpoint-every", "1"};
-  expect_failure(pretrain("run", "20") + wild, "is not finite at step");
+  expect_failure(pretrain("run", "20") + wild, "is not finite at step", 3);
+  EXPECT_THAT(contents_of(scratch_.path() / "run" / "log.jsonl"),
+              ::testing::HasSubstr("\"stopped\""));
   EXPECT_FALSE(fs::exists(path("run/model.safetensors")));
   std::size_t checkpoints = 0;
   for (const auto& item : fs::directory_iterator(path("run/checkpoints"))) {
@@ -319,6 +322,18 @@ TEST_F(TrainingCommandTest, ALossThatIsNotFiniteLeavesTheLastCheckpoint) {
     ++checkpoints;
   }
   EXPECT_GE(checkpoints, 1u);
+}
+
+TEST_F(TrainingCommandTest, ALossThatRunsAwayStopsWithTheReason) {
+  const auto json = json_of(pretrain("run", "300") + Arguments{"--lr", "10"}, 3);
+  EXPECT_EQ(json["end"], "stopped-early");
+  EXPECT_THAT(json["reason"].get<std::string>(), ::testing::HasSubstr("training diverges"));
+  EXPECT_LT(json["steps"], 300);
+  const auto curves =
+      json_of({"curves", path("run"), "--out", path("run.svg")}, study::has_figures() ? 0 : 1);
+  if (study::has_figures()) {
+    EXPECT_EQ(curves["runs"][0]["events"][0]["event"], "stopped");
+  }
 }
 
 TEST_F(TrainingCommandTest, NothingIsOverwrittenUnasked) {

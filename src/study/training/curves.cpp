@@ -1,5 +1,7 @@
 #include "filigree/study/training/curves.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <set>
 
@@ -13,25 +15,48 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Evaluations are no events of the run's course.
+void add_event(const JsonObject& line, TrainingCurve& curve) {
+  const std::string what = line.string("event");
+  if (what == "stopped") curve.events.push_back({line.number("step"), what, line.string("reason")});
+  if (what == "warning")
+    curve.events.push_back({line.number("step"), what, line.string("warning")});
+}
+
 TrainingCurve read_curve(const std::string& run, const std::string& name) {
   const fs::path path = fs::is_directory(run) ? fs::path(run) / "log.jsonl" : fs::path(run);
   std::error_code ignored;
   require(fs::is_regular_file(path, ignored),
-          "cannot read '{}'; a run is the folder that sparse training wrote, or its log",
+          "cannot read '{}'; a run is the folder that training wrote, or its log",
           printable(path.string()));
-  TrainingCurve curve{run, name, {}, {}, {}, {}};
+  TrainingCurve curve;
+  curve.run = run, curve.name = name;
   for (JsonLines lines = JsonLines::open(path, LastLine::kMayBeCut); lines.next();) {
     const JsonObject& line = lines.object();
-    if (!line.has("step") || !line.has("gap") || line.has("event")) continue;
-    curve.steps.push_back(line.number("step"));
-    curve.gap.push_back(line.number("gap"));
-    curve.active_edges.push_back(line.number("active_edges"));
-    curve.lambda.push_back(line.number("lambda"));
+    if (!line.has("step")) continue;
+    if (line.has("event")) {
+      add_event(line, curve);
+    } else if (line.has("gap")) {
+      curve.steps.push_back(line.number("step"));
+      curve.gap.push_back(line.number("gap"));
+      curve.active_edges.push_back(line.number("active_edges"));
+      curve.lambda.push_back(line.number("lambda"));
+    } else if (line.has("loss")) {
+      curve.steps.push_back(line.number("step"));
+      curve.loss.push_back(line.number("loss"));
+    }
   }
-  require(!curve.steps.empty(),
-          "'{}' has no steps of sparse training (dense runs have no gap and no edges to draw)",
+  require(!curve.steps.empty(), "'{}' has no steps of training", printable(path.string()));
+  require(curve.loss.empty() || curve.gap.empty(),
+          "'{}' has steps of dense and of sparse training; a log is of one run",
           printable(path.string()));
   return curve;
+}
+
+// Of a reason what went wrong, without the numbers and the remedy: a caption is short.
+std::string first_clause(const std::string& reason) {
+  const std::string clause = reason.substr(0, reason.find_first_of(":;("));
+  return clause.substr(0, clause.find_last_not_of(' ') + 1);
 }
 
 // What the legend calls the runs: by their folders, or their logs without ".jsonl".
@@ -63,20 +88,39 @@ CurvesResult draw_curves(const CurvesRequest& request) {
   check_figure_file(request.out);
   CurvesResult result{request.out, read_curves(request.runs)};
   figure::TrainingCurves drawn;
-  drawn.title = "Sparse post-training";
-  for (const TrainingCurve& curve : result.curves)
-    drawn.runs.push_back({curve.name, curve.steps, curve.gap, curve.active_edges, curve.lambda});
+  bool sparse = false;
+  for (const TrainingCurve& curve : result.curves) {
+    sparse = sparse || !curve.gap.empty();
+    figure::TrainingRun run = {.name = curve.name,
+                               .steps = curve.steps,
+                               .loss = curve.loss,
+                               .loss_gap = curve.gap,
+                               .active_edges = curve.active_edges,
+                               .multiplier = curve.lambda};
+    for (const TrainingCurve::Event& event : curve.events) {
+      run.marks.emplace_back(event.step, event.what);
+      drawn.caption += fmt::format("{}{} at step {:g}: {}.", drawn.caption.empty() ? "" : " ",
+                                   curve.name, event.step, first_clause(event.reason));
+    }
+    drawn.runs.push_back(std::move(run));
+  }
+  drawn.title = sparse ? "Sparse post-training" : "Training";
   save_figure(&drawn, request.out, request.style);
   return result;
 }
 
 Json to_json(const CurvesResult& result) {
   Json json = {{"out", result.out}, {"runs", Json::array()}};
-  for (const TrainingCurve& curve : result.curves)
+  for (const TrainingCurve& curve : result.curves) {
+    Json events = Json::array();
+    for (const TrainingCurve::Event& event : curve.events)
+      events.push_back({{"step", event.step}, {"event", event.what}, {"reason", event.reason}});
     json["runs"].push_back({{"run", curve.run},
                             {"name", curve.name},
                             {"steps", curve.steps.back()},
-                            {"points", curve.steps.size()}});
+                            {"points", curve.steps.size()},
+                            {"events", events}});
+  }
   return json;
 }
 

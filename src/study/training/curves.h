@@ -1,4 +1,5 @@
-// How sparse training runs went, drawn from their logs: loss gap, active edges and multiplier.
+// How training runs went, drawn from their logs: of sparse ones loss gap, active edges and
+// multiplier, of dense ones the loss; and where they were stopped or warned.
 #pragma once
 
 #include <string>
@@ -13,12 +14,20 @@ namespace filigree::study {
 struct TrainingCurve {
   std::string run;   // as the user named it
   std::string name;  // as the legend calls it
-  std::vector<double> steps, gap, active_edges, lambda;
+  std::vector<double> steps;
+  std::vector<double> loss;  // of a dense run; else the following
+  std::vector<double> gap, active_edges, lambda;
+  struct Event {
+    double step = 0;
+    std::string what;    // "stopped" or "warning"
+    std::string reason;  // in a sentence
+  };
+  std::vector<Event> events;
 };
 
 // Of each run's folder, or its log.jsonl. A half line at the end, of a run that goes on or was
 // killed, is left out. Throws Error naming file and line for what is no log, and for a log without
-// steps of sparse training.
+// steps.
 std::vector<TrainingCurve> read_curves(const std::vector<std::string>& runs);
 
 struct CurvesRequest {

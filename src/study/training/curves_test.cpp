@@ -50,8 +50,7 @@ TEST_F(Curves, AreTheStepsOfALog) {
 
 TEST_F(Curves, WhatIsNoLogIsNamedWithItsLine) {
   EXPECT_THAT(failure("/nonexistent"), HasSubstr("cannot read '/nonexistent'"));
-  EXPECT_THAT(failure(log("dense.jsonl", header_ + "{\"step\": 1, \"loss\": 3}\n")),
-              HasSubstr("no steps of sparse training"));
+  EXPECT_THAT(failure(log("none.jsonl", header_)), HasSubstr("no steps of training"));
   EXPECT_THAT(failure(log("half.jsonl", header_ + "{\"step\": 1, \"gap\": 2}\n")),
               AllOf(HasSubstr("line 2"), HasSubstr("active_edges")));
   EXPECT_THAT(failure(log("text.jsonl", header_ + "no JSON\n" + steps_)), HasSubstr("line 2"));
@@ -60,6 +59,32 @@ TEST_F(Curves, WhatIsNoLogIsNamedWithItsLine) {
   EXPECT_THAT(failure(log("deep.jsonl", header_ + deep + steps_)), HasSubstr("line 2"));
   const std::string inside = "{\"step\": 1, \"gap\": " + deep.substr(0, deep.size() - 1) + "}\n";
   EXPECT_THAT(failure(log("inside.jsonl", header_ + inside + steps_)), HasSubstr("line 2"));
+}
+
+TEST_F(Curves, HaveTheLossOfDenseRunsAndWhereTheyWentWrong) {
+  const std::string text =
+      header_ + R"({"step": 1, "loss": 3.5, "gradient_norm": 1})" + "\n" +
+      R"({"step": 2, "loss": 60})" + "\n" +
+      R"({"step": 2, "event": "evaluation", "held_out_loss": 3})" + "\n" +
+      R"({"step": 2, "event": "stopped", "reason": "training diverges: the loss is high"})" + "\n";
+  const std::string run = log("dense/log.jsonl", text);
+  const TrainingCurve curve = read_curves({run})[0];
+  EXPECT_THAT(curve.loss, ElementsAre(3.5, 60));
+  EXPECT_TRUE(curve.gap.empty());
+  ASSERT_EQ(curve.events.size(), 1u);
+  EXPECT_EQ(curve.events[0].step, 2);
+  EXPECT_EQ(curve.events[0].what, "stopped");
+  EXPECT_THAT(failure(log("both.jsonl", header_ + steps_ + "{\"step\": 9, \"loss\": 1}\n")),
+              HasSubstr("of dense and of sparse"));
+  if (!has_figures()) return;
+  const std::string warned = log(
+      "sparse.jsonl",
+      header_ + steps_ + R"({"step": 2, "event": "warning", "warning": "gap climbs; do"})" + "\n");
+  const std::string out = (folder_ / "both.svg").string();
+  const CurvesResult result = draw_curves({{run, warned}, out, {}});
+  EXPECT_EQ(to_json(result)["runs"][0]["events"][0]["reason"],
+            "training diverges: the loss is high");
+  EXPECT_EQ(to_json(result)["runs"][1]["events"][0]["event"], "warning");
 }
 
 TEST_F(Curves, AreDrawnAndToldAsJson) {

@@ -4,6 +4,7 @@
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/log.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/version.h"
@@ -184,6 +185,9 @@ TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objecti
         return held_out_metrics(model, request, data, run.length, ranks);
       };
     callbacks.stop_requested = [&] { return context.stopping(); };
+    callbacks.warn = [&](const std::string& warning) {
+      if (context.writes()) warn("{}: {}", run.label, warning);
+    };
     ended = train(trained, objective, source, optimizer, folder, trainer, callbacks);
     if (ended.steps > first) report->finish();
   }

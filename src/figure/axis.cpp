@@ -148,7 +148,7 @@ void Axis::make_log(const AxisSpec& spec, double low, double high, int most_tick
   for (int power = first; power <= last; ++power) {
     for (int part = 1; part <= 9; ++part) {
       const double shown = part * std::pow(10, power);
-      if (!visible(shown)) continue;
+      if (!visible(shown) || shown < 0.99 * kZeroGap * spec.zero_at * times) continue;
       const bool labelled = part == 1 ? power % every == 0 : with_parts && (part == 2 || part == 5);
       if (!labelled) {
         minor_ticks_.push_back(shown / times);
@@ -162,6 +162,7 @@ void Axis::make_log(const AxisSpec& spec, double low, double high, int most_tick
       ticks_.push_back({shown / times, label + unit(spec.format)});
     }
   }
+  if (spec.zero_at > 0) ticks_.insert(ticks_.begin(), {spec.zero_at, "0" + unit(spec.format)});
 }
 
 double Axis::position(double value) const {

@@ -8,6 +8,9 @@
 namespace filigree::figure {
 
 enum class AxisScale { kLinear, kLog };
+
+// How many times the place of 0 on a log axis the least other value is.
+inline constexpr double kZeroGap = 2.5;
 enum class NumberFormat { kPlain, kPercent };  // percent: 0.25 is "25 %"
 
 struct AxisSpec {
@@ -17,6 +20,8 @@ struct AxisSpec {
   // Fixed ends; where low is not below high, the data decide, and `include` is kept in view.
   double low = 0, high = 0;
   std::vector<double> include = {};
+  // Of a log axis: where 0 stands, everything else being kZeroGap times as far or more; 0: nowhere.
+  double zero_at = 0;
   bool ends_on_ticks =
       false;  // as axes of bars do; otherwise there is a little air around the data
 };

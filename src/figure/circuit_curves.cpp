@@ -44,12 +44,20 @@ void check_curve(const EffectCurve& curve, const std::string& unit) {
   require(curve.kept.back() > 0, "{} has no point with a part kept", name);
 }
 
-Curve line_of(const EffectCurve& input, std::size_t category) {
+// Where 0 stands on the log axis: well left of the smallest number of parts of all curves.
+double place_of_zero(const EffectChart& chart) {
+  double least = chart.curves[0].kept.back();
+  for (const EffectCurve& curve : chart.curves)
+    for (const double kept : curve.kept)
+      if (kept > 0) least = std::min(least, kept);
+  return least / kZeroGap;
+}
+
+Curve line_of(const EffectCurve& input, std::size_t category, double zero) {
   Curve line = {.label = input.name, .category = category};
   for (std::size_t i = 0; i < input.kept.size(); ++i) {
-    if (input.kept[i] <= 0) continue;
     const auto cut = [](double value) { return std::clamp(value, kLeastEffect, kMostEffect); };
-    line.x.push_back(input.kept[i]);
+    line.x.push_back(input.kept[i] > 0 ? input.kept[i] : zero);
     line.y.push_back(cut(input.effect[i]));
     if (input.error.empty()) continue;
     line.low.push_back(cut(input.effect[i] - input.error[i]));
@@ -79,22 +87,39 @@ PointMark mark_of(const EffectChart& chart, std::size_t index, bool with_unit) {
           .colored = true};
 }
 
+// The effect with no part kept; said in numbers where it is so large that it changes the story.
+PointMark empty_mark(const EffectCurve& curve, std::size_t index, double zero) {
+  constexpr double kWorthSaying = 0.1;
+  const double effect = curve.effect[0];
+  return {.x = zero,
+          .y = std::clamp(effect, kLeastEffect, kMostEffect),
+          .label = effect >= kWorthSaying ? fmt::format("{:.0f} %", 100 * effect) : "",
+          .curve = index,
+          .drop_line = false,
+          .colored = true};
+}
+
 // `first` has the name of the y axis; `alone` has room for the unit in its notes.
 LineChart chart_of(const EffectChart& input, double level, bool first, bool alone) {
   LineChart chart;
   double low = 0, high = 1.05;
+  for (const EffectCurve& curve : input.curves) check_curve(curve, input.unit);
+  const double zero = place_of_zero(input);
   for (std::size_t c = 0; c < input.curves.size(); ++c) {
     const EffectCurve& curve = input.curves[c];
-    check_curve(curve, input.unit);
-    Curve line = line_of(curve, c);
+    Curve line = line_of(curve, c, zero);
     for (const std::vector<double>* values : {&line.y, &line.low, &line.high})
       for (const double value : *values)
         low = std::min(low, value - 0.02), high = std::max(high, value + 0.02);
     chart.curves.push_back(std::move(line));
-    // A circuit of nothing has no place on a log axis.
+    // What is there with none kept is a point of its own; a circuit of nothing is no more than it.
+    if (curve.kept[0] == 0) chart.points.push_back(empty_mark(curve, c, zero));
     if (curve.size && *curve.size > 0) chart.points.push_back(mark_of(input, c, alone));
   }
-  chart.x_axis = {.label = input.unit + " kept", .scale = AxisScale::kLog};
+  const bool from_zero = std::any_of(input.curves.begin(), input.curves.end(),
+                                     [](const EffectCurve& curve) { return curve.kept[0] == 0; });
+  chart.x_axis = {
+      .label = input.unit + " kept", .scale = AxisScale::kLog, .zero_at = from_zero ? zero : 0};
   chart.y_axis = {.label = first ? "explained effect" : "",
                   .format = NumberFormat::kPercent,
                   .low = low,

@@ -1,7 +1,7 @@
 // How much of a task the most important parts of a model explain: the effect against the number of
-// parts kept, on a log axis, one chart a kind of part (heads, edges), one curve a model. The level
-// that counts as explained is a line, the size of each model's circuit a point on it with a drop
-// line, and the ratio of the sizes stands beside the smaller one.
+// parts kept, on a log axis with a place for none, one chart a kind of part (heads, edges), one
+// curve a model. The level that counts as explained is a line, the size of each model's circuit a
+// point on it with a drop line, and the ratio of the sizes stands beside the smaller one.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace filigree::figure {
 
 struct EffectCurve {
   std::string name = {};            // of the model
-  std::vector<double> kept = {};    // rising; 0 has no place on the axis and is left out
+  std::vector<double> kept = {};    // rising; 0, where it is there, stands left of the log axis
   std::vector<double> effect = {};  // 1: all of it
   std::vector<double> error = {};   // standard errors, drawn as a band; may be empty
   std::optional<double> size = {};  // parts of the circuit, one of `kept`; none: level not reached

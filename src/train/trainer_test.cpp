@@ -242,7 +242,7 @@ TEST(Trainer, ADenseRunWhoseLossRunsAwayStops) {
   RunFolder folder(temporary.path());
   SmallRun run(false, 400);
   run.options.checkpoint_every = 400;
-  run.options.schedule.peak = 1.0f;  // of AdamW: every weight moves by so much a step
+  run.options.schedule.peak = 5.0f;  // of AdamW: every weight moves by so much a step
   const TrainerResult result = run.train(folder);
   EXPECT_EQ(result.end, TrainerResult::End::kStoppedEarly);
   EXPECT_LT(result.steps, 200);

@@ -91,24 +91,40 @@ std::string comparison_table(const std::vector<ComparedStatistic>& rows,
                {"change", Align::kRight},
                {"95 % interval", Align::kRight},
                {"p", Align::kRight}});
-  Table changes(statistic_columns("change"));
+  std::vector<Table::Column> columns = {{"change"}};
+  for (std::size_t s = 0; s < kStatistics; ++s) {
+    const auto statistic = static_cast<Statistic>(s);
+    columns.push_back(
+        {heading_of(statistic) + (is_share(statistic) ? ", points" : ""), Align::kRight});
+  }
+  Table changes(columns);
   std::vector<std::string> cells;
+  bool any_least = false;
   for (const ComparedStatistic& row : rows) {
+    // Shares are per cent, and their differences points.
+    const bool share = is_share(row.statistic);
+    const double times = share ? 100 : 1;
     if (row.group.scope == HeadGroup::Scope::kModel) {
-      whole.add({heading_of(row.statistic), number(row.first), number(row.second),
-                 fmt::format("{:+.3g}", row.change),
-                 row.interval
-                     ? fmt::format("{:+.3g} to {:+.3g}", row.interval->low, row.interval->high)
-                     : "-",
-                 fmt::format("{:.2g}", row.p)});
+      const auto value = [&](double x) { return number(times * x) + (share ? " %" : ""); };
+      any_least = any_least || row.at_least_p();
+      whole.add({heading_of(row.statistic), value(row.first), value(row.second),
+                 fmt::format("{:+.3g}{}", times * row.change, share ? " points" : ""),
+                 row.interval ? fmt::format("{:+.3g} to {:+.3g}", times * row.interval->low,
+                                            times * row.interval->high)
+                              : "-",
+                 fmt::format("{:.2g}{}", row.p, row.at_least_p() ? " (least)" : "")});
       continue;
     }
     if (row.group.scope == HeadGroup::Scope::kHead && !by_head) continue;
     if (cells.empty()) cells.push_back(row.group.name());
-    cells.push_back(fmt::format("{:+.3g}{}", row.change, row.p < kSure ? "*" : " "));
+    cells.push_back(fmt::format("{:+.3g}{}", times * row.change, row.p < kSure ? "*" : " "));
     if (cells.size() == kStatistics + 1) changes.add(std::exchange(cells, {}));
   }
-  return whole.text() + "\n" + changes.text() + fmt::format("* p < {}\n", kSure);
+  std::string text = whole.text();
+  if (any_least)
+    text += fmt::format("least: no change of {} prompts can have a smaller p\n",
+                        models[0].statistics->prompts());
+  return text + "\n" + changes.text() + fmt::format("* p < {}\n", kSure);
 }
 
 std::string pair_table(const study::AnalysedModel& model) {

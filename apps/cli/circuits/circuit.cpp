@@ -20,7 +20,7 @@ namespace {
 struct CircuitCommand {
   std::vector<std::string> models;
   study::CircuitRequest request;
-  std::optional<study::Method> method;  // none: what is usual for the parts
+  std::vector<study::Method> methods;  // none: what is usual for the parts
   std::int64_t candidates = 8;
   std::int64_t top = 10;
   study::CircuitOutput output;
@@ -28,17 +28,20 @@ struct CircuitCommand {
 
 study::CircuitRequest request_of(const CircuitCommand& command) {
   study::CircuitRequest request = command.request;
-  request.search.method = command.method.value_or(study::usual_method(request.search.parts));
+  request.search.method =
+      command.methods.empty() ? study::usual_method(request.search.parts) : command.methods[0];
   request.search.candidates = static_cast<std::size_t>(command.candidates);
   return request;
 }
 
-study::CircuitsOfKind find_or_say(const study::CircuitRequest& request,
-                                  std::span<const study::LoadedModel> models,
-                                  const study::Context& context) {
+// One for each method.
+std::vector<study::CircuitsOfKind> find_or_say(const study::CircuitRequest& request,
+                                               const std::vector<study::Method>& methods,
+                                               std::span<const study::LoadedModel> models,
+                                               const study::Context& context) {
   if (!request.state.empty()) catch_termination();
   try {
-    return study::find_circuits(request, models, context);
+    return study::find_circuits_by(methods, request, models, context);
   } catch (const study::Stopped&) {
     if (!request.state.empty())
       context.say(fmt::format("stopped; the same command goes on from '{}'",
@@ -59,21 +62,31 @@ void run_circuit(const CircuitCommand& command, Session& session) {
   const study::CircuitRequest request = request_of(command);
   const study::CircuitOutput& output = command.output;
   const study::Context context = session.context();
-  check_request(request);  // before the long work
+  std::vector<study::Method> methods = command.methods;
+  if (methods.empty()) methods.push_back(request.search.method);
+  check_methods(request, methods);  // before the long work
   const std::vector<study::LoadedModel> models = study::load_models(command.models, context);
   if (!output.folder.empty() && session.writes()) prepare_output(output, context);
-  const study::CircuitsOfKind circuits = find_or_say(request, models, context);
-  for (const study::ModelCircuit& circuit : circuits)
-    if (!circuit.found) session.set_exit_code(kOutOfReach);
+  const std::vector<study::CircuitsOfKind> found = find_or_say(request, methods, models, context);
+  for (const study::CircuitsOfKind& circuits : found)
+    for (const study::ModelCircuit& circuit : circuits)
+      if (!circuit.carried()) session.set_exit_code(kOutOfReach);
   if (!session.writes()) return;
+  const bool several = found.size() > 1;
   std::vector<std::string> files;
-  if (!output.folder.empty()) files = write_circuit_files(circuits, models, output);
+  if (!output.folder.empty())
+    for (const study::CircuitsOfKind& circuits : found) {
+      const std::vector<std::string> more = write_circuit_files(circuits, models, output, several);
+      files.insert(files.end(), more.begin(), more.end());
+    }
   if (session.json()) {
-    study::Json json = to_json(circuits, study::Scores::kEvery);
+    study::Json json = several ? methods_json(found, study::Scores::kEvery)
+                               : to_json(found[0], study::Scores::kEvery);
     json["files"] = output.folder.empty() ? study::Json() : study::Json(files);
     session.print_json(json);
   } else {
-    session.print(circuit_text(circuits, static_cast<std::size_t>(command.top)) +
+    const auto top = static_cast<std::size_t>(command.top);
+    session.print((several ? methods_text(found, top) : circuit_text(found[0], top)) +
                   files_text(output, files));
   }
   // Only now, so that what needs no figures was written.
@@ -89,6 +102,7 @@ void add_circuit(Program& program) {
                    "Which heads, MLPs or edges a task needs, in models side by side.",
                    {"filigree circuit gpt2 --task ioi", "filigree circuit dense sparse --task copy",
                     "filigree circuit dense sparse --task ioi --parts edges",
+                    "filigree circuit gpt2 --task ioi --parts edges --method eap,eap-ig",
                     "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
                     "filigree circuit dense sparse --task ioi --parts edges --out circuits",
                     "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
@@ -106,10 +120,10 @@ void add_circuit(Program& program) {
   add_task_options(app, command->request.task);
   add_choice(app, "--parts", search.parts,
              "edges are those of the component graph, attention-edges cells of the attention maps");
-  add_choice(app, "--method", command->method,
-             "how parts are scored, by a run a part, one gradient (of edges eap) or integrated "
-             "gradients (eap-ig) (default exact for heads, ig for edges, attribution for attention "
-             "edges)");
+  add_choices(app, "--method", command->methods,
+              "how parts are scored, by a run a part, one gradient (of edges eap) or integrated "
+              "gradients (eap-ig); several are compared (default exact for heads, ig for edges, "
+              "attribution for attention edges)");
   app.add_option("--steps", search.steps, "steps of integrated gradients")
       ->check(whole_number(1, 1000))
       ->type_name("N")

@@ -199,7 +199,13 @@ TEST(CircuitCommand, SaysWhatItDidWithThePrompts) {
     SCOPED_TRACE(parts);
     const ProgramRun run =
         run_program({"circuit", model.name(), "--task", file, "--parts", parts, "--quiet"});
-    EXPECT_EQ(run.code, 0) << run.err;
+    // Where heads look is the same in both prompts: that does not carry the task.
+    const bool cells = std::string(parts) == "attention-edges";
+    EXPECT_EQ(run.code, cells ? 3 : 0) << run.err;
+    if (cells) {
+      EXPECT_THAT(run.out, AllOf(HasSubstr("The attention edges do NOT carry this task"),
+                                 HasSubstr("not carried"), HasSubstr("--replacement zero")));
+    }
     EXPECT_THAT(run.out, AllOf(HasSubstr("20 of 22 prompts fit"),
                                HasSubstr("1 dropped: clean and corrupt have different numbers"),
                                HasSubstr("1 dropped: an answer is more than one token (--first-"),
@@ -264,6 +270,49 @@ TEST(CircuitCommand, RefusesOptionsThatDoNotGoTogether) {
     EXPECT_EQ(refused.code, 2) << refused.err;
     EXPECT_THAT(refused.err, HasSubstr(options.back()));
   }
+}
+
+TEST(CircuitCommand, ComparesMethods) {
+  const ModelFolder model;
+  const ScratchFolder scratch;
+  const std::string file = (scratch.path() / "task.jsonl").string();
+  const std::filesystem::path out = scratch.path() / "out";
+  write_own_task(model, file, 12);
+  const ProgramRun text = run_program({"circuit", model.name(), "--task", file, "--parts", "edges",
+                                       "--method", "exact,eap,eap-ig", "--quiet"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("edges by 3 methods"), HasSubstr("ranks as eap-ig"),
+                              HasSubstr("drop without it"), HasSubstr("estimate by eap ")));
+  const ProgramRun run =
+      run_program({"circuit", model.name(), "--task", file, "--parts", "edges", "--method",
+                   "eap,exact", "--format", "svg", "--out", out, "--json", "--quiet"});
+  const auto json = nlohmann::json::parse(run.out, nullptr, false);
+  ASSERT_EQ(json["methods"].size(), 2u) << run.err;
+  EXPECT_EQ(json["methods"][0]["method"], "attribution");
+  EXPECT_GT(json["rank_correlations"][0]["spearman"], 0.3);
+  EXPECT_TRUE(std::filesystem::exists(out / "task-edges-eap.json"));
+  EXPECT_TRUE(std::filesystem::exists(out / "task-edges-exact.json"));
+  const ProgramRun twice = run_program(
+      {"circuit", model.name(), "--task", file, "--parts", "edges", "--method", "eap,attribution"});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("the method eap is named twice"));
+}
+
+TEST(CircuitCommand, SaysWhenThereAreTooFewPrompts) {
+  const ModelFolder model;
+  const ScratchFolder scratch;
+  const std::string file = (scratch.path() / "task.jsonl").string();
+  write_own_task(model, file, 4);
+  const ProgramRun run = run_program({"circuit", model.name(), "--task", file, "--quiet"});
+  EXPECT_EQ(run.code, 3) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("too FEW prompts to tell"), HasSubstr("p = 0.062"),
+                             HasSubstr("none claimed")));
+  const ProgramRun one =
+      run_program({"circuit", model.name(), "--task", file, "--prompts", "1", "--json", "--quiet"});
+  const auto check = nlohmann::json::parse(one.out, nullptr, false)["models"][0]["check"];
+  EXPECT_TRUE(check["metric"]["clean"]["standard_error"].is_null());
+  EXPECT_EQ(check["enough_prompts"], false);
+  EXPECT_EQ(check["least_p_value"], 0.5);
 }
 
 TEST(CircuitCommand, NamesWhatIsWrong) {

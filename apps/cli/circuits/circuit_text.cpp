@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "apps/cli/circuits/task_text.h"
 #include "apps/cli/program/table.h"
@@ -33,6 +35,7 @@ std::string sizes_table(const CircuitsOfKind& circuits) {
        {"accuracy", Align::kRight},
        {std::string(name_of(circuits[0].task.metric)) + " clean", Align::kRight},
        {"corrupt", Align::kRight},
+       {"none kept", Align::kRight},
        {fmt::format("{} for {:g} %", plural_of(options.parts), 100 * options.level), Align::kRight},
        {"of", Align::kRight},
        {"area", Align::kRight},
@@ -41,10 +44,29 @@ std::string sizes_table(const CircuitsOfKind& circuits) {
     table.add({printable(circuit.label),
                fmt::format("{:.1f} %", 100 * circuit.check.clean_accuracy),
                estimate_text(circuit.check.clean), estimate_text(circuit.check.corrupt),
-               size_text(circuit), circuit.found ? count_text(*circuit.found) : "",
+               none_kept_text(circuit), size_text(circuit),
+               circuit.found ? count_text(*circuit.found) : "",
                circuit.found ? fmt::format("{:.3f}", circuit.found->curve.area()) : "",
                ratio_text(circuits[0], circuit)});
   return table.text();
+}
+
+// Why nothing is claimed of parts that the task does without.
+std::string carried_text(const ModelCircuit& circuit) {
+  if (!circuit.found || circuit.carried()) return "";
+  const SearchOptions& options = circuit.options;
+  std::string text = fmt::format(
+      "The {} do NOT carry this task: with none of them kept {} of the effect is there, and a "
+      "circuit is claimed below {:g} % only.",
+      plural_of(options.parts), none_kept_text(circuit),
+      100 * std::min(study::kMostWithoutParts, options.level));
+  if (options.parts == Parts::kHeads)
+    text += " --parts heads+mlps or edges ask the rest of the model too.";
+  if (options.parts == Parts::kAttentionEdges && options.replacement == Replacement::kCorrupt)
+    text +=
+        " The corrupt maps look where the clean ones do; --replacement zero asks which edges "
+        "carry something.";
+  return text + "\n";
 }
 
 std::string parts_table(const ModelCircuit& circuit, std::size_t top) {
@@ -52,14 +74,14 @@ std::string parts_table(const ModelCircuit& circuit, std::size_t top) {
   const bool cells = circuit.options.parts == Parts::kAttentionEdges;
   Table table({{"", Align::kRight},
                {"part"},
-               {"drop without it", Align::kRight},
+               {score_title(circuit.options), Align::kRight},
                {cells ? "" : "effect of these", Align::kRight}});
   for (std::size_t i = 0; i < std::min(top, found.parts.size()); ++i) {
     std::string effect;
     for (const CurvePoint& point : found.curve.points)
       if (!cells && point.kept == i + 1) effect = fmt::format("{:.1f} %", 100 * point.effect);
     table.add(
-        {std::to_string(i + 1), found.parts[i].name, estimate_text(found.parts[i].drop), effect});
+        {std::to_string(i + 1), found.parts[i].name, estimate_text(found.parts[i].score), effect});
   }
   return table.text(2);
 }
@@ -76,14 +98,69 @@ std::string members_text(const ModelCircuit& circuit) {
   return text + "\n";
 }
 
-// Cells say where heads look; where both prompts make them look alike, the values do the work.
-std::string hint_text(const ModelCircuit& circuit) {
-  if (circuit.options.parts != Parts::kAttentionEdges || circuit.size() != 0u ||
-      circuit.options.replacement != Replacement::kCorrupt)
-    return "";
-  return "  no attention edge is needed: the corrupt maps look where the clean ones do; "
-         "--replacement "
-         "zero\n  asks which edges carry something\n";
+// Estimates rank parts; how much is lost without one only a run tells.
+std::string estimate_note(const SearchOptions& options) {
+  if (options.method == study::Method::kExact) return "";
+  return fmt::format("  {} estimates the drop from gradients; --method exact measures it\n",
+                     method_name(options.parts, options.method));
+}
+
+std::string_view name_of_method(const ModelCircuit& circuit) {
+  return method_name(circuit.options.parts, circuit.options.method);
+}
+
+// The circuits of one model by each method, and how alike the methods order the parts.
+std::string agreement_of_methods(const std::vector<ModelCircuit>& by_method) {
+  const SearchOptions& options = by_method[0].options;
+  std::vector<Table::Column> columns = {
+      {"method"},
+      {fmt::format("{} for {:g} %", plural_of(options.parts), 100 * options.level), Align::kRight},
+      {"of", Align::kRight},
+      {"area", Align::kRight}};
+  for (const ModelCircuit& circuit : by_method)
+    columns.push_back({fmt::format("ranks as {}", name_of_method(circuit)), Align::kRight});
+  Table table(columns);
+  for (const ModelCircuit& circuit : by_method) {
+    std::vector<std::string> row = {std::string(name_of_method(circuit)), size_text(circuit),
+                                    count_text(*circuit.found),
+                                    fmt::format("{:.3f}", circuit.found->curve.area())};
+    for (const ModelCircuit& other : by_method)
+      row.push_back(fmt::format("{:.3f}", study::rank_correlation(circuit, other).value_or(0)));
+    table.add(row);
+  }
+  return table.text(2) + "  ranks as: Spearman's correlation of the absolute scores of all parts\n";
+}
+
+// The first method's strongest parts, and what the others make of them: score and rank.
+std::string scores_by_method(const std::vector<ModelCircuit>& by_method, std::size_t top) {
+  std::vector<Table::Column> columns = {{"", Align::kRight}, {"part"}};
+  std::vector<std::map<std::string, std::pair<std::size_t, double>>> scores;
+  for (const ModelCircuit& circuit : by_method) {
+    columns.push_back({score_title(circuit.options), Align::kRight});
+    columns.push_back({"rank", Align::kRight});
+    std::vector<const study::CircuitPart*> order;
+    for (const study::CircuitPart& part : circuit.found->parts) order.push_back(&part);
+    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return std::abs(a->score.mean) > std::abs(b->score.mean);
+    });
+    auto& ranks = scores.emplace_back();
+    for (std::size_t i = 0; i < order.size(); ++i)
+      ranks[order[i]->name] = {i + 1, order[i]->score.mean};
+  }
+  std::map<std::size_t, std::string> first;
+  for (const auto& [name, score] : scores[0])
+    if (score.first <= top) first[score.first] = name;
+  Table table(columns);
+  for (const auto& [rank, name] : first) {
+    std::vector<std::string> row = {std::to_string(rank), name};
+    for (const auto& ranks : scores) {
+      const auto found = ranks.find(name);
+      row.push_back(found == ranks.end() ? "" : fmt::format("{:.3f}", found->second.second));
+      row.push_back(found == ranks.end() ? "" : std::to_string(found->second.first));
+    }
+    table.add(row);
+  }
+  return table.text(2);
 }
 
 std::string agreement_text(const FoundCircuit& found) {
@@ -99,8 +176,15 @@ std::string agreement_text(const FoundCircuit& found) {
 
 std::string size_text(const ModelCircuit& circuit) {
   if (!circuit.found) return "none claimed";
+  if (!circuit.carried()) return "not carried";
   const std::optional<std::size_t> size = circuit.size();
   return size ? with_thousands(*size) : "level not reached";
+}
+
+std::string none_kept_text(const ModelCircuit& circuit) {
+  if (!circuit.found) return "";
+  const double effect = circuit.found->empty_circuit().effect;
+  return fmt::format("{:.1f} %", std::abs(effect) < 5e-4 ? 0.0 : 100 * effect);  // no "-0.0"
 }
 
 std::string ratio_text(const ModelCircuit& first, const ModelCircuit& circuit) {
@@ -115,12 +199,31 @@ std::string circuit_text(const CircuitsOfKind& circuits, std::size_t top) {
   text += sizes_table(circuits);
   for (const ModelCircuit& circuit : circuits) {
     text += fmt::format("\n{}\n", printable(circuit.label));
-    text += dropped_text(circuit.task.prompts) + verdict_text(circuit.check);
+    text +=
+        dropped_text(circuit.task.prompts) + verdict_text(circuit.check) + carried_text(circuit);
     if (!circuit.found) continue;
     text += "\n" + parts_table(circuit, top);
     const std::string more =
-        members_text(circuit) + hint_text(circuit) + agreement_text(*circuit.found);
+        estimate_note(circuit.options) + members_text(circuit) + agreement_text(*circuit.found);
     if (!more.empty()) text += "\n" + more;
+  }
+  return text;
+}
+
+std::string methods_text(const std::vector<CircuitsOfKind>& methods, std::size_t top) {
+  const SearchOptions& options = methods[0][0].options;
+  const study::LoadedTask& task = methods[0][0].task;
+  std::string text = fmt::format("{}: {}, corruption {}; {} by {} methods\n",
+                                 printable(task.prompts.task), task.description,
+                                 task.prompts.corruption, plural_of(options.parts), methods.size());
+  for (std::size_t m = 0; m < methods[0].size(); ++m) {
+    std::vector<ModelCircuit> of_model;
+    for (const CircuitsOfKind& circuits : methods) of_model.push_back(circuits[m]);
+    text += fmt::format("\n{}\n", printable(of_model[0].label)) +
+            dropped_text(of_model[0].task.prompts) + verdict_text(of_model[0].check);
+    if (!of_model[0].found) continue;
+    text += carried_text(of_model[0]) + "\n" + agreement_of_methods(of_model) + "\n" +
+            scores_by_method(of_model, top);
   }
   return text;
 }
@@ -129,6 +232,7 @@ std::string task_circuits_text(const study::TaskCircuits& found) {
   std::vector<Table::Column> columns = {{"model"}, {"accuracy", Align::kRight}};
   for (const CircuitsOfKind& circuits : found.kinds) {
     columns.push_back({std::string(plural_of(circuits[0].options.parts)), Align::kRight});
+    columns.push_back({"none kept", Align::kRight});
     columns.push_back({"ratio", Align::kRight});
   }
   Table table(columns);
@@ -138,6 +242,7 @@ std::string task_circuits_text(const study::TaskCircuits& found) {
                                     fmt::format("{:.1f} %", 100 * model.check.clean_accuracy)};
     for (const CircuitsOfKind& circuits : found.kinds) {
       row.push_back(size_text(circuits[m]));
+      row.push_back(none_kept_text(circuits[m]));
       row.push_back(ratio_text(circuits[0], circuits[m]));
     }
     table.add(row);

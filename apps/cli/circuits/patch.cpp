@@ -33,10 +33,12 @@ std::string strongest_table(const study::SweptSite& site, PatchDirection directi
        {direction == PatchDirection::kNoising ? "effect lost" : "effect restored", Align::kRight}});
   std::vector<std::size_t> order = site.order();
   order.resize(std::min(order.size(), top));
-  for (const std::size_t cell : order)
-    table.add(
-        {site.place(cell), fmt::format("{:+.1f} % +- {:.1f}", 100 * site.sweep.effects[cell].mean,
-                                       100 * site.sweep.effects[cell].error)});
+  for (const std::size_t cell : order) {
+    const Estimate& effect = site.sweep.effects[cell];
+    std::string text = fmt::format("{:+.1f} %", 100 * effect.mean);
+    if (effect.error) text += fmt::format(" +- {:.1f}", 100 * *effect.error);
+    table.add({site.place(cell), text});
+  }
   return table.text(2);
 }
 

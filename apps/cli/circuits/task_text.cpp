@@ -42,6 +42,11 @@ std::string verdict_text(const TaskCheck& check) {
   const std::string chance =
       fmt::format("accuracy {:.1f} %, chance {:.1f} %, p = {:.2g}", 100 * check.clean_accuracy,
                   100 * check.chance, check.p_value);
+  if (!check.enough_prompts)
+    return fmt::format(
+        "There are too FEW prompts to tell ({}): always right, a model would be at p = {:.2g}, and "
+        "below {:g} is called better than chance. Take more (--prompts).\n",
+        chance, check.least_p, kChanceLevel);
   if (!check.better_than_chance)
     return fmt::format("The model is NOT better than chance ({}): a circuit would mean nothing.\n",
                        chance);
@@ -52,7 +57,8 @@ std::string verdict_text(const TaskCheck& check) {
 }
 
 std::string estimate_text(const Estimate& value) {
-  return fmt::format("{:.3f} +- {:.3f}", value.mean, value.error);
+  return value.error ? fmt::format("{:.3f} +- {:.3f}", value.mean, *value.error)
+                     : fmt::format("{:.3f}", value.mean);
 }
 
 }  // namespace filigree::cli

@@ -69,10 +69,30 @@ std::string tasks_table(const std::vector<study::TaskCircuits>& tasks, double le
   return table.text();
 }
 
+// What is there with no part kept at all: where that is much, the parts are not what does the task.
+std::string none_kept_table(const std::vector<study::TaskCircuits>& tasks) {
+  Table table({{"with none kept"},
+               {"model"},
+               {"heads", Align::kRight},
+               {"edges", Align::kRight},
+               {"attention edges", Align::kRight}});
+  for (const study::TaskCircuits& task : tasks)
+    for (std::size_t m = 0; m < task.kinds[0].size(); ++m) {
+      std::vector<std::string> row = {m == 0 ? printable(task_title(task.task())) : "",
+                                      printable(task.kinds[0][m].label)};
+      for (const study::CircuitsOfKind& circuits : task.kinds)
+        row.push_back(none_kept_text(circuits[m]));
+      table.add(row);
+    }
+  return table.text();
+}
+
 std::string text_of(const study::DemoResult& result) {
   const study::ComparisonResult& comparison = result.comparison;
   std::string text = models_table(comparison.held_out) + "\n";
-  if (!comparison.tasks.empty()) text += tasks_table(comparison.tasks, result.level) + "\n";
+  if (!comparison.tasks.empty())
+    text += tasks_table(comparison.tasks, result.level) + "\n" + none_kept_table(comparison.tasks) +
+            "\n";
   for (const study::TaskLeftOut& task : comparison.tasks_left_out)
     text += fmt::format("{} left out: {}\n", printable(task.task), task.why);
   return text + fmt::format("{} files in {}; the report is {}\n", comparison.files.size(),

@@ -30,29 +30,27 @@ struct AttributionCommand {
   study::FigureStyle style;
 };
 
-std::string signed_text(const Estimate& value, bool errors) {
-  return errors ? fmt::format("{:+.3f} +- {:.3f}", value.mean, value.error)
-                : fmt::format("{:+.3f}", value.mean);
+std::string signed_text(const Estimate& value) {
+  return value.error ? fmt::format("{:+.3f} +- {:.3f}", value.mean, *value.error)
+                     : fmt::format("{:+.3f}", value.mean);
 }
 
 std::string model_text(const study::AttributedModel& model, std::size_t top) {
   const LogitAttribution& found = model.found;
-  const bool errors = found.total.size() > 1;
   std::string text = fmt::format("\n{}\n", printable(model.label));
   if (model.task) text += dropped_text(model.task->prompts) + verdict_text(*model.check);
   Table sums({{""}, {"contribution", Align::kRight}});
   for (const study::KindSum& kind : study::kind_sums(found)) {
     if (kind.name == "rest" && std::abs(kind.sum.mean) <= kRounding) continue;
-    sums.add(
-        {kind.name == "mlps" ? "MLPs" : std::string(kind.name), signed_text(kind.sum, errors)});
+    sums.add({kind.name == "mlps" ? "MLPs" : std::string(kind.name), signed_text(kind.sum)});
   }
-  sums.add({"sum", signed_text(estimate(found.total), errors)});
+  sums.add({"sum", signed_text(estimate(found.total))});
   text += "\n" + sums.text(2) + "\n";
   Table parts({{"", Align::kRight}, {"part"}, {"contribution", Align::kRight}});
   const std::vector<std::size_t> order = found.order();
   for (std::size_t i = 0; i < std::min(order.size(), top); ++i)
-    parts.add({std::to_string(i + 1), name_of(found.parts[order[i]]),
-               signed_text(found.of(order[i]), errors)});
+    parts.add(
+        {std::to_string(i + 1), name_of(found.parts[order[i]]), signed_text(found.of(order[i]))});
   return top > 0 ? text + parts.text(2) : text;
 }
 

@@ -54,7 +54,8 @@ std::vector<CurvePoint> curve_points(const std::vector<std::size_t>& sizes,
     // Of a ratio of means: the error of what the ratio leaves of each prompt.
     std::vector<double> rest;
     for (std::size_t i = 0; i < part.size(); ++i) rest.push_back(part[i] - point.effect * whole[i]);
-    point.error = estimate(rest).error / std::abs(mean_whole);
+    if (const std::optional<double> error = estimate(rest).error)
+      point.error = *error / std::abs(mean_whole);
     points.push_back(point);
   }
   return points;

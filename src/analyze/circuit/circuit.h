@@ -23,7 +23,7 @@ struct CurvePoint {
   std::size_t parts = 0;  // what is left of them without those that lead nowhere
   double metric = 0;      // mean
   double effect = 0;
-  double error = 0;  // standard error of the effect, of the ratio of two means
+  std::optional<double> error = {};  // standard error of the effect, a ratio of two means
 };
 
 struct Curve {

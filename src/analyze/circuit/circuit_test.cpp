@@ -147,9 +147,9 @@ TEST(Circuit, EffectsAreSharesWithTheErrorOfARatio) {
   runs.patched = {{1, 2, 3}, {3, 2, 1}};
   const std::vector<CurvePoint> points = curve_points({1, 2}, runs);
   EXPECT_DOUBLE_EQ(points[0].effect, 0.5);
-  EXPECT_DOUBLE_EQ(points[0].error, 0);  // half of every prompt
+  EXPECT_DOUBLE_EQ(points[0].error.value(), 0);  // half of every prompt
   EXPECT_DOUBLE_EQ(points[1].effect, 0.5);
-  EXPECT_NEAR(points[1].error, std::sqrt((4 + 0 + 4) / 2.0 / 3.0) / 4, 1e-12);
+  EXPECT_NEAR(points[1].error.value(), std::sqrt((4 + 0 + 4) / 2.0 / 3.0) / 4, 1e-12);
   runs.corrupt = runs.clean;
   EXPECT_THROW(curve_points({1, 2}, runs), Error);
 }

@@ -26,7 +26,8 @@ class Running {
     squares_ += step * (value - mean_);
   }
   Estimate estimate() const {
-    return {mean_, count_ < 2 ? 0.0 : std::sqrt(squares_ / (count_ - 1) / count_)};
+    if (count_ < 2) return {mean_};
+    return {mean_, std::sqrt(squares_ / (count_ - 1) / count_)};
   }
 
  private:

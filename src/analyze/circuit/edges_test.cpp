@@ -151,7 +151,8 @@ TEST_P(Edges, ExactScoresAreTheDrops) {
       drops.push_back(scores.clean[i] - patched_by_hand(prompts_[i], graph_.edge(number)));
     const Estimate expected = estimate(drops);
     EXPECT_NEAR(scores.drops[static_cast<std::size_t>(number)].mean, expected.mean, kTolerance);
-    EXPECT_NEAR(scores.drops[static_cast<std::size_t>(number)].error, expected.error, kTolerance);
+    EXPECT_NEAR(scores.drops[static_cast<std::size_t>(number)].error.value(),
+                expected.error.value(), kTolerance);
   }
 }
 
@@ -183,7 +184,7 @@ TEST_P(Edges, AttributionOfSeveralPromptsIsTheMeanWithItsError) {
     std::vector<double> values;
     for (const EdgeScores& one : single) values.push_back(one.drops[e].mean);
     EXPECT_NEAR(all.drops[e].mean, estimate(values).mean, 1e-4);
-    EXPECT_NEAR(all.drops[e].error, estimate(values).error, 1e-4);
+    EXPECT_NEAR(all.drops[e].error.value(), estimate(values).error.value(), 1e-4);
   }
 }
 

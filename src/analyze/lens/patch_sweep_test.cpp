@@ -118,7 +118,7 @@ TEST(PatchSweep, IsExactlyZeroBeforeTheFirstDifference) {
     for (std::int64_t layer = 0; layer < 3; ++layer)
       for (std::int64_t column = 0; column < first; ++column) {
         EXPECT_EQ(sweep.at(layer, column).mean, 0);
-        EXPECT_EQ(sweep.at(layer, column).error, 0);
+        EXPECT_EQ(sweep.at(layer, column).error, 0.0);
       }
     EXPECT_NE(sweep.at(0, first).mean, 0);
   }
@@ -137,7 +137,7 @@ TEST(PatchSweep, KnowsTheErrorOfItsMeans) {
   // Of two values the standard error is half of their distance.
   const double ratio = (lost[0] + lost[1]) / (whole[0] + whole[1]);
   const double rest = std::abs((lost[0] - ratio * whole[0]) - (lost[1] - ratio * whole[1])) / 2;
-  EXPECT_NEAR(sweep.at(0, 1).error, rest / std::abs((whole[0] + whole[1]) / 2), 1e-3);
+  EXPECT_NEAR(sweep.at(0, 1).error.value(), rest / std::abs((whole[0] + whole[1]) / 2), 1e-3);
 }
 
 TEST(PatchSweep, RefusesWhatMakesNoSense) {

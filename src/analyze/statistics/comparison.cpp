@@ -42,6 +42,7 @@ std::vector<ComparedStatistic> compare_statistics(const AttentionStatistics& fir
           row.change = row.second - row.first;
           row.interval = resampler.interval(difference);
           row.p = resampler.p_value(difference);
+          row.least_p = resampler.least_p();
         }
       });
   return rows;

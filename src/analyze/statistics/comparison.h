@@ -17,6 +17,10 @@ struct ComparedStatistic {
   double change = 0.0;               // second - first
   std::optional<Interval> interval;  // of the change; nothing for a single prompt
   double p = 1.0;                    // that the change is none
+  double least_p = 0.0;              // the smallest that so many prompts can give
+
+  // A change that every prompt shows the same way says no more than this many prompts can.
+  bool at_least_p() const { return p <= least_p; }
 };
 
 // For every group (model, layers, heads) and every statistic in turn. Throws Error unless both have

@@ -49,6 +49,11 @@ inline constexpr auto kNames<Statistic> =
                                      {Statistic::kActiveEdges, "active_edges"},
                                      {Statistic::kKeysPerQuery, "keys_per_query"},
                                      {Statistic::kEmptyRows, "empty_rows"}});
+// Whether it is a share of edges, rows or maps: its differences are points.
+constexpr bool is_share(Statistic statistic) {
+  return statistic == Statistic::kDiagonalDominance || statistic == Statistic::kActiveEdges ||
+         statistic == Statistic::kEmptyRows;
+}
 // "row mass".
 std::string heading_of(Statistic statistic);
 

@@ -82,6 +82,11 @@ std::optional<Interval> PairedResampler::interval(std::span<const double> differ
   return Interval{quantile(means, tail), quantile(means, 1.0 - tail)};
 }
 
+double PairedResampler::least_p() const {
+  if (count_ > kExactPairs) return 1.0 / static_cast<double>(1 + options_.resamples);
+  return 2.0 / static_cast<double>(std::size_t{1} << count_);  // as they are, and all turned
+}
+
 double PairedResampler::p_value(std::span<const double> differences) const {
   require(differences.size() == count_, "resampling: {} differences where {} were announced",
           differences.size(), count_);

@@ -41,6 +41,8 @@ class PairedResampler {
   // Nothing for a single difference.
   std::optional<Interval> interval(std::span<const double> differences) const;
   double p_value(std::span<const double> differences) const;
+  // The smallest p that so many differences can give: all of one sign.
+  double least_p() const;
 
  private:
   std::size_t count_;

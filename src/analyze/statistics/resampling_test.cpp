@@ -39,6 +39,19 @@ TEST(Resampling, FewPairsGiveExactPValues) {
   EXPECT_EQ(p(std::vector<double>(12, 0.1)), 2.0 / 4096);
 }
 
+TEST(Resampling, TheLeastPIsThatOfDifferencesOfOneSign) {
+  for (const std::size_t count : {1, 2, 8, 12, 13, 40}) {
+    const PairedResampler resampler(count, {.resamples = 999});
+    std::vector<double> all(count);
+    for (std::size_t i = 0; i < count; ++i) all[i] = 1.0 + 0.01 * static_cast<double>(i);
+    if (count != 13) {  // 2^-12 of the drawn patterns may be all of one sign
+      EXPECT_EQ(resampler.p_value(all), resampler.least_p()) << count;
+    }
+    EXPECT_GE(resampler.p_value(all), resampler.least_p()) << count;
+  }
+  EXPECT_EQ(PairedResampler(8, {}).least_p(), 2.0 / 256);
+}
+
 TEST(Resampling, ManyPairsGiveTheSamePValuesNearly) {
   // A one-sample t-test of 40 normals is nearly the same test.
   const std::vector<double> differences = normals(40, 0.3, 4);

@@ -62,7 +62,8 @@ Json comparison_json(const std::vector<ComparedStatistic>& rows) {
         {"change", row.change},
         {"low", row.interval ? Json(row.interval->low) : Json()},
         {"high", row.interval ? Json(row.interval->high) : Json()},
-        {"p", row.p}};
+        {"p", row.p},
+        {"least_p", row.least_p}};
   }
   return result;
 }

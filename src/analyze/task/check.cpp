@@ -93,9 +93,11 @@ TaskCheck check_task(const TaskScores& scores, const std::vector<TaskPrompt>& pr
   const auto right = static_cast<std::size_t>(
       std::count(scores.clean_accuracy.begin(), scores.clean_accuracy.end(), 1.0));
   check.p_value = at_least(right, chances);
+  check.least_p = at_least(prompts.size(), chances);
   check.better_than_chance = check.p_value < kChanceLevel;
+  check.enough_prompts = check.least_p < kChanceLevel;
   check.corruption_matters =
-      check.difference.mean > 0 && check.difference.mean > 2 * check.difference.error;
+      check.difference.mean > 0 && check.difference.mean > 2 * check.difference.error.value_or(0);
   return check;
 }
 

@@ -27,7 +27,10 @@ struct TaskCheck {
   double clean_accuracy = 0, corrupt_accuracy = 0;
   double chance = 0;   // accuracy of guessing among each prompt's candidates
   double p_value = 1;  // probability that guessing is right at least so often
+  double least_p = 1;  // the p of a model that is always right
   bool better_than_chance = false;
+  // Whether so many prompts can show at all that a model is better than chance.
+  bool enough_prompts = false;
   // Whether the corruption lowers the metric by more than twice its standard error: what patching
   // measures as a share of.
   bool corruption_matters = false;

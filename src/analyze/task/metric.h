@@ -6,6 +6,7 @@
 //   accuracy                1 when the likeliest of the candidates is an answer, else 0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,7 +41,7 @@ Variable metric_sum(Metric metric, const Variable& logits, const PromptRefs& pro
 
 struct Estimate {
   double mean = 0;
-  double error = 0;  // standard error of the mean; 0 for a single value
+  std::optional<double> error = {};  // standard error of the mean; a single value has none
 };
 Estimate estimate(std::span<const double> values);
 

@@ -337,7 +337,10 @@ TEST(Metrics, EstimatesHaveTheStandardErrorOfTheMean) {
   const std::vector<double> values = {1, 2, 3, 6};
   const Estimate result = estimate(values);
   EXPECT_DOUBLE_EQ(result.mean, 3);
-  EXPECT_NEAR(result.error, std::sqrt((4 + 1 + 0 + 9) / 3.0 / 4.0), 1e-12);
+  EXPECT_NEAR(result.error.value(), std::sqrt((4 + 1 + 0 + 9) / 3.0 / 4.0), 1e-12);
+  const std::vector<double> one = {2};
+  EXPECT_EQ(estimate(one).mean, 2);
+  EXPECT_FALSE(estimate(one).error);
 }
 
 TEST(Chance, IsTheTailOfIndependentGuesses) {

@@ -118,15 +118,22 @@ figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,
     if (row.group.scope != HeadGroup::Scope::kModel) continue;
     figure::Statistic statistic;
     statistic.name = heading_of(row.statistic);
-    statistic.note = fmt::format("change {:+.2g}", row.change);
+    const bool share = is_share(row.statistic);
+    const double times = share ? 100 : 1;  // differences of shares are points
+    statistic.note = fmt::format("change {:+.2g}", times * row.change);
     if (row.interval)
-      statistic.note += fmt::format(" ({:+.2g} to {:+.2g})", row.interval->low, row.interval->high);
-    statistic.note += fmt::format(", p = {:.2g}", row.p);
+      statistic.note += fmt::format(" ({:+.2g} to {:+.2g})", times * row.interval->low,
+                                    times * row.interval->high);
+    if (share) statistic.note += " points";
+    statistic.note += fmt::format(", p {} {:.2g}", row.at_least_p() ? "\u2264" : "=", row.p);
     statistic.estimates = {{{row.first, row.first, row.first}},
                            {{row.second, row.second, row.second}}};
     bars.statistics.push_back(std::move(statistic));
   }
-  bars.caption = "Means over heads and prompts; paired bootstrap intervals and permutation p.";
+  bars.caption =
+      "Means over heads and prompts; paired bootstrap intervals and permutation p (\u2264: the "
+      "least "
+      "that so many prompts can give).";
   return bars;
 }
 

@@ -20,7 +20,7 @@ figure::EffectCurve effect_curve(const ModelCircuit& circuit) {
     if (!result.kept.empty() && parts <= result.kept.back()) continue;
     result.kept.push_back(parts);
     result.effect.push_back(point.effect);
-    result.error.push_back(point.error);
+    if (point.error) result.error.push_back(*point.error);
   }
   if (const std::optional<std::size_t> size = circuit.size())
     result.size = static_cast<double>(*size);
@@ -51,14 +51,18 @@ std::string capital(std::string text) {
   return text;
 }
 
-// The prompt as this model's task has it; the same text may be other tokens to another model, or
-// not among its prompts.
+// The prompt of this text as this model's task has it; the same text may be other tokens to another
+// model, or not among its prompts (null).
+const TaskPrompt* clean_prompt(const ModelCircuit& circuit, const std::string& text) {
+  for (const TaskPrompt& prompt : circuit.task.prompts.prompts)
+    if (prompt.text.clean == text) return &prompt;
+  return nullptr;
+}
+
 Prompt example_for(const ModelCircuit& circuit, const Tokenizer& tokenizer,
                    const std::string& text) {
-  std::vector<TokenId> ids;
-  for (const TaskPrompt& prompt : circuit.task.prompts.prompts)
-    if (ids.empty() && prompt.text.clean == text) ids = prompt.clean;
-  if (ids.empty()) ids = tokenizer.encode(text);
+  const TaskPrompt* there = clean_prompt(circuit, text);
+  const std::vector<TokenId> ids = there != nullptr ? there->clean : tokenizer.encode(text);
   Prompt prompt = {ids, {}};
   for (const TokenId id : ids) prompt.tokens.push_back(tokenizer.token_text(id));
   return prompt;
@@ -66,6 +70,17 @@ Prompt example_for(const ModelCircuit& circuit, const Tokenizer& tokenizer,
 
 std::string count_text(std::size_t count, const std::string& unit) {
   return fmt::format("{} {}{}", with_thousands(count), unit, count == 1 ? "" : "s");
+}
+
+// What the model makes of the prompt that is drawn, and of all in the mean: "dense 18.134 (8.640)".
+std::string metric_text(const ModelCircuit& circuit, const Model& model, const std::string& text) {
+  const TaskPrompt* prompt = clean_prompt(circuit, text);
+  return fmt::format(
+      "{} {} ({:.3f})", circuit.label,
+      prompt == nullptr
+          ? "-"
+          : fmt::format("{:.3f}", score(model, {*prompt}, circuit.task.metric).clean[0]),
+      circuit.check.clean.mean);
 }
 
 // The maps of these heads on the prompt, in this order.
@@ -99,14 +114,18 @@ std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> k
     if (chart.curves.empty()) continue;
     kept += fmt::format("{} kept {}, {}. ", capital(chart.unit), order_text(options),
                         others_text(options));
+    for (const ModelCircuit& circuit : circuits)
+      if (circuit.found && !circuit.carried())
+        kept += fmt::format("They do not carry the task in {}. ", circuit.label);
     curves.charts.push_back(std::move(chart));
   }
   if (curves.charts.empty()) return std::nullopt;
   const ModelCircuit& first = kinds[0][0];
   curves.title = task_title(first.task);
   curves.level = first.options.level;
-  curves.caption = fmt::format("{}Metric: {}, {} prompts; bands: one standard error.", kept,
-                               name_of(first.task.metric), first.task.prompts.prompts.size());
+  curves.caption =
+      fmt::format("{}At 0: none kept. Metric: {}, {} prompts; bands: one standard error.", kept,
+                  name_of(first.task.metric), first.task.prompts.prompts.size());
   return curves;
 }
 
@@ -126,15 +145,15 @@ std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
     same_tokens = same_tokens && (grid.tokens.empty() || grid.tokens == prompt.tokens);
     grid.tokens = prompt.tokens;
     grid.panels.push_back(panel_of(models[m].model(), circuit.label, circuit.found->heads, prompt));
-    metric += fmt::format("{}{} {:.3f} ({})", metric.empty() ? "" : ", ", name_of(task.metric),
-                          circuit.check.clean.mean, circuit.label);
+    metric += (metric.empty() ? "" : ", ") + metric_text(circuit, models[m].model(), text);
   }
   if (grid.panels.empty()) return std::nullopt;
   if (!same_tokens) grid.tokens.clear();
   grid.title = fmt::format("Heads that explain {:g} % of the task {}",
                            100 * circuits[0].options.level, task_title(task));
   grid.prompt = "Prompt: " + text;
-  grid.metric = metric + "; the most important heads first";
+  grid.metric = fmt::format("{} of this prompt (mean of {}): {}. The most important heads first.",
+                            name_of(task.metric), task.prompts.prompts.size(), metric);
   return grid;
 }
 
@@ -155,7 +174,12 @@ std::optional<figure::CircuitDrawing> drawing_of(const CircuitsOfKind& circuits)
   const LoadedTask& task = circuits[0].task;
   drawing.title = fmt::format("Edges that explain {:g} % of the task {}",
                               100 * circuits[0].options.level, task_title(task));
-  drawing.score_label = fmt::format("drop of {}", name_of(task.metric));
+  const SearchOptions& options = circuits[0].options;
+  drawing.score_label =
+      options.method == Method::kExact
+          ? fmt::format("drop of {}", name_of(task.metric))
+          : fmt::format("{} score of {}", method_name(options.parts, options.method),
+                        name_of(task.metric));
   drawing.caption = fmt::format("Score: {}, {} prompts, corruption {}.{}{}",
                                 circuits[0].options.method == Method::kExact ? "exact patches"
                                 : circuits[0].options.method == Method::kAttribution

@@ -18,10 +18,12 @@ void prepare_output(const CircuitOutput& output, const Context& context) {
 
 std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
                                              std::span<const LoadedModel> models,
-                                             const CircuitOutput& output) {
+                                             const CircuitOutput& output, bool named_by_method) {
   std::vector<std::string> files;
-  const std::string stem = fmt::format("{}-{}", task_file_part(circuits[0].task),
-                                       file_part(std::string(name_of(circuits[0].options.parts))));
+  const SearchOptions& options = circuits[0].options;
+  std::string stem = fmt::format("{}-{}", task_file_part(circuits[0].task),
+                                 file_part(std::string(name_of(options.parts))));
+  if (named_by_method) stem += fmt::format("-{}", method_name(options.parts, options.method));
   const auto add = [&](const std::string& ending) {
     files.push_back(stem + ending);
     return output.folder / files.back();

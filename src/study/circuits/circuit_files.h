@@ -19,12 +19,13 @@ struct CircuitOutput {
 // Before the work: makes the folder. A build without figures says what it will write nevertheless.
 void prepare_output(const CircuitOutput& output, const Context& context);
 
-// Named after task and kind of part, so that one folder takes several: curves, maps of the heads,
-// the drawing and a Graphviz file a model of edges, and the JSON of the result. Runs `models`,
-// those of the circuits, for the maps. Returns the names, without the folder. A build without
-// figures writes what needs none.
+// Named after task and kind of part (and the method, where asked), so that one folder takes
+// several: curves, maps of the heads, the drawing and a Graphviz file a model of edges, and the
+// JSON of the result. Runs `models`, those of the circuits, for the maps. Returns the names,
+// without the folder. A build without figures writes what needs none.
 std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
                                              std::span<const LoadedModel> models,
-                                             const CircuitOutput& output);
+                                             const CircuitOutput& output,
+                                             bool named_by_method = false);
 
 }  // namespace filigree::study

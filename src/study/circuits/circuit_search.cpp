@@ -47,6 +47,14 @@ class Search {
   PatchOptions keeping() const { return watched(patch_, label_ + " curve", context_); }
   int steps() const { return options_.method == Method::kIntegrated ? options_.steps : 0; }
 
+  // The circuit at the level; null where the level is not reached or the parts do not carry the
+  // task.
+  const CurvePoint* circuit_point(const Curve& curve) {
+    const double without = curve.points.front().effect;
+    found_.carried = without < std::min(kMostWithoutParts, options_.level);
+    return found_.carried ? curve.at(options_.level) : nullptr;
+  }
+
   void heads() {
     std::vector<PatchTarget> targets = all_heads(model_.config());
     if (options_.parts == Parts::kHeadsAndMlps)
@@ -73,12 +81,12 @@ class Search {
     for (const PatchTarget& target : order) {
       const auto index = static_cast<std::size_t>(
           std::find(targets.begin(), targets.end(), target) - targets.begin());
-      const Estimate drop = importance.of(index);
-      scores.push_back(std::abs(drop.mean));
-      found_.parts.push_back({text_of(target), drop, target});
+      const Estimate score = importance.of(index);
+      scores.push_back(std::abs(score.mean));
+      found_.parts.push_back({text_of(target), score, target});
     }
     std::vector<PatchTarget> kept;
-    if (const CurvePoint* point = found_.curve.at(options_.level))
+    if (const CurvePoint* point = circuit_point(found_.curve))
       kept.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(point->kept));
     for (const PatchTarget& target : kept) {
       found_.members.push_back(text_of(target));
@@ -106,7 +114,7 @@ class Search {
                               NamedEdge{graph.node_text(edge.node), graph.input_text(edge.input)}});
     }
     std::vector<std::int64_t> members;
-    if (const CurvePoint* point = curve.at(options_.level)) members = curve.edges_of(graph, *point);
+    if (const CurvePoint* point = circuit_point(curve)) members = curve.edges_of(graph, *point);
     for (const std::int64_t number : members) found_.members.push_back(graph.edge_text(number));
     found_.graph = drawn_edges(graph, members, scores);
     if (found_.published != nullptr) compare_nodes(graph, scores, members);
@@ -141,6 +149,7 @@ class Search {
                        : attributed_cell_scores(model_, prompts_, steps(), scoring());
     const CellScores& scores = *found_.cells;
     found_.curve = keep_cells(model_, prompts_, scores, {}, options_.level, keeping());
+    circuit_point(found_.curve);
     found_.part_count = scores.mean_cells();
     // By position over all prompts, for the reader; prompts choose each their own.
     using Place = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
@@ -161,7 +170,7 @@ class Search {
     }
     std::stable_sort(found_.parts.begin(), found_.parts.end(),
                      [](const CircuitPart& a, const CircuitPart& b) {
-                       return std::abs(a.drop.mean) > std::abs(b.drop.mean);
+                       return std::abs(a.score.mean) > std::abs(b.score.mean);
                      });
   }
 
@@ -185,6 +194,16 @@ std::string_view plural_of(Parts parts) {
     case Parts::kAttentionEdges: return "attention edges";
   }
   return "parts";
+}
+
+std::string_view method_name(Parts parts, Method method) {
+  if (parts != Parts::kEdges || method == Method::kExact) return name_of(method);
+  return method == Method::kAttribution ? "eap" : "eap-ig";
+}
+
+std::string score_title(const SearchOptions& options) {
+  if (options.method == Method::kExact) return "drop without it";
+  return fmt::format("estimate by {}", method_name(options.parts, options.method));
 }
 
 Method usual_method(Parts parts) {

@@ -25,6 +25,9 @@ enum class Selection { kTop, kGreedy, kGreedyAddition };
 // "heads", "heads and MLPs", "edges", "attention edges".
 std::string_view plural_of(Parts parts);
 
+// "exact", "attribution", "ig"; of edges "eap" and "eap-ig".
+std::string_view method_name(Parts parts, Method method);
+
 // The best of what takes about a minute at GPT-2 small.
 Method usual_method(Parts parts);
 
@@ -40,6 +43,9 @@ struct SearchOptions {
   bool every_size = true;
 };
 
+// What a score of this method is called: "drop without it" only where it was measured.
+std::string score_title(const SearchOptions& options);
+
 // Throws RequestError for options that do not go together.
 void check_options(const SearchOptions& options);
 
@@ -50,20 +56,30 @@ struct NamedEdge {
 
 struct CircuitPart {
   std::string name;  // "L3H7", "L0H1 -> L1H0 k", "L3H7 5 <- 2"
-  Estimate drop;     // of the metric without it
+  Estimate score;    // by the search's method: the drop without it, or an estimate of the drop
   std::variant<PatchTarget, NamedEdge, AttentionCell> place;
 };
+
+// Parts do not carry a task where the model does so much of it with none of them kept: whatever
+// circuit is found of them explains what is there without it.
+inline constexpr double kMostWithoutParts = 0.5;
 
 struct FoundCircuit {
   std::vector<CircuitPart> parts = {};  // in the order in which they are kept
   Curve curve = {};
-  double part_count = 0;                  // a mean over the prompts for attention edges
+  double part_count = 0;  // a mean over the prompts for attention edges
+  // Whether the effect with no part kept lies below kMostWithoutParts and below the level. Where it
+  // does not there are no members.
+  bool carried = true;
   std::vector<std::string> members = {};  // of the circuit at the level; none for attention edges
   std::vector<HeadId> heads = {};         // those of the members that are heads, in the same order
   CircuitGraph graph = {};                // the members as a drawing, of edges
   std::optional<CellScores> cells = {};   // of attention edges
   const PublishedCircuit* published = nullptr;
   std::optional<Agreement> agreement = {};  // with the published circuit
+
+  // The circuit of no parts: what the others do alone.
+  const CurvePoint& empty_circuit() const { return curve.points.front(); }
 };
 
 // `label` is the model's in reports; `section` keeps the state of the work, or is null.

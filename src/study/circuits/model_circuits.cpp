@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "filigree/analyze/pairs/correlation.h"
 #include "filigree/base/strings.h"
 
 namespace filigree::study {
@@ -26,29 +32,55 @@ std::vector<ModelCircuit> search_kinds(const LoadedModel& model, const TaskSelec
     circuit.options = options;
     if (!is_able(checked.check)) continue;
     SweepSection* section = nullptr;
-    if (kept.state != nullptr)
-      section =
-          &kept.state->section(kept.section, search_key(model.model(), circuit.task, options));
+    if (kept.state != nullptr) {
+      std::string name = kept.section;
+      if (kinds.size() > 1) name += fmt::format(" by {}", name_of(options.method));
+      section = &kept.state->section(name, search_key(model.model(), circuit.task, options));
+    }
     if (section != nullptr && section->steps() > 0)
       context.say(
           fmt::format("{}: goes on after {} steps", printable(model.label()), section->steps()));
-    const std::string what = kinds.size() == 1
-                                 ? model.label()
-                                 : fmt::format("{} {} {}", model.label(), circuit.task.prompts.task,
-                                               plural_of(options.parts));
+    std::string what = model.label();
+    if (kinds.size() > 1) {
+      const bool same_parts = kinds[0].parts == kinds[1].parts;  // by several methods
+      what += same_parts
+                  ? fmt::format(" {}", method_name(options.parts, options.method))
+                  : fmt::format(" {} {}", circuit.task.prompts.task, plural_of(options.parts));
+    }
     circuit.found = search_circuit(model.model(), circuit.task, options, what, section, context);
   }
   return circuits;
 }
 
-CircuitsOfKind find_all(const CircuitRequest& request, std::span<const LoadedModel> models,
-                        SweepState* state, const Context& context) {
-  CircuitsOfKind circuits;
-  for (std::size_t m = 0; m < models.size(); ++m)
-    circuits.push_back(search_kinds(models[m], request.task, std::span(&request.search, 1),
-                                    {state, fmt::format("model {}", m + 1)}, context)
-                           .front());
-  return circuits;
+// One a kind, with one circuit a model each.
+std::vector<CircuitsOfKind> find_all(const CircuitRequest& request,
+                                     std::span<const SearchOptions> kinds,
+                                     std::span<const LoadedModel> models, SweepState* state,
+                                     const Context& context) {
+  std::vector<CircuitsOfKind> found(kinds.size());
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    std::vector<ModelCircuit> circuits = search_kinds(
+        models[m], request.task, kinds, {state, fmt::format("model {}", m + 1)}, context);
+    for (std::size_t k = 0; k < kinds.size(); ++k) found[k].push_back(std::move(circuits[k]));
+  }
+  return found;
+}
+
+// Keeps what is done, also when the work is stopped.
+std::vector<CircuitsOfKind> find_and_keep(const CircuitRequest& request,
+                                          std::span<const SearchOptions> kinds,
+                                          std::span<const LoadedModel> models,
+                                          const Context& context) {
+  if (request.state.empty()) return find_all(request, kinds, models, nullptr, context);
+  SweepState state(request.state, context.writes());
+  try {
+    std::vector<CircuitsOfKind> found = find_all(request, kinds, models, &state, context);
+    state.save();
+    return found;
+  } catch (const Stopped&) {
+    state.save();
+    throw;
+  }
 }
 
 Json place_json(const PatchTarget& target) {
@@ -61,19 +93,21 @@ Json place_json(const AttentionCell& cell) {
   return {{"layer", cell.layer}, {"head", cell.head}, {"query", cell.query}, {"key", cell.key}};
 }
 
-Json scores_json(const FoundCircuit& found) {
+// A "drop" is a measured one; estimates are called so.
+Json scores_json(const FoundCircuit& found, Method method) {
+  const char* name = method == Method::kExact ? "drop" : "estimate";
   Json scores = Json::array();
   for (const CircuitPart& part : found.parts) {
     Json entry = {{"part", part.name}};
     entry.update(std::visit([](const auto& place) { return place_json(place); }, part.place));
-    entry["drop"] = part.drop.mean;
-    entry["standard_error"] = part.drop.error;
+    entry[name] = part.score.mean;
+    entry["standard_error"] = json_or_null(part.score.error);
     scores.push_back(std::move(entry));
   }
   return scores;
 }
 
-// Of each prompt: layer, head, query, key, drop.
+// Of each prompt: layer, head, query, key, score.
 Json cells_json(const CellScores& scores) {
   Json prompts = Json::array();
   for (const CellScores::OfPrompt& prompt : scores.prompts) {
@@ -85,6 +119,14 @@ Json cells_json(const CellScores& scores) {
     prompts.push_back(std::move(cells));
   }
   return prompts;
+}
+
+// With no part kept.
+Json empty_json(const FoundCircuit& found) {
+  const CurvePoint& empty = found.empty_circuit();
+  return {{"effect", empty.effect},
+          {"metric", empty.metric},
+          {"standard_error", json_or_null(empty.error)}};
 }
 
 Json published_json(const FoundCircuit& found) {
@@ -106,14 +148,14 @@ Json curve_json(const Curve& curve) {
                       {"parts", point.parts},
                       {"metric", point.metric},
                       {"effect", point.effect},
-                      {"standard_error", point.error}});
+                      {"standard_error", json_or_null(point.error)}});
   return points;
 }
 
 }  // namespace
 
 std::optional<std::size_t> ModelCircuit::size() const {
-  const CurvePoint* point = found ? found->curve.at(options.level) : nullptr;
+  const CurvePoint* point = carried() ? found->curve.at(options.level) : nullptr;
   return point == nullptr ? std::nullopt : std::optional(point->parts);
 }
 
@@ -128,19 +170,51 @@ void check_request(const CircuitRequest& request) {
   find_task(request.task.name);
 }
 
+void check_methods(const CircuitRequest& request, const std::vector<Method>& methods) {
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    if (std::find(methods.begin(), methods.begin() + static_cast<std::ptrdiff_t>(i), methods[i]) !=
+        methods.begin() + static_cast<std::ptrdiff_t>(i))
+      throw RequestError(fmt::format("the method {} is named twice; compare it with others",
+                                     method_name(request.search.parts, methods[i])));
+    CircuitRequest one = request;
+    one.search.method = methods[i];
+    check_request(one);
+  }
+}
+
 CircuitsOfKind find_circuits(const CircuitRequest& request, std::span<const LoadedModel> models,
                              const Context& context) {
   check_request(request);
-  if (request.state.empty()) return find_all(request, models, nullptr, context);
-  SweepState state(request.state, context.writes());
-  try {
-    CircuitsOfKind circuits = find_all(request, models, &state, context);
-    state.save();
-    return circuits;
-  } catch (const Stopped&) {
-    state.save();
-    throw;
+  return std::move(find_and_keep(request, std::span(&request.search, 1), models, context)[0]);
+}
+
+std::vector<CircuitsOfKind> find_circuits_by(const std::vector<Method>& methods,
+                                             const CircuitRequest& request,
+                                             std::span<const LoadedModel> models,
+                                             const Context& context) {
+  check_methods(request, methods);
+  std::vector<SearchOptions> kinds;
+  for (const Method method : methods) {
+    kinds.push_back(request.search);
+    kinds.back().method = method;
   }
+  return find_and_keep(request, kinds, models, context);
+}
+
+std::optional<double> rank_correlation(const ModelCircuit& a, const ModelCircuit& b) {
+  if (!a.found || !b.found) return std::nullopt;
+  std::map<std::string, std::array<float, 2>> scores;  // a part that one does not score is at 0
+  for (const CircuitPart& part : a.found->parts)
+    scores[part.name][0] = static_cast<float>(std::abs(part.score.mean));
+  for (const CircuitPart& part : b.found->parts)
+    scores[part.name][1] = static_cast<float>(std::abs(part.score.mean));
+  std::vector<float> series(2 * scores.size());
+  std::size_t place = 0;
+  for (const auto& [name, pair] : scores) {
+    series[place] = pair[0], series[scores.size() + place] = pair[1];
+    ++place;
+  }
+  return filigree::rank_correlation(series, 2, scores.size(), scores.size())[1];
 }
 
 std::vector<ModelCircuit> find_model_circuits(const LoadedModel& model,
@@ -157,13 +231,15 @@ Json to_json(const ModelCircuit& circuit, Scores scores) {
                {"fit", fit_json(circuit.task.prompts)},
                {"check", to_json(circuit.check)},
                {"level", circuit.options.level},
+               {"none_kept", found ? empty_json(*found) : Json()},
+               {"carried", found ? Json(found->carried) : Json()},
                {"size", json_or_null(circuit.size())},
                {"parts", found ? Json(found->part_count) : Json()},
                {"area", found ? Json(found->curve.area()) : Json()},
                {"circuit", found && !cells ? Json(found->members) : Json()},
                {"published", found ? published_json(*found) : Json()}};
   if (scores == Scores::kEvery) {
-    json["scores"] = found ? scores_json(*found) : Json();
+    json["scores"] = found ? scores_json(*found, circuit.options.method) : Json();
     json["scores_by_prompt"] = found && found->cells ? cells_json(*found->cells) : Json();
   }
   json["curve"] = found ? curve_json(found->curve) : Json();
@@ -187,6 +263,20 @@ Json to_json(const CircuitsOfKind& circuits, Scores scores) {
           {"selection", name_of(options.selection)},
           {"replacement", name_of(options.replacement)},
           {"models", models}};
+}
+
+Json methods_json(const std::vector<CircuitsOfKind>& methods, Scores scores) {
+  Json list = Json::array(), correlations = Json::array();
+  for (const CircuitsOfKind& circuits : methods) list.push_back(to_json(circuits, scores));
+  for (std::size_t m = 0; m < methods[0].size(); ++m)
+    for (std::size_t a = 0; a < methods.size(); ++a)
+      for (std::size_t b = a + 1; b < methods.size(); ++b)
+        correlations.push_back(
+            {{"model", methods[a][m].model},
+             {"methods",
+              {name_of(methods[a][m].options.method), name_of(methods[b][m].options.method)}},
+             {"spearman", json_or_null(rank_correlation(methods[a][m], methods[b][m]))}});
+  return {{"methods", list}, {"rank_correlations", correlations}};
 }
 
 }  // namespace filigree::study

@@ -20,8 +20,10 @@ struct ModelCircuit {
   // Absent when the model is not better than chance or the corruption does nothing.
   std::optional<FoundCircuit> found = {};
 
-  // The smallest circuit at the level: parts without those that lead nowhere.
+  // The smallest circuit at the level: parts without those that lead nowhere. Nothing where the
+  // parts do not carry the task.
   std::optional<std::size_t> size() const;
+  bool carried() const { return found && found->carried; }
 };
 
 // Circuits of one kind of part, one a model.
@@ -42,9 +44,23 @@ struct CircuitRequest {
 // for callers that want to fail before long work.
 void check_request(const CircuitRequest& request);
 
+// The same of several methods, of which none may be named twice.
+void check_methods(const CircuitRequest& request, const std::vector<Method>& methods);
+
 // One a model. Throws Stopped between steps, having kept what was done.
 CircuitsOfKind find_circuits(const CircuitRequest& request, std::span<const LoadedModel> models,
                              const Context& context);
+
+// The same by several methods, whatever request.search.method says: what find_circuits gives, one
+// for each.
+std::vector<CircuitsOfKind> find_circuits_by(const std::vector<Method>& methods,
+                                             const CircuitRequest& request,
+                                             std::span<const LoadedModel> models,
+                                             const Context& context);
+
+// Spearman's correlation of the absolute scores of all parts: whether two methods put them in one
+// order. Nothing where either has no circuit.
+std::optional<double> rank_correlation(const ModelCircuit& a, const ModelCircuit& b);
 
 // Several kinds of one model, one circuit a kind. Reports tell the kinds apart where there are
 // several.
@@ -58,5 +74,7 @@ enum class Scores { kEvery, kLeftOut };
 Json to_json(const ModelCircuit& circuit, Scores scores = Scores::kEvery);
 // The task, how parts were scored and chosen, and every model's circuit with its curve.
 Json to_json(const CircuitsOfKind& circuits, Scores scores);
+// Of several methods: each as above, and the rank correlations of every pair in every model.
+Json methods_json(const std::vector<CircuitsOfKind>& methods, Scores scores);
 
 }  // namespace filigree::study

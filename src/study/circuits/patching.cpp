@@ -78,7 +78,7 @@ Json site_json(const SweptSite& site) {
     Json effect_row = Json::array(), error_row = Json::array();
     for (std::int64_t column = 0; column < site.sweep.columns; ++column) {
       effect_row.push_back(site.sweep.at(layer, column).mean);
-      error_row.push_back(site.sweep.at(layer, column).error);
+      error_row.push_back(json_or_null(site.sweep.at(layer, column).error));
     }
     effects.push_back(effect_row);
     errors.push_back(error_row);

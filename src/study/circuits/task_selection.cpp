@@ -130,6 +130,8 @@ Json to_json(const TaskCheck& check) {
   return {{"accuracy", {{"clean", check.clean_accuracy}, {"corrupt", check.corrupt_accuracy}}},
           {"chance", check.chance},
           {"p_value", check.p_value},
+          {"least_p_value", check.least_p},
+          {"enough_prompts", check.enough_prompts},
           {"better_than_chance", check.better_than_chance},
           {"corruption_matters", check.corruption_matters},
           {"metric",
@@ -149,7 +151,7 @@ Json to_json(const CheckedTask& checked) {
 }
 
 Json to_json(const Estimate& value) {
-  return {{"mean", value.mean}, {"standard_error", value.error}};
+  return {{"mean", value.mean}, {"standard_error", json_or_null(value.error)}};
 }
 
 Json task_list_json() {

@@ -66,7 +66,7 @@ Json model_json(const AttributedModel& model) {
                      {"layer", part.layer < 0 ? Json() : Json(part.layer)},
                      {"head", part.head < 0 ? Json() : Json(part.head)},
                      {"contribution", value.mean},
-                     {"standard_error", value.error}});
+                     {"standard_error", json_or_null(value.error)}});
   }
   for (const KindSum& kind : kind_sums(model.found))
     sums[std::string(kind.name)] = to_json(kind.sum);

@@ -17,6 +17,8 @@ struct CircuitSize {
   std::string parts;
   std::vector<std::optional<std::size_t>> sizes = {};  // one a model; none: level not reached
   std::vector<std::size_t> of = {};                    // how many there are; 0: no circuit
+  std::vector<std::optional<double>> without = {};     // effect with none kept; may be left out
+  std::vector<bool> carried = {};  // false: too much of it is there without them
 };
 
 struct CircuitSection {
@@ -25,6 +27,7 @@ struct CircuitSection {
   double level = 0.9;
   std::vector<std::string> models = {};  // the first is what the others are compared with
   std::vector<CircuitSize> sizes = {};
+  std::vector<std::vector<std::string>> heads = {};  // as ReportTask has them
   NamedTexts facts = {};
   std::vector<ReportFigure> figures = {};  // curves, grid of heads, drawing; in this order
 };

@@ -77,6 +77,7 @@ Json tasks_json(const std::vector<ReportTask>& tasks) {
                     {"facts", texts(task.facts)},
                     {"columns", task.columns},
                     {"rows", task.rows},
+                    {"heads", task.heads},
                     {"figures", std::move(figures)}});
   }
   return list;
@@ -175,10 +176,15 @@ std::string report_page(const Report& report) {
                           {"change", optional_number(row.change)},
                           {"low", optional_number(row.low)},
                           {"high", optional_number(row.high)},
-                          {"p", optional_number(row.p)}});
+                          {"p", optional_number(row.p)},
+                          {"least_p", optional_number(row.least_p)}});
+  Json numbers = Json::array();
+  for (const auto& [value, label] : report.story.numbers)
+    numbers.push_back({{"value", value}, {"label", label}});
   const Json data = {
-      {"format", "filigree-report-2"},
+      {"format", "filigree-report-3"},
       {"title", report.title},
+      {"story", {{"line", report.story.line}, {"numbers", std::move(numbers)}}},
       {"models", std::move(models)},
       {"prompts", std::move(prompts)},
       {"statistics", std::move(statistics)},

@@ -53,6 +53,13 @@ struct ReportStatistic {
   std::string unit = {};  // "" or "%"
   std::vector<double> values = {};
   std::optional<double> change = {}, low = {}, high = {}, p = {};
+  std::optional<double> least_p = {};  // the smallest p that so many prompts can give
+};
+
+// What the page is about, above everything else: a line, and a few numbers with what they are.
+struct ReportStory {
+  std::string line = {};
+  std::vector<std::pair<std::string, std::string>> numbers = {};  // "1.04 %", "of the edges open"
 };
 
 // A picture of the page: SVG text, held in the page.
@@ -69,11 +76,14 @@ struct ReportTask {
   NamedTexts facts = {};                            // under the name, as they are
   std::vector<std::string> columns = {};            // of the table
   std::vector<std::vector<std::string>> rows = {};  // as many cells as columns
+  // Of each model the heads of its circuit, "L3H7", the most important first; may be left out.
+  std::vector<std::vector<std::string>> heads = {};
   std::vector<ReportFigure> figures = {};
 };
 
 struct Report {
   std::string title;
+  ReportStory story = {};
   std::vector<ReportModel> models;  // one, or dense and sparse of one shape
   std::vector<ReportPrompt> prompts;
   std::vector<ReportStatistic> statistics = {};

@@ -21,6 +21,9 @@ inline float test_weight(bool sparse, std::size_t head, std::int64_t i, std::int
 inline Report test_report() {
   Report report;
   report.title = "dense and sparse";
+  report.story = {
+      "sparse reads prose with 1 % of the edges.",
+      {{"1.0 %", "of the edges"}, {"+0.018", "nats"}, {"1.28", "keys"}, {"26 x", "fewer"}}};
   report.prompts.push_back({"The cat sat.", {"The", " cat", " sat", "."}, {}});
   for (const bool sparse : {false, true}) {
     ReportModel model;
@@ -58,6 +61,7 @@ inline Report test_report() {
        .sizes = {{"heads", {61, 9}, {144, 144}},
                  {"edges", {4110, std::nullopt}, {32491, 32491}},
                  {"attention edges", {2000, std::nullopt}, {30240, 0}}},
+       .heads = {{"L0H1", "L3H4"}, {"L3H4"}},
        .facts = {{"metric", "logit-diff"}},
        .figures = {{"Curves", "explained effect",
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"30\" height=\"20\"/>"},

@@ -15,6 +15,7 @@
 namespace filigree {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -67,6 +68,53 @@ TEST_F(ReportPage, ShowsBothModelsRolesStatisticsAndPairs) {
       "const x = c.getContext('2d'), n = c.width / 4;"
       "const at = (i, j) => x.getImageData((j + .5) * n, (i + .5) * n, 1, 1).data;"
       "return at(1, 0)[0] < 200 && at(1, 1)[0] === 255 && at(0, 1)[3] === 0"));
+}
+
+TEST_F(ReportPage, BeginsWithTheStoryItsNumbersAndWhatColoursMean) {
+  EXPECT_THAT(text_of("#story"), HasSubstr("sparse reads prose with 1 % of the edges."));
+  EXPECT_EQ(browser_->run("return document.querySelectorAll('#story .tile').length"), 4);
+  EXPECT_THAT(text_of("#legend"), AllOf(HasSubstr("weight0>00.250.50.751"), HasSubstr("previous"),
+                                        HasSubstr("in the circuit")));
+  // Side by side, and both there without scrolling.
+  EXPECT_TRUE(browser_->run(
+      "const [a, b] = [...document.querySelectorAll('.panel')].map(p => p.getBoundingClientRect());"
+      "return innerWidth < 1000 || (a.top === b.top && a.right < b.left && b.bottom < "
+      "innerHeight)"));
+}
+
+TEST_F(ReportPage, MarksTheHeadsOfACircuit) {
+  const auto marked = [&](int model) {
+    return browser_->run(
+        fmt::format("return [...document.querySelectorAll('button.member[data-model=\"{}\"]')]"
+                    ".map(b => b.dataset.head + ' ' + b.querySelector('.rank').textContent).join()",
+                    model));
+  };
+  EXPECT_EQ(marked(0), "L0H1 1,L3H4 2");
+  EXPECT_EQ(marked(1), "L3H4 1");
+  browser_->run(
+      "const s = document.querySelector('#circuit'); s.value = '-1';"
+      "s.dispatchEvent(new Event('change'))");
+  EXPECT_EQ(marked(0), "");
+}
+
+TEST_F(ReportPage, PointingAtATokenShowsItInEveryHead) {
+  EXPECT_EQ(browser_->run("return document.querySelectorAll('.token').length"), 4);
+  const auto place = browser_->run(
+      "const b = document.querySelector('[data-token=\"2\"]').getBoundingClientRect();"
+      "return [b.left + b.width / 2, b.top + b.height / 2]");
+  browser_->point_at(place[0].get<double>(), place[1].get<double>());
+  browser_->wait_for(
+      "return document.querySelector('#token-readout').textContent.includes('looks at')");
+  // Dense head L0H0 gives each of three tokens a third; sparse heads give one key a half.
+  EXPECT_THAT(text_of("#token-readout"),
+              AllOf(HasSubstr("\u201c\u00b7sat\u201d looks at"), HasSubstr("L0H0 \u2192 The 0.33"),
+                    HasSubstr("L0H0 \u2192 \u00b7sat 0.50")));
+  // The row of the third of four tokens, in every map.
+  EXPECT_EQ(browser_->run("return [...document.querySelectorAll('.map')].filter(m => {"
+                          "  const s = getComputedStyle(m, '::before'), h = m.clientHeight;"
+                          "  return Math.abs(parseFloat(s.top) - h / 2) < 1 &&"
+                          "    Math.abs(parseFloat(s.height) - h / 4) < 1; }).length"),
+            40);
 }
 
 TEST_F(ReportPage, ShowsTasksWithSizesAndPictures) {
@@ -153,7 +201,7 @@ TEST_F(ReportPage, TakesItsColoursFromThePalette) {
 
 TEST_F(ReportPage, ADamagedReportSaysSo) {
   std::string page = report_page(test_report());
-  const std::string known = "filigree-report-2";
+  const std::string known = "filigree-report-3";
   page.replace(page.find(known), known.size(), "filigree-report-9");
   std::ofstream(folder_.path() / "other.html") << page;
   browser_->open("file://" + (folder_.path() / "other.html").string());

@@ -97,7 +97,15 @@ export function textColour(background: Rgb): Rgb {
   return contrast(now.text) >= contrast(now.page) ? now.text : now.page;
 }
 
-// For the style sheet. A hybrid takes the colour of its first part.
+// For the style sheet: the colours of a role's parts side by side.
+export function roleStripe(role: string): string {
+  const colours = role.split("+").map(roleColour);
+  return `linear-gradient(90deg, ${colours
+    .map((colour, n) => `${colour} ${(100 * n) / colours.length}% ${(100 * (n + 1)) / colours.length}%`)
+    .join(", ")})`;
+}
+
+// The colour of a role, of a hybrid that of its first part.
 export function roleColour(role: string): string {
   const index = roles.indexOf(role.split(/[+ ]/)[0]!);
   return index < 0 ? "var(--last-category)" : `var(--category-${index})`;

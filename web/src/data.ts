@@ -23,6 +23,13 @@ export interface StatisticRow {
   low?: number;
   high?: number;
   p?: number;
+  least_p?: number; // the smallest p that so many prompts can give
+}
+
+// What the page is about: a line, and a few numbers with what they are.
+export interface Story {
+  line: string;
+  numbers: { value: string; label: string }[];
 }
 
 export interface Pairs {
@@ -44,6 +51,7 @@ export interface Task {
   facts: [string, string][];
   columns: string[];
   rows: string[][]; // the first cell names the row
+  heads: string[][]; // of each model: those of its circuit, the most important first
   figures: { title: string; caption: string; svg: string }[]; // base64
 }
 
@@ -69,6 +77,7 @@ export type Theme = "light" | "dark";
 export interface Report {
   format: string;
   title: string;
+  story: Story;
   models: Model[];
   prompts: Prompt[];
   statistics: StatisticRow[];
@@ -137,7 +146,7 @@ export function load(): LoadedReport {
   const element = document.getElementById("filigree-data");
   if (!element?.textContent) throw new Error("this page holds no report");
   const report = JSON.parse(element.textContent) as Report;
-  if (report.format !== "filigree-report-2")
+  if (report.format !== "filigree-report-3")
     throw new Error(`this viewer does not know the format '${report.format}'`);
   return new LoadedReport(report);
 }

@@ -1,7 +1,8 @@
 // One head, large: its map in each model and their difference, with tokens and what the pointer is on.
-import { Rgb, css, differenceColour, roleColour, textColour, weightColour } from "./colour";
+import { Rgb, differenceColour, roleColour, weightColour } from "./colour";
 import { AttentionMap, LoadedReport, visible } from "./data";
 import { context, element, number, sharpCanvas } from "./dom";
+import { ramp } from "./legend";
 import { matrixImage } from "./matrix";
 import { change, state, subscribe } from "./state";
 
@@ -171,7 +172,9 @@ export function detailView(loaded: LoadedReport): HTMLElement {
     const maps = all.map((ofModel) => ofModel[head]!);
     const tokens = loaded.report.prompts[prompt]!.tokens;
     const columns = models.length === 2 ? 3 : 1;
-    const side = Math.max(180, Math.min(520, (window.innerWidth - 120) / columns - 90));
+    // Side by side where there is room, else below one another.
+    const beside = window.innerWidth >= 900 ? columns : 1;
+    const side = Math.max(180, Math.min(520, (window.innerWidth - 120) / beside - 90));
     const readout = element("output", { class: "readout", id: "readout" });
     const rest = "Point at a cell: rows are queries, columns are keys.";
     readout.textContent = rest;
@@ -200,17 +203,12 @@ export function detailView(loaded: LoadedReport): HTMLElement {
           (i, j) => differenceColour((maps[1]!.at(i, j) - maps[0]!.at(i, j)) / most), pointed),
       );
     }
-    const ramp = [0, 0.001, 0.25, 0.5, 0.75, 1].map((w) => {
-      const colour = weightColour(w);
-      const style = `background: ${css(colour)}; color: ${css(textColour(colour))}`;
-      return element("span", { style }, w === 0.001 ? ">0" : String(w));
-    });
     dialog.replaceChildren(
       buttons(loaded, `Head ${models[0]!.heads[head]!}`),
       roleLine(loaded, head),
       element("div", { class: "row" }, ...large.map((map) => map.root)),
       readout,
-      element("div", { class: "ramp", "aria-label": "scale of weights" }, ...ramp),
+      ramp(),
       numbersTable(loaded, head),
     );
     if (!dialog.open) dialog.showModal();

@@ -13,6 +13,11 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+// What may be wider than the page, so that it alone moves and not the page.
+export function scrolled(child: HTMLElement): HTMLElement {
+  return element("div", { class: "scroll" }, child);
+}
+
 // A canvas of `size` CSS pixels a side that is sharp on every screen.
 export function sharpCanvas(width: number, height: number): HTMLCanvasElement {
   const canvas = element("canvas");

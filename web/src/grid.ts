@@ -1,5 +1,5 @@
 // The two panels of small maps, one button a head.
-import { roleColour, weightColour } from "./colour";
+import { roleColour, roleStripe, weightColour } from "./colour";
 import { AttentionMap, LoadedReport, Model, headsInLayer } from "./data";
 import { element, sharpCanvas } from "./dom";
 import { fill, matrixImage } from "./matrix";
@@ -7,7 +7,6 @@ import { Order, change, state, subscribe } from "./state";
 
 const kThumbnail = 96; // CSS pixels at most
 const kMostInRow = 20; // heads of a layer that fit side by side
-const kMostBeside = 6; // heads a layer of models whose panels fit side by side
 
 export function mapImage(map: AttentionMap): HTMLCanvasElement {
   return matrixImage(map.size, map.size, (i, j) => (j > i ? null : weightColour(map.at(i, j))));
@@ -19,6 +18,16 @@ function headOrder(model: Model, order: Order): number[] {
     // Stable, so that heads of one role stay in the order of layers.
     heads.sort((a, b) => model.roles[a]!.role.localeCompare(model.roles[b]!.role));
   return heads;
+}
+
+// The place of a head in the circuit that is marked, from 1; 0: it is not in it.
+function rankOf(loaded: LoadedReport, model: number, label: string): number {
+  return (loaded.report.tasks[state().task]?.heads[model]?.indexOf(label) ?? -1) + 1;
+}
+
+function mark(button: HTMLElement, rank: number): void {
+  button.classList.toggle("member", rank > 0);
+  button.querySelector(".rank")!.textContent = rank > 0 ? String(rank) : "";
 }
 
 function thumbnail(model: Model, index: number, head: number, map: AttentionMap): HTMLElement {
@@ -35,10 +44,11 @@ function thumbnail(model: Model, index: number, head: number, map: AttentionMap)
       "data-head": label,
       "aria-label": `${label} of ${model.name}: ${role}`,
       title: `${label} \u2013 ${role} (${confidence.toFixed(2)})`,
-      style: `--role: ${roleColour(role)}`,
+      style: `--role: ${roleColour(role)}; --stripe: ${roleStripe(role)}`,
     },
-    canvas,
+    element("span", { class: "map" }, canvas),
     element("span", { class: "label" }, label),
+    element("span", { class: "rank" }),
   );
   button.addEventListener("click", () => change({ head }));
   return button;
@@ -51,8 +61,8 @@ export function gridView(loaded: LoadedReport): HTMLElement {
     const panel = element(
       "section",
       { class: "panel" },
-      element("h2", {}, model.name),
-      element("p", { class: "facts" }, facts),
+      element("div", { class: "title" },
+        element("h2", {}, model.name), element("p", { class: "facts", title: facts }, facts)),
       maps,
     );
     return { panel, maps };
@@ -69,16 +79,24 @@ export function gridView(loaded: LoadedReport): HTMLElement {
       const rows = order === "layer" && inLayer <= kMostInRow;
       panels[m]!.maps.classList.toggle("by-layer", rows);
       panels[m]!.maps.style.setProperty("--heads", String(inLayer));
+      panels[m]!.maps.style.setProperty("--layers", String(model.layers.length));
       panels[m]!.maps.replaceChildren(
         ...heads.map((head) => thumbnail(model, m, head, all[m]![head]!)),
       );
     });
+    markMembers();
   };
+  const markMembers = (): void =>
+    panels.forEach(({ maps }, m) =>
+      maps.querySelectorAll<HTMLElement>(".head").forEach((button) =>
+        mark(button, rankOf(loaded, m, button.dataset["head"]!)),
+      ),
+    );
   subscribe((now, before) => {
     if (now.prompt !== before.prompt || now.order !== before.order || now.theme !== before.theme)
       void draw();
+    else if (now.task !== before.task) markMembers();
   });
   void draw();
-  const beside = loaded.report.models.every((model) => headsInLayer(model) <= kMostBeside);
-  return element("div", { class: beside ? "grid beside" : "grid", id: "grid" }, ...panels.map(({ panel }) => panel));
+  return element("div", { class: "grid", id: "grid" }, ...panels.map(({ panel }) => panel));
 }

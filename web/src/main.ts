@@ -5,11 +5,14 @@ import { LoadedReport, load, visible } from "./data";
 import { detailView } from "./detail";
 import { element } from "./dom";
 import { gridView } from "./grid";
+import { legendView } from "./legend";
 import { pairsView } from "./pairs";
 import { rolesView } from "./roles";
 import { Order, change, state, subscribe } from "./state";
 import { statisticsView } from "./statistics";
+import { storyView } from "./story";
 import { tasksView } from "./tasks";
+import { tokensView } from "./tokens";
 
 function promptChooser(loaded: LoadedReport): HTMLElement {
   const select = element("select", { id: "prompt", "aria-label": "prompt" });
@@ -30,8 +33,19 @@ function orderChooser(): HTMLElement {
   return element("label", {}, "heads ", select);
 }
 
+// Whose circuit is marked in the grid.
+function circuitChooser(loaded: LoadedReport): HTMLElement | null {
+  const { tasks } = loaded.report;
+  if (tasks.every((task) => task.heads.every((heads) => heads.length === 0))) return null;
+  const select = element("select", { id: "circuit", "aria-label": "circuit that is marked" });
+  tasks.forEach((task, n) => select.append(element("option", { value: String(n) }, task.name)));
+  select.append(element("option", { value: "-1" }, "none"));
+  select.addEventListener("change", () => change({ task: Number(select.value) }));
+  return element("label", {}, "circuit of ", select);
+}
+
 function themeButton(): HTMLElement {
-  const button = element("button", { type: "button", id: "theme" }, "light / dark");
+  const button = element("button", { type: "button", id: "theme", title: "light or dark", "aria-label": "light or dark" }, "\u25d0");
   button.addEventListener("click", () =>
     change({ theme: state().theme === "dark" ? "light" : "dark" }),
   );
@@ -91,11 +105,13 @@ function show(loaded: LoadedReport): void {
     { class: "top" },
     element("h1", {}, report.title),
     element("nav", {}, ...links),
-    element("div", { class: "choices" }, promptChooser(loaded), orderChooser(), themeButton()),
+    element("div", { class: "choices" }, promptChooser(loaded), orderChooser(), circuitChooser(loaded), themeButton()),
   );
+  const grid = gridView(loaded);
   document.body.replaceChildren(
     bar,
-    element("main", {}, gridView(loaded), ...sections.filter((s): s is HTMLElement => s !== null)),
+    element("main", {}, storyView(loaded), element("div", { class: "above" }, legendView(loaded), tokensView(loaded, grid)),
+      grid, ...sections.filter((s): s is HTMLElement => s !== null)),
     detailView(loaded),
   );
   followAddress(loaded);

@@ -1,5 +1,5 @@
 // Head roles: how many heads play each, and where they sit.
-import { roleColour } from "./colour";
+import { roleStripe } from "./colour";
 import { LoadedReport, Model, headsInLayer } from "./data";
 import { element } from "./dom";
 import { change } from "./state";
@@ -16,7 +16,7 @@ function table(models: Model[]): HTMLElement {
   const total = (role: string): number => all.reduce((sum, found) => sum + (found.get(role) ?? 0), 0);
   roles.sort((a, b) => total(b) - total(a) || a.localeCompare(b));
   const rows = roles.map((role) => {
-    const dot = element("i", { class: "dot", style: `background: ${roleColour(role)}` });
+    const dot = element("i", { class: "dot", style: `background: ${roleStripe(role)}` });
     const cells = all.map((found) => element("td", {}, String(found.get(role) ?? 0)));
     return element("tr", {}, element("th", {}, dot, ` ${role}`), ...cells);
   });
@@ -36,7 +36,7 @@ function layout(model: Model): HTMLElement {
         type: "button",
         title: text,
         "aria-label": `${text}, ${model.name}`,
-        style: `background: ${roleColour(role)}; opacity: ${0.35 + 0.65 * confidence}`,
+        style: `background: ${roleStripe(role)}; opacity: ${0.35 + 0.65 * confidence}`,
       });
       button.addEventListener("click", () => change({ head }));
       return element("td", {}, button);

@@ -9,11 +9,12 @@ export interface State {
   prompt: number;
   order: Order;
   head: number | null;
+  task: number; // whose circuit is marked in the grid; -1: none
 }
 
 type Listener = (state: State, before: State) => void;
 
-let current: State = { theme: "light", prompt: 0, order: "layer", head: null };
+let current: State = { theme: "light", prompt: 0, order: "layer", head: null, task: 0 };
 const listeners: Listener[] = [];
 
 export function state(): State {

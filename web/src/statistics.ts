@@ -1,10 +1,22 @@
 // Statistics of the models with their change, its interval and p-value, as a table with bars.
 import { LoadedReport, StatisticRow } from "./data";
-import { element, number } from "./dom";
+import { element, number, scrolled } from "./dom";
 
 function value(x: number | undefined, unit: string): string {
   if (x == null) return number(x);
   return unit === "%" ? `${number(100 * x, 2)} %` : number(x);
+}
+
+// Differences of shares are points.
+function difference(x: number | undefined, unit: string): string {
+  if (x == null) return number(x);
+  const text = unit === "%" ? number(100 * x, 2) : number(x);
+  return x > 0 ? `+${text}` : text;
+}
+
+// Whether so many prompts could not have given a smaller p.
+function atLeast(row: StatisticRow): boolean {
+  return row.p != null && row.least_p != null && row.p <= row.least_p;
 }
 
 function bar(row: StatisticRow): HTMLElement {
@@ -36,9 +48,9 @@ export function statisticsView(loaded: LoadedReport): HTMLElement | null {
       bar(row),
       ...(compared
         ? [
-            element("td", {}, value(row.change, row.unit)),
-            element("td", {}, `${value(row.low, row.unit)} to ${value(row.high, row.unit)}`),
-            element("td", {}, number(row.p, 4)),
+            element("td", {}, difference(row.change, row.unit) + (row.unit === "%" ? " points" : "")),
+            element("td", {}, `${difference(row.low, row.unit)} to ${difference(row.high, row.unit)}`),
+            element("td", {}, `${atLeast(row) ? "\u2264 " : ""}${number(row.p, 4)}`),
           ]
         : []),
     ),
@@ -47,15 +59,18 @@ export function statisticsView(loaded: LoadedReport): HTMLElement | null {
     "section",
     { id: "statistics", class: "plain" },
     element("h2", {}, "Statistics"),
-    element(
-      "table",
-      { class: "statistics" },
-      element("thead", {}, element("tr", {}, ...head)),
-      element("tbody", {}, ...rows),
+    scrolled(
+      element(
+        "table",
+        { class: "statistics" },
+        element("thead", {}, element("tr", {}, ...head)),
+        element("tbody", {}, ...rows),
+      ),
     ),
     compared
       ? element("p", { class: "facts" },
-          "Means over heads. Interval: paired bootstrap over prompts; p: paired permutation test.")
+          "Means over heads. Interval: paired bootstrap over prompts; p: paired permutation test, ",
+          "\u2264 where so many prompts cannot give less.")
       : null,
   );
 }

@@ -1,18 +1,20 @@
 // What the models need for tasks: sizes of their circuits side by side, and the figures of them.
 import { LoadedReport, Task } from "./data";
-import { element } from "./dom";
+import { element, scrolled } from "./dom";
 
 function sizes(task: Task): HTMLElement | null {
   if (task.rows.length === 0) return null;
-  return element(
-    "table",
-    {},
-    element("thead", {}, element("tr", {}, ...task.columns.map((name) => element("th", {}, name)))),
+  return scrolled(
     element(
-      "tbody",
+      "table",
       {},
-      ...task.rows.map(([first, ...rest]) =>
-        element("tr", {}, element("th", {}, first), ...rest.map((cell) => element("td", {}, cell))),
+      element("thead", {}, element("tr", {}, ...task.columns.map((name) => element("th", {}, name)))),
+      element(
+        "tbody",
+        {},
+        ...task.rows.map(([first, ...rest]) =>
+          element("tr", {}, element("th", {}, first), ...rest.map((cell) => element("td", {}, cell))),
+        ),
       ),
     ),
   );

@@ -12,6 +12,7 @@ namespace {
 std::string ability_text(const TaskCheck& check) {
   std::string text = fmt::format("accuracy {:.0f} % (chance {:.0f} %)", 100 * check.clean_accuracy,
                                  100 * check.chance);
+  if (!check.enough_prompts) return text + ", too few prompts to tell: no circuit";
   if (!check.better_than_chance) return text + ", not better than chance: no circuit";
   if (!check.corruption_matters) return text + ", the corruption changes nothing: no circuit";
   return text;
@@ -66,13 +67,20 @@ ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
                    {"metric", std::string(name_of(task.metric))},
                    {"prompts", std::to_string(task.prompts.prompts.size())}};
   for (const ModelCircuit& circuit : found.kinds[0]) {
+    section.heads.emplace_back();
+    if (circuit.found)
+      for (const HeadId& head : circuit.found->heads)
+        section.heads.back().push_back(head_name(head));
     section.models.push_back(circuit.label);
     section.facts.emplace_back(circuit.label, ability_text(circuit.check));
   }
   for (const CircuitsOfKind& circuits : found.kinds) {
-    CircuitSize kind = {std::string(plural_of(circuits[0].options.parts)), {}, {}};
+    CircuitSize kind = {.parts = std::string(plural_of(circuits[0].options.parts))};
     for (const ModelCircuit& circuit : circuits) {
       kind.sizes.push_back(circuit.size());
+      kind.without.push_back(circuit.found ? std::optional(circuit.found->empty_circuit().effect)
+                                           : std::nullopt);
+      kind.carried.push_back(circuit.carried());
       kind.of.push_back(
           circuit.found ? static_cast<std::size_t>(std::lround(circuit.found->part_count)) : 0);
     }

@@ -1,0 +1,74 @@
+// The prompt's tokens as buttons. Pointing at one shows, in the small maps of all heads, its row (what
+// it looks at) and its column (what looks at it), and says which heads look hardest from it.
+import { AttentionMap, LoadedReport, visible } from "./data";
+import { element } from "./dom";
+import { state, subscribe } from "./state";
+
+const kMostSaid = 3; // edges of each model
+const kLeastSaid = 0.05;
+
+interface Edge {
+  head: number;
+  key: number;
+  weight: number;
+}
+
+// The strongest edge of every head from this query, the strongest heads first.
+function edgesFrom(maps: AttentionMap[], query: number): Edge[] {
+  const edges = maps.map((map, head) => {
+    let best: Edge = { head, key: 0, weight: 0 };
+    for (let key = 0; key <= query; ++key)
+      if (map.at(query, key) > best.weight) best = { head, key, weight: map.at(query, key) };
+    return best;
+  });
+  return edges.filter((edge) => edge.weight >= kLeastSaid).sort((a, b) => b.weight - a.weight);
+}
+
+// `grid` gets the place of the token as variables of its style, which all maps follow at once.
+export function tokensView(loaded: LoadedReport, grid: HTMLElement): HTMLElement {
+  const line = element("div", { class: "tokens", "aria-label": "tokens of the prompt" });
+  const readout = element("output", { class: "readout", id: "token-readout" });
+  const rest = "Point at a token: its row and column are shown in every head.";
+  let turn = 0;
+
+  const point = async (token: number | null): Promise<void> => {
+    const now = ++turn;
+    const { prompt } = state();
+    const { tokens } = loaded.report.prompts[prompt]!;
+    grid.classList.toggle("pointed", token !== null);
+    if (token === null) return void (readout.textContent = rest);
+    grid.style.setProperty("--tokens", String(tokens.length));
+    grid.style.setProperty("--token", String(token));
+    const all = await loaded.maps(prompt);
+    if (now !== turn) return;
+    const said = loaded.report.models.map((model, m) => {
+      const edges = edgesFrom(all[m]!, token);
+      const some = edges
+        .slice(0, kMostSaid)
+        .map((edge) => `${model.heads[edge.head]!} \u2192 ${visible(tokens[edge.key]!)} ${edge.weight.toFixed(2)}`);
+      return `${model.name} (${edges.length} heads): ${some.join(", ") || "nothing"}`;
+    });
+    readout.title = readout.textContent =
+      `\u201c${visible(tokens[token]!)}\u201d looks at \u2013 ${said.join(" \u00b7 ")}`;
+  };
+
+  const draw = (): void => {
+    const { tokens } = loaded.report.prompts[state().prompt]!;
+    line.replaceChildren(
+      ...tokens.map((token, n) => {
+        const button = element("button", { type: "button", class: "token", "data-token": String(n) }, visible(token));
+        button.addEventListener("pointerenter", () => void point(n));
+        button.addEventListener("pointerleave", () => void point(null));
+        button.addEventListener("focus", () => void point(n));
+        button.addEventListener("blur", () => void point(null));
+        return button;
+      }),
+    );
+    void point(null);
+  };
+  subscribe((now, before) => {
+    if (now.prompt !== before.prompt) draw();
+  });
+  draw();
+  return element("div", { class: "prompt" }, line, readout);
+}

@@ -80,6 +80,7 @@ DemoResult run_demo(const DemoRequest& request, const Context& context) {
   ComparisonRequest comparison;
   comparison.folder = request.folder;
   comparison.formats = request.formats;
+  comparison.maps = true;  // so that everything can be computed again
   comparison.style = request.style;
   comparison.made = request.made;
   comparison.texts = held_out_texts(request, models[0], context);

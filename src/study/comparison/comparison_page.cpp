@@ -113,9 +113,7 @@ ReportStory story_of(const ComparisonResult& result) {
     const Connectivity open = b.connectivity(), before = a.connectivity();
     const double change = b.loss() - a.loss();
     story.line = fmt::format(
-        "{} reads {} with {} of the attention edges that {} needs, at a loss of {:.3f} nats "
-        "against "
-        "{:.3f}.",
+        "{} reads {} through {} of {}'s attention edges, at a loss of {:.3f} nats against {:.3f}.",
         sparse, text.text, percent(open.active_edges / before.active_edges), dense, b.loss(),
         a.loss());
     story.numbers = {

@@ -61,8 +61,9 @@ struct CircuitPart {
 };
 
 // Parts do not carry a task where the model does so much of it with none of them kept: whatever
-// circuit is found of them explains what is there without it.
-inline constexpr double kMostWithoutParts = 0.5;
+// circuit is found of them explains what is there without it. A little above one half, which is
+// where a model that knows nothing is when clean and corrupt answers are each other's opposite.
+inline constexpr double kMostWithoutParts = 0.55;
 
 struct FoundCircuit {
   std::vector<CircuitPart> parts = {};  // in the order in which they are kept

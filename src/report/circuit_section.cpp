@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 
@@ -18,7 +20,8 @@ std::string cell_text(const CircuitSize& kind, std::size_t m) {
                      : carried     ? "not reached"
                                    : "do not carry it";
   if (m < kind.without.size() && kind.without[m])
-    text += fmt::format(" (none kept: {:.0f} %)", 100 * *kind.without[m]);
+    text += fmt::format(" (none kept: {:.0f} %)",
+                        std::abs(*kind.without[m]) < 5e-3 ? 0.0 : 100 * *kind.without[m]);
   return text;
 }
 

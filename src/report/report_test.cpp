@@ -110,6 +110,20 @@ TEST(Report, HoldsTasksWithTheirFigures) {
   EXPECT_THAT(from_base64(task["figures"][0]["svg"].get<std::string>()), HasSubstr("<svg "));
 }
 
+TEST(CircuitSection, SaysWhatIsThereWithoutAnyPart) {
+  const ReportTask task = circuit_section(
+      {.task = "x",
+       .models = {"a", "b"},
+       .sizes = {{"heads", {1, std::nullopt}, {2, 2}, {-1e-9, 0.838}, {true, false}},
+                 {"edges", {5, std::nullopt}, {9, 9}, {0.12, 0.2}, {true, true}}},
+       .heads = {{"L0H1"}, {}}});
+  EXPECT_EQ(task.rows[0][1], "1 of 2 (none kept: 0 %)");
+  EXPECT_EQ(task.rows[0][2], "do not carry it (none kept: 84 %)");
+  EXPECT_EQ(task.rows[0][3], "");
+  EXPECT_EQ(task.rows[1][2], "not reached (none kept: 20 %)");
+  EXPECT_EQ(task.heads[0][0], "L0H1");
+}
+
 TEST(Report, RefusesTasksThatDoNotFit) {
   Report report = test_report();
   report.tasks[0].rows[0].pop_back();

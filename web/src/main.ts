@@ -95,7 +95,7 @@ function show(loaded: LoadedReport): void {
   document.title = report.title;
   followTheme(loaded);
   const sections = [
-    rolesView(loaded), statisticsView(loaded), tasksView(loaded), pairsView(loaded), madeBy(loaded),
+    tasksView(loaded), rolesView(loaded), statisticsView(loaded), pairsView(loaded), madeBy(loaded),
   ];
   const links = [element("a", { href: "#grid" }, "maps")];
   for (const section of sections)

@@ -58,6 +58,9 @@ DrawPair induction_draw(const Tokenizer& tokenizer, corpus::CopyChange change) {
     pair.clean.answer = first[place];
     pair.clean.text = joined(first, count) + joined(first, count);
     pair.clean.combination = joined(first, count);
+    const std::size_t before = joined(first, place - 1).size(),
+                      answer = joined(first, place).size();
+    pair.clean.roles = {{"A1", before, answer}, {"B1", answer, answer + first[place].size()}};
     pair.corrupt = joined(changed, count) + joined(first, place);
     return pair;
   };

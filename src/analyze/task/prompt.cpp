@@ -1,5 +1,7 @@
 #include "filigree/analyze/task/prompt.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -75,6 +77,32 @@ std::string_view description_of(DropReason reason) {
   return "unknown";
 }
 
+std::vector<std::string> roles_of(const PromptText& text, std::span<const TokenId> tokens,
+                                  const Tokenizer& tokenizer) {
+  std::vector<std::string> roles(tokens.size());
+  std::vector<std::size_t> ends;
+  std::string spelled;
+  for (const TokenId id : tokens) {
+    spelled += tokenizer.token_bytes(id);
+    ends.push_back(spelled.size());
+  }
+  if (spelled == text.clean)
+    for (const RoleSpan& span : text.roles) {
+      int number = 0;
+      for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const std::size_t begin = i == 0 ? 0 : ends[i - 1];
+        if (begin >= span.end || ends[i] <= span.begin) continue;
+        if (!roles[i].empty()) roles[i] += '/';
+        roles[i] += ++number == 1 ? span.role : fmt::format("{}.{}", span.role, number);
+      }
+    }
+  if (!roles.empty()) {
+    if (roles.front().empty()) roles.front() = "START";
+    roles.back() = "END";
+  }
+  return roles;
+}
+
 Fit fit(const PromptText& text, const Tokenizer& tokenizer, const FitOptions& options) {
   if (text.clean.empty() || text.corrupt.empty() || text.answers.empty() || text.wrong.empty())
     return dropped(DropReason::kEmpty);
@@ -107,11 +135,16 @@ Fit fit(const PromptText& text, const Tokenizer& tokenizer, const FitOptions& op
   }
   if (prompt.wrong.empty()) return dropped(result.reason);
 
+  for (const TokenId id : prompt.clean) prompt.tokens.push_back(tokenizer.token_text(id));
+  prompt.roles = roles_of(text, prompt.clean, tokenizer);
   if (options.end_of_text_first) {
     const std::optional<TokenId> first = tokenizer.eos_id();
     require(first.has_value(), "task: the tokenizer has no end-of-text token to begin with");
     prompt.clean.insert(prompt.clean.begin(), *first);
     prompt.corrupt.insert(prompt.corrupt.begin(), *first);
+    prompt.tokens.insert(prompt.tokens.begin(), tokenizer.token_text(*first));
+    if (prompt.roles.front() == "START") prompt.roles.front().clear();
+    prompt.roles.insert(prompt.roles.begin(), "START");
   }
   if (options.context > 0 && prompt.length() > options.context)
     return dropped(DropReason::kTooLong);

@@ -10,10 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "filigree/text/corpus/task.h"
 #include "filigree/text/tokenizer.h"
 
 namespace filigree {
@@ -23,6 +25,7 @@ struct PromptText {
   std::string corrupt;
   std::vector<std::string> answers;  // with the space before them, where there is one
   std::vector<std::string> wrong;
+  std::vector<RoleSpan> roles = {};  // of the clean prompt
 };
 
 struct TaskPrompt {
@@ -31,6 +34,8 @@ struct TaskPrompt {
   std::vector<TokenId> corrupt;  // as many
   std::vector<TokenId> answers;  // next tokens; no token is in both lists
   std::vector<TokenId> wrong;
+  std::vector<std::string> tokens = {};  // texts of the clean tokens, for the reader
+  std::vector<std::string> roles = {};   // what each is to the task (roles_of); "": nothing
 
   std::int64_t length() const { return static_cast<std::int64_t>(clean.size()); }
   // First position at which the two differ; everything before it is the same in both runs.
@@ -74,6 +79,13 @@ struct Fit {
   std::size_t wrong_left_out = 0;
   bool shortened = false;  // an answer is the first of several tokens
 };
+
+// What each token of the clean prompt is to the task: a token takes the role of every span it has
+// bytes of (" 1732" may be "XX/YY"), the second and further ones of a span are numbered ("S1.2"),
+// and the last, where the answer is read, is END. The first, which many heads rest on, is START
+// where it is nothing else. Where tokens do not spell the text there are no roles but these.
+std::vector<std::string> roles_of(const PromptText& text, std::span<const TokenId> tokens,
+                                  const Tokenizer& tokenizer);
 
 // Throws Error for text that is not UTF-8, and when an end-of-text token is asked for that the
 // tokenizer does not have.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "filigree/analyze/task/check.h"
+#include "filigree/analyze/task/positions.h"
 #include "filigree/analyze/task/tasks.h"
 #include "filigree/analyze/task/user_task.h"
 #include "filigree/analyze/test_support.h"
@@ -127,6 +128,38 @@ TEST(Fit, TakesAnswersApartWhenAsked) {
   const Fit result = fit(text, tokenizer(), options);
   ASSERT_TRUE(result.prompt.has_value());
   EXPECT_EQ(result.prompt->answers, tokenizer().encode("e"));
+}
+
+TEST(Fit, NamesTokensAndTheirRoles) {
+  // " 1732" is " 17" and "32", letters are tokens.
+  PromptText text = {"from 1732 to 17", "from 1701 to 17", {"40"}, {"20"}};
+  text.roles = {{"XX", 5, 7}, {"YY", 7, 9}, {"WORD", 0, 4}};
+  const Fit fitted = fit(text, digit_tokenizer(), {.answers_apart = true});
+  ASSERT_TRUE(fitted.prompt);
+  const TaskPrompt& prompt = *fitted.prompt;
+  EXPECT_EQ(prompt.tokens,
+            (std::vector<std::string>{"f", "r", "o", "m", " 17", "32", " ", "t", "o", " 17"}));
+  EXPECT_EQ(prompt.roles, (std::vector<std::string>{"WORD", "WORD.2", "WORD.3", "WORD.4", "XX",
+                                                    "YY", "", "", "", "END"}));
+  EXPECT_EQ(token_place(prompt, 5), "'32'");
+  EXPECT_EQ(token_place(prompt, 9), "' 17' 9");
+  EXPECT_EQ(role_place(prompt, 9), "END");
+  EXPECT_EQ(role_place(prompt, 7), "'t'");
+  EXPECT_THROW(token_place(prompt, 10), Error);
+  // A token may be part of several stretches; the first is START where it is nothing else.
+  text.roles = {{"A", 4, 6}, {"B", 6, 7}};
+  const std::vector<std::string> roles = roles_of(text, prompt.clean, digit_tokenizer());
+  EXPECT_EQ(roles[0], "START");
+  EXPECT_EQ(roles[4], "A/B");
+  // Tokens of another text have no roles but those of every prompt.
+  text.clean += "x";
+  EXPECT_EQ(roles_of(text, prompt.clean, digit_tokenizer())[4], "");
+  EXPECT_EQ(roles_of(text, {}, digit_tokenizer()).size(), 0u);
+  // Prompts that were made of numbers have numbers for places.
+  TaskPrompt bare;
+  bare.clean = {3, 4};
+  EXPECT_EQ(token_place(bare, 1), "1");
+  EXPECT_EQ(role_place(bare, 1), "1");
 }
 
 TEST(Fit, PutsTheEndOfTextTokenFirst) {

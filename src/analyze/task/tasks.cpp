@@ -101,6 +101,7 @@ PromptText text_of(TaskPair pair) {
   text.answers.insert(text.answers.end(), pair.clean.also_right.begin(),
                       pair.clean.also_right.end());
   text.wrong = std::move(pair.clean.wrong);
+  text.roles = std::move(pair.clean.roles);
   return text;
 }
 

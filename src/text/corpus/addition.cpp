@@ -73,17 +73,16 @@ TaskPair pair_addition(Random& random) {
   const std::string_view pattern = pick(random, kPatterns);
   const std::vector<std::string> people = pick_several(random, names(), 2);
   const std::string items(pick(random, kItems)), thing(pick(random, things()));
-  const auto told = [&](int second) {
-    return compose(pattern, {{"a", std::to_string(a)},
-                             {"b", std::to_string(second)},
-                             {"c", std::to_string(a + second)},
-                             {"name", people[0]},
-                             {"other", people[1]},
-                             {"items", items},
-                             {"thing", thing}});
+  const auto slots = [&](int second) {
+    return Slots{
+        {"a", std::to_string(a)}, {"b", std::to_string(second)}, {"c", std::to_string(a + second)},
+        {"name", people[0]},      {"other", people[1]},          {"items", items},
+        {"thing", thing}};
   };
+  const auto told = [&](int second) { return compose(pattern, slots(second)); };
   TaskPair pair;
   pair.clean = told(b);
+  pair.clean.roles = roles_in(pattern, slots(b), {{"a", "A"}, {"b", "B"}});
   const TaskExample changed = told(other);
   pair.clean.wrong = {changed.answer};
   pair.clean.combination = fmt::format("{} {}", std::min(a, b), std::max(a, b));

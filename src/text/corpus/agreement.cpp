@@ -177,14 +177,16 @@ TaskPair pair_agreement(Random& random) {
   const Verb& verb = about_people ? pick(random, kAboutPeople) : pick(random, kAboutThings);
   const std::string pattern =
       std::string(pick(random, kOpenings)) + "{subject}" + between + "[ {verb}] {rest}.";
-  const auto told = [&](bool many) {
-    return compose(pattern, {{"subject", std::string(form(subject, many))},
-                             {"n", std::string(form(*other, other_plural))},
-                             {"verb", std::string(many ? verb.plural : verb.singular)},
-                             {"rest", std::string(verb.rest)}});
+  const auto slots = [&](bool many) {
+    return Slots{{"subject", std::string(form(subject, many))},
+                 {"n", std::string(form(*other, other_plural))},
+                 {"verb", std::string(many ? verb.plural : verb.singular)},
+                 {"rest", std::string(verb.rest)}};
   };
+  const auto told = [&](bool many) { return compose(pattern, slots(many)); };
   TaskPair pair;
   pair.clean = told(plural);
+  pair.clean.roles = roles_in(pattern, slots(plural), {{"subject", "SUBJECT"}, {"n", "OTHER"}});
   const TaskExample changed = told(!plural);
   pair.clean.wrong = {changed.answer};
   pair.clean.combination =

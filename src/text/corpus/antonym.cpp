@@ -205,14 +205,16 @@ TaskPair pair_antonym(Random& random) {
   while (other.word == choice.word || other.opposite == choice.word) other = choose(random);
   const std::string_view pattern = pick(random, kPatterns);
   const std::vector<std::string> people = pick_several(random, names(), 2);
-  const auto told = [&](const Choice& chosen) {
-    return compose(pattern, {{"word", std::string(chosen.word)},
-                             {"opposite", std::string(chosen.opposite)},
-                             {"name", people[0]},
-                             {"other", people[1]}});
+  const auto slots = [&](const Choice& chosen) {
+    return Slots{{"word", std::string(chosen.word)},
+                 {"opposite", std::string(chosen.opposite)},
+                 {"name", people[0]},
+                 {"other", people[1]}};
   };
+  const auto told = [&](const Choice& chosen) { return compose(pattern, slots(chosen)); };
   TaskPair pair;
   pair.clean = told(choice);
+  pair.clean.roles = roles_in(pattern, slots(choice), {{"word", "WORD"}});
   const TaskExample changed = told(other);
   pair.clean.wrong = {changed.answer};
   pair.clean.combination = std::string(choice.word) + ": " + std::string(pattern);

@@ -191,14 +191,16 @@ TaskPair pair_capital(Random& random) {
   while (other == &country) other = &pick(random, kCountries);
   const std::string_view pattern = pick(random, kPatterns);
   const std::vector<std::string> people = pick_several(random, names(), 2);
-  const auto told = [&](const Country& chosen) {
-    return compose(pattern, {{"country", std::string(chosen.name)},
-                             {"capital", std::string(chosen.capital)},
-                             {"name", people[0]},
-                             {"other", people[1]}});
+  const auto slots = [&](const Country& chosen) {
+    return Slots{{"country", std::string(chosen.name)},
+                 {"capital", std::string(chosen.capital)},
+                 {"name", people[0]},
+                 {"other", people[1]}};
   };
+  const auto told = [&](const Country& chosen) { return compose(pattern, slots(chosen)); };
   TaskPair pair;
   pair.clean = told(country);
+  pair.clean.roles = roles_in(pattern, slots(country), {{"country", "COUNTRY"}});
   const TaskExample changed = told(*other);
   pair.clean.wrong = {changed.answer};
   pair.clean.combination = std::string(country.name) + ": " + std::string(pattern);

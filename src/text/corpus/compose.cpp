@@ -25,6 +25,30 @@ std::string slot_value(std::string_view slot, const Slots& slots) {
   return slot_text(slot, slots);
 }
 
+std::string_view slot_name(std::string_view slot) {
+  if (slot.starts_with("a ")) return slot.substr(2);
+  return slot.starts_with("^") ? slot.substr(1) : slot;
+}
+
+// Calls watch(name, begin, end) for every slot with where its text lies in the whole.
+template <typename Watch>
+std::string fill_watched(std::string_view pattern, const Slots& slots, const Watch& watch) {
+  std::string text;
+  while (!pattern.empty()) {
+    const std::size_t open = pattern.find('{');
+    text += pattern.substr(0, open);
+    if (open == std::string_view::npos) break;
+    const std::size_t close = pattern.find('}', open);
+    require(close != std::string_view::npos, "corpus: a slot is not closed in '{}'", pattern);
+    const std::string_view slot = pattern.substr(open + 1, close - open - 1);
+    const std::size_t begin = text.size();
+    text += slot_value(slot, slots);
+    watch(slot_name(slot), begin, text.size());
+    pattern.remove_prefix(close + 1);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string with_article(std::string_view noun) {
@@ -34,17 +58,18 @@ std::string with_article(std::string_view noun) {
 }
 
 std::string fill(std::string_view pattern, const Slots& slots) {
-  std::string text;
-  while (!pattern.empty()) {
-    const std::size_t open = pattern.find('{');
-    text += pattern.substr(0, open);
-    if (open == std::string_view::npos) break;
-    const std::size_t close = pattern.find('}', open);
-    require(close != std::string_view::npos, "corpus: a slot is not closed in '{}'", pattern);
-    text += slot_value(pattern.substr(open + 1, close - open - 1), slots);
-    pattern.remove_prefix(close + 1);
-  }
-  return text;
+  return fill_watched(pattern, slots, [](std::string_view, std::size_t, std::size_t) {});
+}
+
+std::vector<RoleSpan> roles_in(std::string_view pattern, const Slots& slots,
+                               const SlotRoles& roles) {
+  std::vector<RoleSpan> spans;
+  fill_watched(pattern.substr(0, pattern.find('[')), slots,
+               [&](std::string_view slot, std::size_t begin, std::size_t end) {
+                 for (const auto& [name, role] : roles)
+                   if (name == slot) spans.push_back({std::string(role), begin, end});
+               });
+  return spans;
 }
 
 TaskExample compose(std::string_view pattern, const Slots& slots) {

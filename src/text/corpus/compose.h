@@ -25,6 +25,12 @@ TaskExample compose(std::string_view pattern, const Slots& slots);
 // The pattern without an answer.
 std::string fill(std::string_view pattern, const Slots& slots);
 
+// Where slots stand in the prompt of the pattern, what is before the answer: every place of each
+// slot that has a role, under that role.
+using SlotRoles = std::vector<std::pair<std::string_view, std::string_view>>;  // slot, role
+std::vector<RoleSpan> roles_in(std::string_view pattern, const Slots& slots,
+                               const SlotRoles& roles);
+
 // "a" or "an" and the noun.
 std::string with_article(std::string_view noun);
 

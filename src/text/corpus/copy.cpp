@@ -83,12 +83,20 @@ TaskExample repeated(const Form& form, const std::vector<std::string>& first,
   const std::string again = join(std::span(words).first(place), separator);
   std::string rest;
   for (std::size_t i = place + 1; i < words.size(); ++i) rest += separator + words[i];
-  TaskExample example = compose(form.pattern, {{"words", join(first, separator)},
-                                               {"again", again + before},
-                                               {"answer", lead + words[place]},
-                                               {"rest", rest},
-                                               {"name", people[0]},
-                                               {"other", people[1]}});
+  const Slots slots = {{"words", join(first, separator)},
+                       {"again", again + before},
+                       {"answer", lead + words[place]},
+                       {"rest", rest},
+                       {"name", people[0]},
+                       {"other", people[1]}};
+  TaskExample example = compose(form.pattern, slots);
+  // The word before the answer and the answer, the first time.
+  std::size_t begin = roles_in(form.pattern, slots, {{"words", ""}})[0].begin;
+  for (std::size_t i = 0; i <= place; ++i) {
+    if (i + 1 >= place)
+      example.roles.push_back({i == place ? "B1" : "A1", begin, begin + first[i].size()});
+    begin += first[i].size() + separator.size();
+  }
   for (std::size_t i = 0; i < words.size(); ++i)
     if (i != place) example.wrong.push_back(lead + words[i]);
   return example;

@@ -114,14 +114,34 @@ TaskPair pair_docstring(Random& random, ArgumentChange change) {
     for (std::size_t i = 0; i < arguments.size(); ++i) replace(i);
   }
   std::string lines;  // what is documented before the answer, the same in both
-  for (std::size_t i = 0; i < asked; ++i)
-    lines += compose(style.argument, {{"arg", arguments[i]}, {"note", note(random)}}).text;
+  std::pair<std::size_t, std::size_t> before_last;  // its last argument
+  for (std::size_t i = 0; i < asked; ++i) {
+    const TaskExample documented =
+        compose(style.argument, {{"arg", arguments[i]}, {"note", note(random)}});
+    before_last.second = lines.size() + documented.prompt.size() + documented.answer.size();
+    before_last.first = before_last.second - arguments[i].size();
+    lines += documented.text;
+  }
   const TaskExample line =
       compose(style.argument, {{"arg", arguments[asked]}, {"note", note(random)}});
   const auto head = [&](const std::vector<std::string>& list) {
     return fill(style.head, {{"verb", verb}, {"object", object}, {"args", join(list, ", ")}});
   };
   const std::string lead = line.answer.starts_with(' ') ? " " : "";
+  // Where the signature and the documentation have the argument before the one asked for, and the
+  // signature that one.
+  std::vector<RoleSpan> roles;
+  std::size_t begin =
+      roles_in(style.head, {{"verb", verb}, {"object", object}, {"args", ""}}, {{"args", ""}})[0]
+          .begin;
+  for (std::size_t i = 0; i <= asked; ++i) {
+    if (i + 1 >= asked)
+      roles.push_back({i == asked ? "C_def" : "B_def", begin, begin + arguments[i].size()});
+    begin += arguments[i].size() + 2;
+  }
+  if (asked > 0)
+    roles.push_back({"B_doc", head(arguments).size() + before_last.first,
+                     head(arguments).size() + before_last.second});
   TaskPair pair;
   pair.clean.prompt = head(arguments) + lines + line.prompt;
   pair.clean.answer = line.answer;
@@ -133,6 +153,7 @@ TaskPair pair_docstring(Random& random, ArgumentChange change) {
       if (i != asked) pair.clean.wrong.push_back(lead + arguments[i]);
   }
   pair.clean.combination = join(arguments, ", ");
+  pair.clean.roles = roles;
   pair.corrupt = head(signature) + lines + line.prompt;
   return pair;
 }

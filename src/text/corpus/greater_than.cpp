@@ -88,13 +88,13 @@ TaskPair pair_greater_than(Random& random, YearChange change) {
     other = pick_number(random, 2, 98);
   const std::string_view pattern = pick(random, kPatterns);
   const std::string event(pick(random, kEvents));
-  const auto told = [&](int year) {
-    return compose(
-        pattern,
-        {{"event", event}, {"c", century}, {"y", two_digits(year)}, {"z", two_digits(end)}});
+  const auto slots = [&](int year) {
+    return Slots{{"event", event}, {"c", century}, {"y", two_digits(year)}, {"z", two_digits(end)}};
   };
+  const auto told = [&](int year) { return compose(pattern, slots(year)); };
   TaskPair pair;
   pair.clean = told(begin);
+  pair.clean.roles = roles_in(pattern, slots(begin), {{"c", "XX"}, {"y", "YY"}});
   sort_years(begin, end, pair.clean);
   pair.clean.combination = century + two_digits(begin);
   pair.corrupt = told(other).prompt;

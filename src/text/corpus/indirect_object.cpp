@@ -97,13 +97,17 @@ TaskPair pair_indirect_object(Random& random, NameOrder order, GiverChange chang
   const std::string& receiver = people[abba ? 0 : 1];
   const std::string opening(pick(random, kOpenings)), closing(pick(random, kClosings));
   const std::string place(pick(random, places())), thing(pick(random, things()));
+  const auto slots = [&](const std::string& a, const std::string& b, const std::string& gives) {
+    return Slots{{"A", a},        {"B", b},         {"S", gives},
+                 {"R", receiver}, {"place", place}, {"thing", thing}};
+  };
   const auto told = [&](const std::string& a, const std::string& b, const std::string& gives) {
-    return compose(
-        opening + closing,
-        {{"A", a}, {"B", b}, {"S", gives}, {"R", receiver}, {"place", place}, {"thing", thing}});
+    return compose(opening + closing, slots(a, b, gives));
   };
   TaskPair pair;
   pair.clean = told(people[0], people[1], giver);
+  pair.clean.roles = roles_in(opening + closing, slots(people[0], people[1], giver),
+                              {{"A", abba ? "IO" : "S1"}, {"B", abba ? "S1" : "IO"}, {"S", "S2"}});
   pair.clean.wrong = {" " + giver};
   pair.clean.combination = names_of(people);
   switch (change) {

@@ -185,5 +185,103 @@ TEST(DocstringPairs, OneArgumentOrAllOfTheSignatureAreOthers) {
             });
 }
 
+// The stretches of the clean prompt under each role.
+std::multimap<std::string, std::string> roles_of(const TaskPair& pair) {
+  std::multimap<std::string, std::string> roles;
+  std::size_t last = 0;
+  for (const RoleSpan& span : pair.clean.roles) {
+    EXPECT_LT(span.begin, span.end);
+    EXPECT_LE(last, span.begin) << "in the order of the prompt";
+    EXPECT_LE(span.end, pair.clean.prompt.size());
+    last = span.end;
+    roles.emplace(span.role, pair.clean.prompt.substr(span.begin, span.end - span.begin));
+  }
+  return roles;
+}
+
+std::string without_space(const std::string& text) {
+  return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+TEST(Roles, OfTheIndirectObjectAreThePeople) {
+  for (const NameOrder order : {NameOrder::kAbba, NameOrder::kBaba})
+    for_pairs([&](Random& r) { return pair_indirect_object(r, order, GiverChange::kOtherNames); },
+              [&](const TaskPair& pair) {
+                const auto roles = roles_of(pair);
+                ASSERT_EQ(roles.size(), 3u);
+                EXPECT_EQ(roles.find("IO")->second, without_space(pair.clean.answer));
+                EXPECT_EQ(roles.find("S1")->second, without_space(pair.clean.wrong[0]));
+                EXPECT_EQ(roles.find("S2")->second, roles.find("S1")->second);
+                const bool receiver_first = pair.clean.roles[0].role == "IO";
+                EXPECT_EQ(receiver_first, order == NameOrder::kAbba);
+                EXPECT_EQ(pair.clean.roles[2].role, "S2");
+              });
+}
+
+TEST(Roles, OfYearsAreTheCenturyAndTheYear) {
+  for_pairs([](Random& r) { return pair_greater_than(r, YearChange::kFirstYear); },
+            [](const TaskPair& pair) {
+              const auto roles = roles_of(pair);
+              ASSERT_EQ(roles.count("XX"), 2u);  // the second ends the prompt
+              ASSERT_EQ(roles.count("YY"), 1u);
+              EXPECT_EQ(roles.find("XX")->second + roles.find("YY")->second,
+                        pair.clean.combination);
+              EXPECT_EQ(pair.clean.roles[2].end, pair.clean.prompt.size());
+            });
+}
+
+TEST(Roles, OfCopiesAreTheAnswerAndTheWordBeforeIt) {
+  for_pairs([](Random& r) { return pair_copy(r, CopyChange::kOneWord); },
+            [](const TaskPair& pair) {
+              const auto roles = roles_of(pair);
+              ASSERT_EQ(roles.size(), 2u);
+              EXPECT_EQ(roles.find("B1")->second, without_space(pair.clean.answer));
+              // The same word stands where the answer is asked for, up to the separator.
+              const std::string& before = roles.find("A1")->second;
+              const std::size_t again = pair.clean.prompt.rfind(before);
+              ASSERT_NE(again, std::string::npos);
+              EXPECT_GT(again, pair.clean.roles[1].end);
+              EXPECT_LE(pair.clean.prompt.size() - again, before.size() + 2);
+            });
+}
+
+TEST(Roles, OfDocumentationAreTheArgumentAndTheOneBefore) {
+  int with_one_before = 0;
+  for_pairs([](Random& r) { return pair_docstring(r, ArgumentChange::kOneArgument); },
+            [&](const TaskPair& pair) {
+              const auto roles = roles_of(pair);
+              ASSERT_EQ(roles.count("C_def"), 1u);
+              EXPECT_EQ(roles.find("C_def")->second, without_space(pair.clean.answer));
+              ASSERT_EQ(roles.count("B_def"), roles.count("B_doc"));
+              if (roles.count("B_def") == 0) return;
+              ++with_one_before;
+              EXPECT_EQ(roles.find("B_def")->second, roles.find("B_doc")->second);
+              EXPECT_EQ(
+                  roles.find("B_def")->second + ", " + roles.find("C_def")->second,
+                  pair.clean.prompt.substr(pair.clean.roles[0].begin,
+                                           pair.clean.roles[1].end - pair.clean.roles[0].begin));
+            });
+  EXPECT_GT(with_one_before, kPairs / 2);
+}
+
+TEST(Roles, OfTheOthersAreWhatTheCorruptPromptChanges) {
+  const std::map<std::string, Draw> tasks = {{"NAME", pair_pronoun},
+                                             {"SUBJECT", pair_agreement},
+                                             {"WORD", pair_antonym},
+                                             {"COUNTRY", pair_capital},
+                                             {"B", pair_addition}};
+  for (const auto& [role, draw] : tasks)
+    for_pairs(draw, [&](const TaskPair& pair) {
+      const auto roles = roles_of(pair);
+      ASSERT_GE(roles.count(role), 1u) << role;
+      // Up to the first of that role both prompts are the same, but for a capital or an article
+      // that follows it.
+      const auto span = std::find_if(pair.clean.roles.begin(), pair.clean.roles.end(),
+                                     [&](const RoleSpan& one) { return one.role == role; });
+      EXPECT_EQ(pair.clean.prompt.substr(0, span->begin), pair.corrupt.substr(0, span->begin));
+      EXPECT_NE(pair.clean.prompt.substr(span->begin), pair.corrupt.substr(span->begin));
+    });
+}
+
 }  // namespace
 }  // namespace filigree::corpus

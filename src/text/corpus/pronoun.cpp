@@ -95,13 +95,17 @@ TaskPair pair_pronoun(Random& random) {
   const std::string_view pattern = pick(random, kPatterns);
   const std::vector<std::string> jobs = pick_several(random, professions(), 2);
   const std::string place(pick(random, places())), thing(pick(random, things()));
+  const auto slots = [&](const std::string& who, bool he) {
+    return with_pronouns(
+        {{"name", who}, {"job", jobs[0]}, {"other", jobs[1]}, {"place", place}, {"thing", thing}},
+        he ? kMalePronouns : kFemalePronouns);
+  };
   const auto told = [&](const std::string& who, bool he) {
-    const Slots slots = {
-        {"name", who}, {"job", jobs[0]}, {"other", jobs[1]}, {"place", place}, {"thing", thing}};
-    return compose(pattern, with_pronouns(slots, he ? kMalePronouns : kFemalePronouns));
+    return compose(pattern, slots(who, he));
   };
   TaskPair pair;
   pair.clean = told(name, male);
+  pair.clean.roles = roles_in(pattern, slots(name, male), {{"name", "NAME"}});
   const TaskExample other = told(other_name, !male);
   pair.clean.wrong = {other.answer};
   pair.clean.combination = name + ": " + std::string(pattern);

@@ -9,6 +9,7 @@
 // To add a task: one file with its draw function, a declaration in tasks.h and a line in tasks.cpp.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,12 @@
 
 namespace filigree {
 
+// What a stretch of a prompt is to its task: "IO", "S1".
+struct RoleSpan {
+  std::string role = {};
+  std::size_t begin = 0, end = 0;  // bytes of the prompt
+};
+
 struct TaskExample {
   std::string prompt;
   std::string answer;                   // with the space before it, where there is one
@@ -26,6 +33,7 @@ struct TaskExample {
   std::vector<std::string> also_right;  // other answers that would be right
   std::vector<std::string> wrong;       // plausible answers that are wrong; never empty
   std::string combination;
+  std::vector<RoleSpan> roles = {};  // of the prompt, from its beginning; of pairs only (pairs.h)
 };
 
 struct CorpusTask {

@@ -28,11 +28,12 @@ struct Palette {
   Rgb frame;  // around one heat map
 
   // Heat maps: `empty` is exact zero and everything above the diagonal. The ramps are paths through
-  // colours at equal distances that start at the smallest value that is not zero, and that colour
-  // is visibly not `empty`.
+  // colours at equal distances. That of magnitudes starts at the smallest value that is not zero,
+  // visibly not `empty`; those of differences and correlations start at `empty` itself, which comes
+  // before their first colour.
   Rgb empty;
   std::array<Rgb, 6> magnitude;
-  std::array<Rgb, 5> negative, positive;  // of differences and correlations, from small to large
+  std::array<Rgb, 5> negative, positive;  // from small to large
   Rgb undefined;                          // a correlation that does not exist
 
   std::array<Rgb, 11> categories;  // three of Tol's after the eight

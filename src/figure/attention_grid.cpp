@@ -17,17 +17,20 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kFullWidth = 516;     // 7.2 inches: a page between its margins
-constexpr double kFullHeight = 690;    // what title, caption and legend leave of it
-constexpr double kLeastWidth = 250;    // title and colour bar need it
+constexpr double kFullWidth = 516;   // 7.2 inches: a page between its margins
+constexpr double kFullHeight = 690;  // what title, caption and legend leave of it
+constexpr double kLeastWidth = 250;  // title and colour bar need it
+constexpr double kMostWidth = 4000;
 constexpr double kLargestPitch = 170;  // of few heads
 constexpr double kPanelGap = 9;
 constexpr double kRoleStrip = 2.4;
 constexpr double kPanelFrame = kPanelTitleHeight + kPanelPadding * 1.5;
 
-double pitch_for(std::size_t columns, double side_room) {
+double full_width(double width) { return width > 0 ? width : kFullWidth; }
+
+double pitch_for(std::size_t columns, double side_room, double width) {
   return std::min(kLargestPitch,
-                  (kFullWidth - 2 * kPanelPadding - side_room) / static_cast<double>(columns));
+                  (width - 2 * kPanelPadding - side_room) / static_cast<double>(columns));
 }
 
 std::size_t rows_for(std::size_t heads, std::size_t columns) {
@@ -37,6 +40,9 @@ std::size_t rows_for(std::size_t heads, std::size_t columns) {
 std::string name_of(const GridHead& head) { return head_name({head.layer, head.head}); }
 
 void check_input(const AttentionGrid& input) {
+  require(input.width == 0 || (input.width >= kLeastWidth && input.width <= kMostWidth),
+          "attention grid: a width of {} points; it lies between {} and {}", input.width,
+          kLeastWidth, kMostWidth);
   require(!input.panels.empty(), "attention grid: there is no panel; give at least one model");
   for (const GridPanel& panel : input.panels) {
     const std::string name = fmt::format("attention grid: panel '{}'", printable(panel.title));
@@ -52,6 +58,10 @@ void check_input(const AttentionGrid& input) {
       for (const std::size_t role : head.roles)
         require(role < input.roles.size(), "{}: head {} has role {}, but only {} are named", name,
                 name_of(head), role, input.roles.size());
+      for (const GridCell& mark : head.marks)
+        require(mark.query < head.tokens && mark.key <= mark.query,
+                "{}: head {} marks query {}, key {} of {} tokens", name, name_of(head), mark.query,
+                mark.key, head.tokens);
     }
   }
 }
@@ -60,6 +70,8 @@ void check_input(const AttentionGrid& input) {
 struct Layout {
   std::size_t columns = 1;
   double pitch = 0, side = 0, strip = 0;
+  double full = kFullWidth;
+  double note_size = 0;                   // of the letters below maps; 0: none has a note
   double left_room = 0, bottom_room = 0;  // for tokens
   double width = 0, height = 0;
   std::vector<Rect> panels = {};
@@ -77,7 +89,7 @@ struct Layout {
 };
 
 void size_maps(Layout& layout) {
-  layout.pitch = pitch_for(layout.columns, layout.left_room);
+  layout.pitch = pitch_for(layout.columns, layout.left_room, layout.full);
   layout.side = layout.pitch - std::clamp(layout.pitch * 0.1, 2.5, 9.0);
 }
 
@@ -87,7 +99,9 @@ Layout make_layout_of(const AttentionGrid& input, const std::vector<LegendEntry>
   std::vector<std::size_t> counts;
   for (const GridPanel& panel : input.panels) counts.push_back(panel.heads.size());
   const std::size_t most = *std::max_element(counts.begin(), counts.end());
-  layout.columns = input.columns > 0 ? std::min(input.columns, most) : automatic_columns(counts);
+  layout.full = full_width(input.width);
+  layout.columns =
+      input.columns > 0 ? std::min(input.columns, most) : automatic_columns(counts, input.width);
   layout.strip = input.roles.empty() ? 0 : kRoleStrip;
   size_maps(layout);
   if (!input.tokens.empty()) {
@@ -101,6 +115,13 @@ Layout make_layout_of(const AttentionGrid& input, const std::vector<LegendEntry>
     }
   }
   layout.label_size = std::clamp(layout.side * 0.13, 3.4, theme.text_size);
+  const auto has_note = [](const GridHead& head) { return !head.note.empty(); };
+  if (std::any_of(input.panels.begin(), input.panels.end(), [&](const GridPanel& panel) {
+        return std::any_of(panel.heads.begin(), panel.heads.end(), has_note);
+      })) {
+    layout.note_size = std::clamp(layout.side * 0.12, 4.0, theme.small_size);
+    layout.strip += line_height(layout.note_size);
+  }
   const double used = 2 * kPanelPadding + layout.left_room +
                       static_cast<double>(layout.columns) * layout.pitch -
                       (layout.pitch - layout.side);
@@ -133,6 +154,22 @@ void draw_head(Canvas& canvas, const AttentionGrid& input, const Layout& layout,
         {map.x + static_cast<double>(i) * width, map.bottom() + 0.4, width, kRoleStrip - 0.4},
         theme.category(head.roles[i]));
   }
+  const double cell = map.width / static_cast<double>(head.tokens);
+  for (const GridCell& mark : head.marks) {
+    // Small cells get a frame around them that can be seen.
+    const double side = std::max(cell, 3.0);
+    const Point middle = {map.x + (static_cast<double>(mark.key) + 0.5) * cell,
+                          map.y + (static_cast<double>(mark.query) + 0.5) * cell};
+    canvas.frame({middle.x - side / 2, middle.y - side / 2, side, side}, {theme.category(0), 0.9});
+  }
+  if (!head.note.empty())
+    canvas.text({map.center().x, map.bottom() + layout.strip - line_height(layout.note_size) / 2},
+                head.note,
+                {.size = layout.note_size,
+                 .color = theme.text,
+                 .align = Align::kCenter,
+                 .vertical = VerticalAlign::kMiddle,
+                 .max_width = layout.pitch - 1});
   // The corner is above the diagonal, and so free, unless there is one cell only.
   const Color behind = colors[head.map.levels[head.map.columns - 1]];
   TextStyle style = {.size = layout.label_size,
@@ -163,13 +200,14 @@ GridHead grid_head(int layer, int head, std::span<const float> weights, std::siz
   return result;
 }
 
-std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel) {
+std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel, double width) {
   require(!heads_per_panel.empty(), "attention grid: there is no panel");
+  width = full_width(width);
   const std::size_t most = *std::max_element(heads_per_panel.begin(), heads_per_panel.end());
   std::size_t best = 1;
   double best_score = -1e9;
   for (std::size_t columns = 1; columns <= std::max<std::size_t>(most, 1); ++columns) {
-    const double pitch = pitch_for(columns, 0);
+    const double pitch = pitch_for(columns, 0, width);
     double height = 0;
     std::size_t empty = 0, total = 0;
     for (const std::size_t heads : heads_per_panel) {
@@ -182,7 +220,7 @@ std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel) {
     // than wide, little is gained. What does not fit on one page counts as much smaller, and rows
     // that end early cost a little.
     const double comfortable = std::log(std::min(pitch, 64.0)) + 0.1 * std::log(pitch / height);
-    const double tall = 0.5 * std::log(std::max(1.0, height / (0.85 * kFullWidth)));
+    const double tall = 0.5 * std::log(std::max(1.0, height / (0.85 * width)));
     const double too_tall = 3 * std::log(std::max(1.0, height / kFullHeight));
     const double waste = 0.3 * static_cast<double>(empty) / static_cast<double>(total);
     const double score = comfortable - tall - too_tall - waste;

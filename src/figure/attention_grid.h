@@ -17,12 +17,19 @@
 
 namespace filigree::figure {
 
+struct GridCell {
+  std::size_t query = 0, key = 0;
+};
+
 struct GridHead {
   int layer = 0, head = 0;
   std::size_t tokens = 0;
   LevelMap map = {};
   // Places in AttentionGrid::roles; two for a hybrid. None: no colour.
   std::vector<std::size_t> roles = {};
+  // Cells that are framed, and what is said of them below the map: "END \u2190 IO".
+  std::vector<GridCell> marks = {};
+  std::string note = {};
 };
 
 // The head's map from its weights, tokens x tokens, query by query. Errors name the head.
@@ -46,13 +53,14 @@ struct AttentionGrid {
   std::string metric = {};
   std::size_t columns = 0;  // 0: as large maps as one page allows; the number of heads a layer
                             // makes each row one layer
+  double width = 0;         // of the panels, in points; 0: that of a page
 };
 
-// Throws Error for a panel without heads, a role that is not listed, or maps that do not fit the
-// tokens.
+// Throws Error for a panel without heads, a role that is not listed, maps that do not fit the
+// tokens, or marks outside their map.
 Figure attention_grid(const AttentionGrid& input, const Theme& theme);
 
 // The columns that `columns` = 0 chooses for panels of as many heads.
-std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel);
+std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel, double width = 0);
 
 }  // namespace filigree::figure

@@ -136,6 +136,14 @@ void Canvas::polyline(std::span<const Point> points, const Stroke& stroke) {
   cairo_stroke(context_);
 }
 
+void Canvas::curve(const std::array<Point, 4>& points, const Stroke& stroke) {
+  apply(stroke);
+  cairo_move_to(context_, points[0].x, points[0].y);
+  cairo_curve_to(context_, points[1].x, points[1].y, points[2].x, points[2].y, points[3].x,
+                 points[3].y);
+  cairo_stroke(context_);
+}
+
 void Canvas::polygon(std::span<const Point> points, const Color& fill) {
   if (points.size() < 3) return;
   apply(fill);

@@ -2,6 +2,7 @@
 // file formats; save.h makes it over a surface of Cairo.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,8 @@ class Canvas {
   void rounded(const Rect& rect, double radius, const Color& fill, const Stroke& stroke);
   void line(Point from, Point to, const Stroke& stroke);
   void polyline(std::span<const Point> points, const Stroke& stroke);
+  // A cubic Bezier curve.
+  void curve(const std::array<Point, 4>& points, const Stroke& stroke);
   void polygon(std::span<const Point> points, const Color& fill);
   // Circles of one radius, each filled and, with a width above 0, outlined.
   void dots(std::span<const Point> centers, double radius, const Color& fill,

@@ -39,8 +39,9 @@ std::string_view label_of(GraphInput input) {
 struct Laid {
   CircuitPanel panel;
   GraphLayout layout;
-  double most = 0;  // largest |score|
 };
+
+double width_of(double share) { return kThinnest + (kThickest - kThinnest) * std::sqrt(share); }
 
 std::vector<LegendEntry> legend_of(const std::vector<CircuitPanel>& panels, const Theme& theme) {
   std::vector<LegendEntry> legend;
@@ -61,8 +62,8 @@ std::vector<LegendEntry> legend_of(const std::vector<CircuitPanel>& panels, cons
 
 Stroke stroke_of(const GraphEdge& edge, double most, const Theme& theme) {
   const double part = most > 0 ? std::abs(edge.score) / most : 0;
-  const double width = kThinnest + (kThickest - kThinnest) * part;
-  Stroke stroke = {color_of(edge.input, theme).with_alpha(0.4 + 0.5 * std::sqrt(part)), width};
+  const double width = width_of(part);
+  Stroke stroke = {color_of(edge.input, theme).with_alpha(0.35 + 0.55 * std::sqrt(part)), width};
   if (edge.score < 0) stroke.dashes = {2.2 + width, 1.4 + 0.6 * width};
   return stroke;
 }
@@ -93,7 +94,7 @@ void draw_node(Canvas& canvas, const Rect& box, const Component& node, const The
                .max_width = box.width - 1.5});
 }
 
-void draw_graph(Canvas& canvas, Point corner, const Laid& laid, const Theme& theme) {
+void draw_graph(Canvas& canvas, Point corner, const Laid& laid, double most, const Theme& theme) {
   const auto moved = [&](Rect box) {
     return Rect{box.x + corner.x, box.y + corner.y, box.width, box.height};
   };
@@ -114,13 +115,13 @@ void draw_graph(Canvas& canvas, Point corner, const Laid& laid, const Theme& the
   for (const std::size_t e : order) {
     std::vector<Point> line = laid.layout.edges[e];
     for (Point& point : line) point.x += corner.x, point.y += corner.y;
-    draw_edge(canvas, std::move(line), stroke_of(graph.edges[e], laid.most, theme));
+    draw_edge(canvas, std::move(line), stroke_of(graph.edges[e], most, theme));
   }
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     draw_node(canvas, moved(laid.layout.nodes[i]), graph.nodes[i], theme);
 }
 
-// Two lines, the thinnest and the thickest, with what they stand for.
+// Lines of some widths with what they stand for.
 void draw_width_key(Canvas& canvas, Point corner, double most, const std::string& label,
                     const Theme& theme) {
   const double middle = corner.y + line_height(theme.text_size) / 2;
@@ -128,9 +129,9 @@ void draw_width_key(Canvas& canvas, Point corner, double most, const std::string
       .size = theme.text_size, .color = theme.text, .vertical = VerticalAlign::kMiddle};
   canvas.text({corner.x, middle}, label, style);
   double x = corner.x + text_size(label, style).width + 5;
-  for (const bool thick : {false, true}) {
-    canvas.line({x, middle}, {x + 13, middle}, {theme.text, thick ? kThickest : kThinnest});
-    const std::string number = thick ? format_number(most, 2) : "0";
+  for (const double share : {1.0 / 64, 0.25, 1.0}) {
+    canvas.line({x, middle}, {x + 13, middle}, {theme.text, width_of(share)});
+    const std::string number = format_number(share * most, 2);
     canvas.text({x + 16, middle}, number, style);
     x += 16 + text_size(number, style).width + 7;
   }
@@ -143,22 +144,16 @@ Figure circuit_graph(const CircuitDrawing& input, const Theme& theme) {
   const bool framed = input.panels.size() > 1 || !input.panels[0].title.empty();
   const double each = input.panels.size() == 1 ? kPageWidth : kHalfWidth;
   const double inside = framed ? each - 2 * kPanelPadding : each;
-  // All panels have the same rows, so that they compare.
+  // All panels have the same rows and widths, so that they compare.
   LayoutOptions options = {.width = inside};
-  for (const CircuitPanel& panel : input.panels) {
-    options.edges = std::max(options.edges, panel.graph.edges.size());
-    for (const Component& node : panel.graph.nodes)
-      if (node.kind == ComponentKind::kHead || node.kind == ComponentKind::kMlp)
-        options.layers.push_back(node.layer);
-  }
+  for (const CircuitPanel& panel : input.panels) options.beside.push_back(&panel.graph);
   const auto laid = std::make_shared<std::vector<Laid>>();
-  double tallest = 0;
+  double tallest = 0, most = 0;
   for (const CircuitPanel& panel : input.panels) {
     require(!panel.graph.nodes.empty(), "circuit graph: '{}' has no nodes", printable(panel.title));
     check_graph(panel.graph);
-    Laid one = {panel, layout_graph(panel.graph, options), 0};
-    for (const GraphEdge& edge : panel.graph.edges)
-      one.most = std::max(one.most, std::abs(edge.score));
+    Laid one = {panel, layout_graph(panel.graph, options)};
+    for (const GraphEdge& edge : panel.graph.edges) most = std::max(most, std::abs(edge.score));
     tallest = std::max(tallest, one.layout.size.height);
     laid->push_back(std::move(one));
   }
@@ -167,8 +162,8 @@ Figure circuit_graph(const CircuitDrawing& input, const Theme& theme) {
   const std::vector<LegendEntry> legend = legend_of(input.panels, theme);
   const double panel_top = framed ? kPanelTitleHeight + kPanelPadding / 2 : 0;
   const double key_height = line_height(theme.text_size) + 3;
-  const double panel_height = panel_top + tallest + (framed ? kPanelPadding : 0) + key_height;
-  const double height = panel_height + 6 + legend_height(legend, width, theme);
+  const double panel_height = panel_top + tallest + (framed ? kPanelPadding : 0);
+  const double height = panel_height + 6 + key_height + legend_height(legend, width, theme);
   PageParts parts = {.title = input.title, .caption_lines = 3};
   if (!input.caption.empty()) parts.captions.push_back(input.caption);
   const std::string score_label = input.score_label;
@@ -179,13 +174,11 @@ Figure circuit_graph(const CircuitDrawing& input, const Theme& theme) {
                           panel_height};
       if (framed) draw_panel(canvas, place, one.panel.title, theme);
       const double left = place.x + (framed ? kPanelPadding : 0);
-      // Panels of fewer layers stand on the same floor.
-      draw_graph(canvas, {left, place.y + panel_top + tallest - one.layout.size.height}, one,
-                 theme);
-      draw_width_key(canvas, {left, place.y + panel_top + tallest + 4}, one.most, score_label,
-                     theme);
+      draw_graph(canvas, {left, place.y + panel_top}, one, most, theme);
     }
-    draw_legend(canvas, {body.x, body.y + panel_height + 5}, body.width, legend, theme);
+    const double below = body.y + panel_height + 5;
+    if (most > 0) draw_width_key(canvas, {body.x, below}, most, score_label, theme);
+    draw_legend(canvas, {body.x, below + key_height}, body.width, legend, theme);
   });
 }
 

@@ -1,6 +1,7 @@
 // A circuit as a drawing: the heads and MLPs that a task needs and the edges between them, one
 // panel a model. Colours tell what an edge goes into (query, key, value), widths how much it
-// matters, dashes that it works against the task.
+// matters (by the square root, so that one strong edge does not make hairlines of the others),
+// dashes that it works against the task.
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ struct CircuitPanel {
 
 struct CircuitDrawing {
   std::string title = {};
-  std::vector<CircuitPanel> panels = {};  // beside each other; widths compare within a panel
+  std::vector<CircuitPanel> panels = {};  // beside each other, with the same rows and widths
   std::string score_label = "|score|";
   std::string caption = {};
 };

@@ -46,6 +46,28 @@ void check_values(const CorrelationMap& input, const std::vector<float>& values)
            printable(input.names[i / count]), printable(input.names[i % count]), values[i]);
 }
 
+// What is written at the sides: `size` cells from `begin` on.
+struct Label {
+  std::string text;
+  double begin = 0, size = 1;
+};
+
+std::vector<Label> labels_of(const CorrelationMap& input, const std::vector<std::string>& names) {
+  std::vector<Label> labels;
+  double begin = 0;
+  if (input.groups.empty()) {
+    for (const std::string& name : names) labels.push_back({name, begin++, 1});
+    return labels;
+  }
+  for (const AxisGroup& group : input.groups) {
+    labels.push_back({group.label, begin, static_cast<double>(group.count)});
+    begin += static_cast<double>(group.count);
+  }
+  require(begin == static_cast<double>(names.size()),
+          "correlation map: the groups hold {} heads of {}", begin, names.size());
+  return labels;
+}
+
 }  // namespace
 
 Figure correlation_map(const CorrelationMap& input, const Theme& theme) {
@@ -70,15 +92,20 @@ Figure correlation_map(const CorrelationMap& input, const Theme& theme) {
     }
   }
 
-  const double cell = std::clamp(kSide / static_cast<double>(count), kLeastCell, kLargestCell);
+  const std::vector<Label> labels = labels_of(input, names);
+  // Names of groups leave cells as small as the page makes them.
+  const double least = input.groups.empty() ? kLeastCell : 1.0;
+  const double cell = std::clamp(kSide / static_cast<double>(count), least, kLargestCell);
   const double side = cell * static_cast<double>(count);
-  const TextStyle label = {.size = std::clamp(cell * 0.82, 3.2, theme.small_size),
+  const TextStyle label = {.size = input.groups.empty()
+                                       ? std::clamp(cell * 0.82, 3.2, theme.small_size)
+                                       : theme.small_size,
                            .color = theme.muted,
                            .align = Align::kRight,
                            .vertical = VerticalAlign::kMiddle,
                            .max_width = 40};
   double room = 0;
-  for (const std::string& name : names) room = std::max(room, text_size(name, label).width + 3);
+  for (const Label& one : labels) room = std::max(room, text_size(one.text, label).width + 3);
   const bool two = !input.above.empty();
   const double name_height = two ? line_height(theme.text_size) + 2 : 0;
   const double width = std::max(230.0, room + side + name_height);
@@ -92,12 +119,24 @@ Figure correlation_map(const CorrelationMap& input, const Theme& theme) {
     const Rect place = canvas.snapped({body.x + room, body.y + name_height, side, side});
     canvas.heatmap(place, *map, scale.kind, level_colors(scale, theme));
     canvas.frame(place, {theme.frame, theme.hair_width});
-    for (std::size_t i = 0; i < count; ++i) {
-      const double middle = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-      canvas.text({place.x - 2.5, place.y + middle * place.height}, names[i], label);
+    const bool grouped = labels.size() < count;
+    double written = -1e9;  // where the last label stands: those that would touch are left out
+    for (const Label& one : labels) {
+      const double begin = one.begin / static_cast<double>(count);
+      const double middle = (one.begin + one.size / 2) / static_cast<double>(count);
+      if (grouped && one.begin > 0) {
+        const Stroke line = {theme.muted.with_alpha(0.55), 0.4};
+        canvas.line({place.x, place.y + begin * place.height},
+                    {place.right(), place.y + begin * place.height}, line);
+        canvas.line({place.x + begin * place.width, place.y},
+                    {place.x + begin * place.width, place.bottom()}, line);
+      }
+      if (grouped && middle * place.height - written < label.size) continue;
+      written = middle * place.height;
+      canvas.text({place.x - 2.5, place.y + middle * place.height}, one.text, label);
       TextStyle turned = label;
       turned.angle = 90;
-      canvas.text({place.x + middle * place.width, place.bottom() + 2.5}, names[i], turned);
+      canvas.text({place.x + middle * place.width, place.bottom() + 2.5}, one.text, turned);
     }
     if (two) {
       canvas.line({place.x, place.y}, {place.right(), place.bottom()},

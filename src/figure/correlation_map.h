@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "filigree/figure/figure.h"
+#include "filigree/figure/labelled_map.h"
 #include "filigree/figure/theme.h"
 
 namespace filigree::figure {
@@ -20,11 +21,15 @@ struct CorrelationMap {
   std::vector<float> above = {};  // of the second model, or none
   std::string name = {}, above_name = {};
   std::vector<std::size_t> order = {};  // a permutation of the names; none: as they come
+  // Neighbours that belong together, such as layers, in the order drawn: their labels stand for the
+  // names, and lines part them. None: every name is written.
+  std::vector<AxisGroup> groups = {};
   std::string scale_label = "correlation";
   std::string caption = {};
 };
 
-// Throws Error where sizes do not fit, a value lies outside [-1, 1], or `order` is no permutation.
+// Throws Error where sizes do not fit, a value lies outside [-1, 1], `order` is no permutation, or
+// groups do not hold as many as there are names.
 Figure correlation_map(const CorrelationMap& input, const Theme& theme);
 
 }  // namespace filigree::figure

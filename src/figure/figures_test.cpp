@@ -53,6 +53,40 @@ TEST(AttentionGrid, NamesTheHeadThatIsWrong) {
   EXPECT_THAT(error_of([&] { attention_grid(grid, light_theme()); }), HasSubstr("L7H1"));
 }
 
+TEST(AttentionGrid, HasTheWidthAskedForAndMarksCells) {
+  AttentionGrid grid =
+      grid_of({samples::sample_head(2, 8, false), samples::sample_head(3, 8, false)});
+  grid.panels[0].heads[0].roles.clear(), grid.panels[0].heads[1].roles.clear();
+  grid.columns = 2;
+  const double usual = attention_grid(grid, light_theme()).size.width;
+  const double height = attention_grid(grid, light_theme()).size.height;
+  grid.width = 300;
+  EXPECT_LE(attention_grid(grid, light_theme()).size.width, 300 + 24);
+  EXPECT_LT(attention_grid(grid, light_theme()).size.width, usual);
+  grid.width = 0;
+  grid.panels[0].heads[1].marks = {{7, 3}};
+  grid.panels[0].heads[1].note = "END \u2190 IO";
+  EXPECT_GT(attention_grid(grid, light_theme()).size.height, height);  // a line for the note
+  draw(attention_grid(grid, dark_theme()));
+  grid.panels[0].heads[1].marks = {{3, 4}};
+  EXPECT_THAT(error_of([&] { attention_grid(grid, light_theme()); }),
+              AllOf(HasSubstr("L0H3"), HasSubstr("query 3, key 4")));
+  grid.panels[0].heads[1].marks.clear();
+  grid.width = 20;
+  EXPECT_THAT(error_of([&] { attention_grid(grid, light_theme()); }), HasSubstr("20 points"));
+}
+
+TEST(CorrelationMap, NamesGroupsInsteadOfHeads) {
+  CorrelationMap map = samples::correlations(24);
+  const double named = correlation_map(map, light_theme()).size.width;
+  map.groups = {{"L0", 12}, {"L1", 12}};
+  draw(correlation_map(map, light_theme()));
+  EXPECT_LT(correlation_map(map, light_theme()).size.width, named);  // "L0" is shorter than "L0H11"
+  map.groups.pop_back();
+  EXPECT_THAT(error_of([&] { correlation_map(map, light_theme()); }),
+              AllOf(HasSubstr("12"), HasSubstr("24")));
+}
+
 TEST(AttentionGrid, OneTokenAndAThousand) {
   for (const std::size_t tokens : {std::size_t{1}, std::size_t{2}, std::size_t{1024}}) {
     std::vector<float> map(tokens * tokens);
@@ -259,6 +293,101 @@ TEST(CircuitGraph, OddInput) {
 }
 
 // Nodes do not overlap and stay on the page, lines rise and keep clear of nodes.
+TEST(TokenCircuit, OddInput) {
+  const auto error = [](const TokenCircuit& input) {
+    return error_of([&] { token_circuit(input, light_theme()); });
+  };
+  EXPECT_THAT(error({}), HasSubstr("no panel"));
+  TokenCircuit input = {.tokens = {"a", "b"}, .layers = 2, .panels = {{.title = "GPT-2"}}};
+  draw(token_circuit(input, light_theme()));  // without an edge
+  input.panels[0].edges = {{{1, 5}, 0, 1, 0.5}};
+  EXPECT_THAT(error(input), AllOf(HasSubstr("'GPT-2'"), HasSubstr("L1H5"), HasSubstr("token 1")));
+  input.panels[0].edges = {{{2, 0}, 1, 0, 0.5}};
+  EXPECT_THAT(error(input), AllOf(HasSubstr("L2H0"), HasSubstr("2 layers")));
+  input.panels[0].edges = {{{1, 0}, 1, 0, std::numeric_limits<double>::infinity()}};
+  EXPECT_THAT(error(input), HasSubstr("inf"));
+  input.panels[0].edges.clear();
+  input.panels[0].mlps = {{0, 2, 1.0}};
+  EXPECT_THAT(error(input), HasSubstr("token 2"));
+  input.panels[0].mlps.clear();
+  input.roles = {"IO"};
+  EXPECT_THAT(error(input), HasSubstr("1 roles for 2 tokens"));
+  // Scores of zero, one token, very many tokens and layers, three panels.
+  input = {.tokens = {"a"}, .layers = 1, .panels = {{.edges = {{{0, 0}, 0, 0, 0.0}}}}};
+  draw(token_circuit(input, dark_theme()));
+  input.tokens = samples::numbered_tokens(700);
+  input.roles.assign(700, "");
+  input.roles[699] = "END";
+  input.layers = 96;
+  input.panels.resize(3);
+  input.panels[2].edges = {{{95, 3}, 699, 0, -1.0}, {{0, 3}, 650, 650, 1.0}};
+  const Picture picture = draw(token_circuit(input, print_theme()));
+  EXPECT_LT(picture.width, 2400);
+}
+
+TEST(TokenCircuit, EdgesOfOneLayerBetweenTheSameTokensShareALine) {
+  const std::vector<TokenLine> lines = token_lines({{{3, 7}, 5, 2, 0.5},
+                                                    {{3, 1}, 5, 2, -2.0},
+                                                    {{4, 7}, 5, 2, 1.0},
+                                                    {{3, 7}, 5, 1, 0.25},
+                                                    {{3, 0}, 5, 2, 0.75}});
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].layer, 3u);
+  EXPECT_EQ(lines[0].key, 2u);
+  EXPECT_EQ(lines[0].heads, (std::vector<std::int64_t>{1, 0, 7}));
+  EXPECT_DOUBLE_EQ(lines[0].weight, 3.25);
+  EXPECT_DOUBLE_EQ(lines[0].score, -0.75);
+  EXPECT_EQ(lines[1].layer, 4u);
+  EXPECT_DOUBLE_EQ(lines[2].weight, 0.25);
+  std::size_t edges = 0;
+  for (const TokenLine& line : token_lines(samples::tokens_circuit(10000, -1).panels[0].edges))
+    edges += line.heads.size();
+  EXPECT_EQ(edges, 10011u);  // none is lost
+}
+
+// The strong line covers more of the page than the weak one, in its own colour.
+TEST(TokenCircuit, WidthsAreTheRootOfTheScore) {
+  const auto ink = [](double score) {
+    TokenCircuit input = {.tokens = {"a", "b", "c", "d"}, .layers = 1, .panels = {{}}};
+    input.panels[0].edges = {{{0, 0}, 1, 0, 16.0}, {{0, 0}, 3, 2, score}};
+    const Picture picture = draw(token_circuit(input, light_theme()));
+    const auto count = [&](int from, int to) {
+      int dark = 0;
+      for (int y = 90; y < 140; ++y)
+        for (int x = from; x < to; ++x) {
+          const std::uint32_t pixel =
+              picture.pixels[static_cast<std::size_t>(y * picture.width + x)];
+          dark += ((pixel >> 16) & 255) > (pixel & 255) + 60;  // orange
+        }
+      return dark;
+    };
+    return std::pair(count(0, picture.width / 2), count(picture.width / 2, picture.width));
+  };
+  const auto [strong, equal] = ink(16);
+  const auto [same, weak] = ink(1);
+  EXPECT_GT(strong, 40);
+  EXPECT_NEAR(strong, equal, 0.2 * strong);
+  EXPECT_EQ(strong, same);  // whatever the other is
+  EXPECT_LT(weak, 0.6 * equal);
+  EXPECT_GT(weak, 0);
+}
+
+TEST(GraphLayout, PutsLayersOfGraphsSideBySideAtOneHeight) {
+  const CircuitGraph full = samples::sample_graph(8, 40, 200, 4);
+  CircuitGraph few;  // no input, no logits, no MLP
+  few.nodes = {{ComponentKind::kHead, 2, 0}, {ComponentKind::kHead, 5, 1}};
+  few.edges = {{0, 1, GraphInput::kKey, 1.0}};
+  const LayoutOptions options = {.width = 400, .beside = {&full, &few}};
+  const GraphLayout one = layout_graph(full, options), other = layout_graph(few, options);
+  EXPECT_DOUBLE_EQ(one.size.height, other.size.height);
+  ASSERT_EQ(one.layers.size(), other.layers.size());
+  for (std::size_t i = 0; i < one.layers.size(); ++i) {
+    EXPECT_EQ(one.layers[i].layer, other.layers[i].layer);
+    EXPECT_DOUBLE_EQ(one.layers[i].y, other.layers[i].y);
+  }
+  EXPECT_DOUBLE_EQ(other.nodes[1].center().y, other.layers[5].y);
+}
+
 TEST(GraphLayout, KeepsThingsApart) {
   for (const int edges : {10, 60, 200}) {
     for (const int heads : {3, 12, 40}) {

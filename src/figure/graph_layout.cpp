@@ -28,8 +28,7 @@ class Layout {
  public:
   Layout(const CircuitGraph& graph, const LayoutOptions& options)
       : graph_(graph), options_(options), width_(options.width) {
-    has_mlps_ = std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                            [](const Component& node) { return node.kind == ComponentKind::kMlp; });
+    has_mlps_ = any_has(ComponentKind::kMlp);
     result_.nodes.resize(graph.nodes.size());
     place_levels();
     order_heads();
@@ -40,6 +39,37 @@ class Layout {
   GraphLayout take() { return std::move(result_); }
 
  private:
+  // Whether this graph or one beside it has such a node.
+  bool any_has(ComponentKind kind) const {
+    const auto has = [&](const CircuitGraph& graph) {
+      return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                         [&](const Component& node) { return node.kind == kind; });
+    };
+    return has(graph_) || std::any_of(options_.beside.begin(), options_.beside.end(),
+                                      [&](const CircuitGraph* graph) { return has(*graph); });
+  }
+
+  // The most heads of each layer in this graph or one beside it; 0 where there are MLPs only.
+  std::map<std::int64_t, std::size_t> most_heads() const {
+    std::map<std::int64_t, std::size_t> most;
+    const auto count = [&](const CircuitGraph& graph) {
+      std::map<std::int64_t, std::size_t> heads;
+      for (const Component& node : graph.nodes)
+        if (node.kind == ComponentKind::kHead || node.kind == ComponentKind::kMlp)
+          heads[node.layer] += node.kind == ComponentKind::kHead ? 1 : 0;
+      for (const auto& [layer, number] : heads) most[layer] = std::max(most[layer], number);
+    };
+    count(graph_);
+    for (const CircuitGraph* graph : options_.beside) count(*graph);
+    return most;
+  }
+
+  std::size_t most_edges() const {
+    std::size_t most = graph_.edges.size();
+    for (const CircuitGraph* graph : options_.beside) most = std::max(most, graph->edges.size());
+    return most;
+  }
+
   double left() const { return kLabelRoom; }
   double right() const { return has_mlps_ ? width_ - kMlpWidth - 14 : width_ - 4; }
 
@@ -56,32 +86,27 @@ class Layout {
         case ComponentKind::kLogits: logits.push_back(i); break;
       }
     }
-    std::vector<std::int64_t> layers = options_.layers;
-    for (const auto& [layer, nodes] : heads) layers.push_back(layer);
-    for (const auto& [layer, nodes] : mlps) layers.push_back(layer);
-    std::sort(layers.begin(), layers.end());
-    layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+    const std::map<std::int64_t, std::size_t> layers = most_heads();
     // Few layers can afford more air, many edges need it.
     const double pitch = (layers.size() <= 6    ? 46
                           : layers.size() <= 14 ? 38
                                                 : 30) +
-                         (std::max(graph_.edges.size(), options_.edges) > 80 ? 5 : 0);
+                         (most_edges() > 80 ? 5 : 0);
     const auto per_row = static_cast<std::size_t>(
         std::max(1.0, (right() - left() + kHeadGap) / (kHeadWidth + kHeadGap)));
 
     double y = kNodeHeight / 2 + 1;
-    if (!inputs.empty()) {
-      levels_.push_back({y, inputs});
-      y += pitch;
-    }
-    for (const std::int64_t layer : layers) {
+    if (!inputs.empty()) levels_.push_back({y, inputs});
+    if (any_has(ComponentKind::kInput)) y += pitch;
+    for (const auto& [layer, most] : layers) {
       result_.layers.push_back({layer, y});
       std::vector<std::size_t>& row = heads[layer];
       std::sort(row.begin(), row.end(), [&](std::size_t a, std::size_t b) {
         return graph_.nodes[a].head < graph_.nodes[b].head;
       });
-      for (std::size_t begin = 0; begin < row.size(); begin += per_row) {
+      for (std::size_t begin = 0; begin < most; begin += per_row) {
         if (begin > 0) y += kSubRow;
+        if (begin >= row.size()) continue;
         const std::size_t end = std::min(begin + per_row, row.size());
         levels_.push_back({y,
                            {row.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -90,10 +115,8 @@ class Layout {
       if (!mlps[layer].empty()) levels_.push_back({y + pitch / 2, mlps[layer]});
       y += pitch;
     }
-    if (!logits.empty())
-      levels_.push_back({y, logits});
-    else
-      y -= pitch / 2;
+    if (!logits.empty()) levels_.push_back({y, logits});
+    if (!any_has(ComponentKind::kLogits)) y -= pitch / 2;
     const double height = y + kNodeHeight / 2 + 1;
     result_.size = {width_, height};
     for (LayerLabel& label : result_.layers) label.y = height - label.y;

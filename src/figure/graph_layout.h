@@ -28,8 +28,9 @@ struct GraphLayout {
 
 struct LayoutOptions {
   double width = 516;
-  std::vector<std::int64_t> layers = {};  // to have a row besides those of the graph, in any order
-  std::size_t edges = 0;  // rows are set apart for as many, where the graph has fewer
+  // Graphs that are drawn beside it: all get the same rows at the same heights, as far apart and as
+  // many to a layer as the fullest of them needs.
+  std::vector<const CircuitGraph*> beside = {};
 };
 
 // The graph has been checked (check_graph).

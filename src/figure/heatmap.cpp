@@ -94,8 +94,7 @@ LevelColors level_colors(const ColorScale& scale, const Theme& theme) {
     } else if (level == kMiddle) {
       color = theme.undefined;
     } else {
-      const ColorRamp& ramp = level < kMiddle ? theme.negative : theme.positive;
-      color = ramp.at((std::abs(level - kMiddle) - 1) / 126.0);
+      color = theme.difference_at((level - kMiddle) / 127.0);
     }
   }
   return colors;

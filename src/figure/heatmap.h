@@ -6,7 +6,9 @@
 //   1 .. 255   magnitude scale: from the least value above zero to the end of the scale
 //   1 .. 255   difference scale: 128 - k is -k/127 and 128 + k is +k/127 of the scale's end; 128 is
 //              an undefined value
-// A value that is not zero never gets level 0, however small it is.
+// A value that is not zero never gets level 0, however small it is. On a scale of magnitudes its
+// colour is visibly not that of zero, since an open edge is not a closed one; on a scale of
+// differences colours run through the empty one, since a tiny difference of either sign means none.
 //
 // Where a map has more cells than the page has room for, cells are merged into the one with the
 // largest magnitude, never averaged: one open edge among a thousand closed ones stays visible, and

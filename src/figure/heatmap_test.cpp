@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "support/errors.h"
@@ -26,13 +28,33 @@ TEST(Heatmap, ExactZeroIsToldApartFromTheSmallestValue) {
   EXPECT_EQ(level_of(std::numeric_limits<double>::quiet_NaN(), difference), 128);
   for (const std::string& name : theme_names()) {
     const Theme& theme = theme_named(name);
-    for (const ColorScale& scale : {magnitude, difference}) {
-      const LevelColors colors = level_colors(scale, theme);
-      const std::uint8_t least = level_of(1e-30, scale);
-      // 8 of 255 in one channel is what an eye sees at an edge.
-      const double apart = std::abs(luminance(colors[0]) - luminance(colors[least]));
-      EXPECT_GT(apart, 0.015) << name;
-    }
+    const LevelColors colors = level_colors(magnitude, theme);
+    const std::uint8_t least = level_of(1e-30, magnitude);
+    // 8 of 255 in one channel is what an eye sees at an edge.
+    const double apart = std::abs(luminance(colors[0]) - luminance(colors[least]));
+    EXPECT_GT(apart, 0.015) << name;
+  }
+}
+
+TEST(Heatmap, DifferencesRunThroughTheColourOfNone) {
+  const ColorScale scale = {ScaleKind::kDifference, 2};
+  const auto distance = [](const Color& a, const Color& b) {
+    return std::max(
+        {std::abs(a.red - b.red), std::abs(a.green - b.green), std::abs(a.blue - b.blue)});
+  };
+  for (const std::string& name : theme_names()) {
+    const Theme& theme = theme_named(name);
+    const LevelColors colors = level_colors(scale, theme);
+    const auto color = [&](double value) { return colors[level_of(value, scale)]; };
+    EXPECT_LT(distance(color(1e-6), color(0)), 0.03) << name;
+    EXPECT_LT(distance(color(-1e-6), color(0)), 0.03) << name;
+    // No step anywhere between the ends is larger than an eye takes for one colour.
+    for (double value = -2; value < 2; value += 2.0 / 127)
+      EXPECT_LT(distance(color(value), color(value + 2.0 / 127)), 0.05) << name << " " << value;
+    // A tenth of the scale is seen.
+    EXPECT_GT(distance(color(0.2), color(0)), 0.04) << name;
+    EXPECT_GT(distance(color(0.2), color(-0.2)), 0.04) << name;
+    EXPECT_EQ(colors[128], theme.undefined);
   }
 }
 

@@ -131,13 +131,13 @@ void draw_color_bar(Canvas& canvas, Point corner, double width, const ColorScale
     canvas.text({x, corner.y + kBarHeight + 0.5}, text, tick);
   };
   // Levels `first` to `last` over a stretch of the bar.
-  const auto stretch = [&](double from, double to, int first, int last) {
+  const auto stretch = [&](double from, double to, int first, int last, const LevelColors& drawn) {
     LevelMap ramp = {1, static_cast<std::size_t>(last - first + 1), {}};
     for (int level = first; level <= last; ++level)
       ramp.levels.push_back(static_cast<std::uint8_t>(level));
     const Rect place = canvas.snapped({from, corner.y, to - from, kBarHeight});
     // Merging must not prefer one end: the bar is drawn as a scale of magnitudes.
-    canvas.heatmap(place, ramp, ScaleKind::kMagnitude, colors);
+    canvas.heatmap(place, ramp, ScaleKind::kMagnitude, drawn);
     canvas.frame(place, border);
   };
   const auto zero = [&](double x) {
@@ -157,16 +157,18 @@ void draw_color_bar(Canvas& canvas, Point corner, double width, const ColorScale
   if (scale.kind == ScaleKind::kMagnitude) {
     zero(left);
     const double start = left + kBarHeight + 4;
-    stretch(start, right, 1, 255);
+    stretch(start, right, 1, 255, colors);
     tick_at(start + 2, ">0");
     tick_at((start + right) / 2, trimmed(format_number(scale.end / 2, 2)));
     tick_at(right, trimmed(end));
   } else {
     left += kEndRoom + 2;
     const double middle = (left + right) / 2;
-    stretch(left, middle - kBarHeight / 2 - 2.5, 1, 127);
-    zero(middle - kBarHeight / 2);
-    stretch(middle + kBarHeight / 2 + 2.5, right, 129, 255);
+    // Level 128 is an undefined value: zero has the colour between its neighbours.
+    LevelColors through = colors;
+    through[128] = colors[0];
+    stretch(left, right, 1, 255, through);
+    tick_at(middle, "0");
     tick_at(left, "\u2212" + trimmed(end));
     tick_at(right, "+" + trimmed(end));
   }

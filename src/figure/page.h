@@ -36,8 +36,8 @@ void draw_legend(Canvas& canvas, Point corner, double width,
                  const std::vector<LegendEntry>& entries, const Theme& theme);
 
 // A horizontal colour bar of `width`, its upper left corner at `corner`, with its ends labelled
-// below, `label` to its left or, `label` being empty, nothing. Exact zero is shown as a separate
-// square before it. Its height is kColorBarHeight.
+// below, `label` to its left or, `label` being empty, nothing. Exact zero of magnitudes is shown as
+// a separate square before it. Its height is kColorBarHeight.
 inline constexpr double kColorBarHeight = 16;
 void draw_color_bar(Canvas& canvas, Point corner, double width, const ColorScale& scale,
                     std::string_view label, const Theme& theme);

@@ -115,9 +115,20 @@ Panel make_panel(const ScatterPanel& input, double end) {
   return panel;
 }
 
-void draw_plot(Canvas& canvas, const Rect& cell, const Plot& plot, const Theme& theme) {
+// From a tint of the model's colour to nearly that of text.
+LevelColors density_colors(const Color& color, const Theme& theme) {
+  const ColorRamp ramp({mix(theme.empty, color, 0.2), color, mix(color, theme.text, 0.7)});
+  LevelColors colors;
+  colors[0] = theme.empty;
+  for (std::size_t level = 1; level < colors.size(); ++level)
+    colors[level] = ramp.at(static_cast<double>(level - 1) / 254);
+  return colors;
+}
+
+void draw_plot(Canvas& canvas, const Rect& cell, const Plot& plot, const Color& color,
+               const Theme& theme) {
   if (plot.points.empty()) {
-    canvas.heatmap(cell, plot.density, ScaleKind::kMagnitude, level_colors({}, theme));
+    canvas.heatmap(cell, plot.density, ScaleKind::kMagnitude, density_colors(color, theme));
   } else {
     canvas.fill(cell, theme.plot);
     const Rect inside = cell.inset(1.2);
@@ -125,7 +136,7 @@ void draw_plot(Canvas& canvas, const Rect& cell, const Plot& plot, const Theme& 
     for (const Point& point : plot.points)
       centers.push_back(
           {inside.x + point.x * inside.width, inside.bottom() - point.y * inside.height});
-    canvas.dots(centers, 0.9, theme.category(1).with_alpha(0.55));
+    canvas.dots(centers, 0.9, color.with_alpha(0.55));
   }
   canvas.frame(cell, {theme.frame, theme.hair_width});
 }
@@ -156,7 +167,7 @@ void draw_correlation(Canvas& canvas, const Rect& cell, const Panel& panel, std:
 }
 
 void draw_diagonal(Canvas& canvas, const Rect& cell, const Panel& panel, std::size_t head,
-                   const Theme& theme) {
+                   const Color& color, const Theme& theme) {
   canvas.fill(cell, theme.plot);
   const TextStyle name = {.size = std::clamp(cell.width * 0.17, 3.6, theme.text_size + 1),
                           .color = theme.text,
@@ -170,14 +181,22 @@ void draw_diagonal(Canvas& canvas, const Rect& cell, const Panel& panel, std::si
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const double height = bars[i] * (cell.bottom() - top);
     canvas.fill({cell.x + static_cast<double>(i) * width, cell.bottom() - height, width, height},
-                mix(theme.plot, theme.muted, 0.45));
+                mix(theme.plot, color, 0.55));
   }
+  // Heights are logarithms; where there is room every histogram says so.
+  if (cell.width >= 28)
+    canvas.text({cell.right() - 1.5, top + 0.5}, "log",
+                {.size = std::min(theme.small_size, cell.width * 0.12),
+                 .color = theme.muted,
+                 .italic = true,
+                 .align = Align::kRight,
+                 .vertical = VerticalAlign::kTop});
   canvas.frame(cell, {theme.frame, theme.hair_width});
   canvas.text({cell.center().x, cell.y + 0.5}, panel.names[head], name);
 }
 
 void draw_scatter_panel(Canvas& canvas, const Rect& rect, const Panel& panel, double side,
-                        double axis_end, const Theme& theme) {
+                        double axis_end, const Color& color, const Theme& theme) {
   draw_panel(canvas, rect, panel.title, theme);
   const double pitch = side + kCellGap;
   const double left = rect.x + kPanelPadding + kTickRoom;
@@ -190,9 +209,9 @@ void draw_scatter_panel(Canvas& canvas, const Rect& rect, const Panel& panel, do
                                         top + static_cast<double>(row) * pitch, side, side});
       const std::size_t index = row * panel.count() + column;
       if (row == column)
-        draw_diagonal(canvas, cell, panel, row, theme);
+        draw_diagonal(canvas, cell, panel, row, color, theme);
       else if (column < row)
-        draw_plot(canvas, cell, panel.plots[index], theme);
+        draw_plot(canvas, cell, panel.plots[index], color, theme);
       else
         draw_correlation(canvas, cell, panel, index, theme);
       // The ends of the axes, once a row and once a column; 0 once at all: elsewhere it would touch
@@ -258,7 +277,7 @@ Figure scatter_matrix(const ScatterMatrix& input, const Theme& theme) {
       Rect rect = places[p];
       rect.x += body.x;
       rect.y += body.y;
-      draw_scatter_panel(canvas, rect, (*panels)[p], side, axis_end, theme);
+      draw_scatter_panel(canvas, rect, (*panels)[p], side, axis_end, theme.category(p), theme);
     }
   });
 }

@@ -18,6 +18,13 @@ std::vector<Color> colors_of(std::span<const Rgb> values) {
   return colors;
 }
 
+// From the colour of nothing on.
+ColorRamp ramp_from(Rgb empty, std::span<const Rgb> values) {
+  std::vector<Color> colors = colors_of(values);
+  colors.insert(colors.begin(), Color::hex(empty));
+  return ColorRamp(std::move(colors));
+}
+
 Theme make_theme(std::string name, const Palette& palette) {
   return {.name = std::move(name),
           .palette = palette,
@@ -31,13 +38,17 @@ Theme make_theme(std::string name, const Palette& palette) {
           .frame = Color::hex(palette.frame),
           .empty = Color::hex(palette.empty),
           .magnitude = ColorRamp(colors_of(palette.magnitude)),
-          .negative = ColorRamp(colors_of(palette.negative)),
-          .positive = ColorRamp(colors_of(palette.positive)),
+          .negative = ramp_from(palette.empty, palette.negative),
+          .positive = ramp_from(palette.empty, palette.positive),
           .undefined = Color::hex(palette.undefined),
           .categories = colors_of(palette.categories)};
 }
 
 }  // namespace
+
+Color Theme::difference_at(double part) const {
+  return part < 0 ? negative.at(-part) : positive.at(part);
+}
 
 const Theme& light_theme() {
   static const Theme theme = make_theme("light", kLightPalette);

@@ -20,8 +20,11 @@ struct Theme {
   Color page, panel, panel_border, plot, text, muted, grid, frame;
   Color empty;
   ColorRamp magnitude;
-  ColorRamp negative, positive;
+  ColorRamp negative, positive;  // from `empty` on
   Color undefined;
+
+  // Of a difference in [-1, 1]: from `negative` through `empty`, the colour of none, to `positive`.
+  Color difference_at(double part) const;
 
   std::vector<Color> categories;
 

@@ -14,6 +14,7 @@
 #include "filigree/figure/circuit_curves.h"
 #include "filigree/figure/circuit_graph.h"
 #include "filigree/figure/labelled_map.h"
+#include "filigree/figure/token_circuit.h"
 
 namespace filigree::figure::samples {
 
@@ -109,6 +110,44 @@ inline CircuitDrawing drawing() {
 inline CircuitDrawing one_drawing(int edges) {
   return {.title = fmt::format("Circuit of {} edges", edges),
           .panels = {{"", sample_graph(12, 12, edges, 21)}}};
+}
+
+// Edges of a model of 12 x 12 on the prompt: `scattered` ones anywhere, and the few that do the
+// work.
+inline TokenPanel token_panel(const std::string& title, int scattered, std::uint64_t seed) {
+  TokenPanel panel = {.title = title, .answer = " Mary", .note = "logit difference 4.2"};
+  const auto add = [&](HeadId head, std::size_t query, std::size_t key, double score) {
+    panel.edges.push_back({head, query, key, score});
+  };
+  add({0, 1}, 9, 3, 1.4), add({0, 10}, 9, 3, 0.9), add({2, 2}, 4, 3, 0.8);
+  add({5, 5}, 9, 4, 1.1), add({7, 3}, 13, 9, 2.2), add({8, 6}, 13, 9, 1.6);
+  add({9, 6}, 13, 1, 3.4), add({9, 9}, 13, 1, 4.1), add({10, 0}, 13, 1, 2.0);
+  add({10, 7}, 13, 3, -1.8), add({6, 2}, 9, 9, 0.3);
+  Random random(seed, 9);
+  for (int i = 0; i < scattered; ++i) {
+    const auto query = static_cast<std::size_t>(random.below(14));
+    add({static_cast<std::int64_t>(random.below(12)), static_cast<std::int64_t>(random.below(12))},
+        query, static_cast<std::size_t>(random.below(query + 1)),
+        0.2 * std::exp(random.normal()) * (random.below(4) == 0 ? -1 : 1));
+  }
+  panel.mlps = {{0, 3, 2.4}, {0, 9, 1.2}, {1, 1, 0.3}, {9, 13, -0.8}, {10, 13, 1.5}};
+  return panel;
+}
+
+inline TokenCircuit tokens_circuit(int dense, int sparse) {
+  TokenCircuit input = {
+      .title = "Attention edges of indirect object identification",
+      .tokens = tokens_of_a_prompt(),
+      .roles = std::vector<std::string>(14),
+      .layers = 12,
+      .panels = {token_panel(fmt::format("GPT-2: {} edges", dense + 11), dense, 3)},
+      .score_label = "drop of logit difference",
+      .caption = "Edges that explain 90 % of the effect over 64 prompts."};
+  input.roles[1] = "IO", input.roles[3] = "S1", input.roles[9] = "S2", input.roles[13] = "END";
+  if (sparse >= 0)
+    input.panels.push_back(
+        token_panel(fmt::format("Sparse GPT-2: {} edges", sparse + 11), sparse, 4));
+  return input;
 }
 
 inline MapAxis numbered_axis(const std::string& name, const std::string& prefix, int count) {

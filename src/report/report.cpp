@@ -67,10 +67,14 @@ Json tasks_json(const std::vector<ReportTask>& tasks) {
   for (const ReportTask& task : tasks) {
     Json figures = Json::array();
     for (const ReportFigure& figure : task.figures) {
-      const auto* bytes = reinterpret_cast<const unsigned char*>(figure.svg.data());
-      figures.push_back({{"title", figure.title},
-                         {"caption", figure.caption},
-                         {"svg", base64({bytes, figure.svg.size()})}});
+      const auto packed = [](const std::string& svg) {
+        return base64({reinterpret_cast<const unsigned char*>(svg.data()), svg.size()});
+      };
+      figures.push_back(
+          {{"title", figure.title},
+           {"caption", figure.caption},
+           {"svg", packed(figure.svg)},
+           {"dark_svg", figure.dark_svg.empty() ? Json() : Json(packed(figure.dark_svg))}});
     }
     list.push_back({{"name", task.name},
                     {"description", task.description},
@@ -168,16 +172,21 @@ std::string report_page(const Report& report) {
   for (const ReportPrompt& prompt : report.prompts)
     prompts.push_back({{"text", prompt.text}, {"tokens", prompt.tokens}, {"maps", prompt.maps}});
   Json statistics = Json::array();
-  for (const ReportStatistic& row : report.statistics)
+  for (const ReportStatistic& row : report.statistics) {
+    Json intervals = Json::array();
+    for (const std::optional<std::array<double, 2>>& interval : row.intervals)
+      intervals.push_back(interval ? Json(*interval) : Json());
     statistics.push_back({{"name", row.name},
                           {"label", row.label},
                           {"unit", row.unit},
                           {"values", row.values},
+                          {"intervals", std::move(intervals)},
                           {"change", optional_number(row.change)},
                           {"low", optional_number(row.low)},
                           {"high", optional_number(row.high)},
                           {"p", optional_number(row.p)},
                           {"least_p", optional_number(row.least_p)}});
+  }
   Json numbers = Json::array();
   for (const auto& [value, label] : report.story.numbers)
     numbers.push_back({{"value", value}, {"label", label}});

@@ -7,6 +7,7 @@
 // page writes and draws as tables and figures do.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -52,6 +53,8 @@ struct ReportStatistic {
   std::string name, label;
   std::string unit = {};  // "" or "%"
   std::vector<double> values = {};
+  std::vector<std::optional<std::array<double, 2>>> intervals =
+      {};  // of the values; or none at all
   std::optional<double> change = {}, low = {}, high = {}, p = {};
   std::optional<double> least_p = {};  // the smallest p that so many prompts can give
 };
@@ -66,7 +69,8 @@ struct ReportStory {
 struct ReportFigure {
   std::string title;
   std::string caption = {};
-  std::string svg = {};
+  std::string svg = {};       // for light pages
+  std::string dark_svg = {};  // for dark ones; "": the same
 };
 
 // What a task needs of each model. circuit_section.h makes it from numbers.

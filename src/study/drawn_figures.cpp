@@ -30,6 +30,9 @@ struct Draw {
   figure::Figure operator()(const figure::StatisticsBars* input) const {
     return statistics_bars(*input, theme);
   }
+  figure::Figure operator()(const figure::TokenCircuit* input) const {
+    return token_circuit(*input, theme);
+  }
   figure::Figure operator()(const figure::TrainingCurves* input) const {
     return training_curves(*input, theme);
   }

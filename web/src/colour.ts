@@ -33,8 +33,8 @@ class Colours {
     this.text = rgb(palette.text);
     this.page = rgb(palette.page);
     this.magnitude = palette.magnitude.map(rgb);
-    this.negative = palette.negative.map(rgb);
-    this.positive = palette.positive.map(rgb);
+    this.negative = [this.empty, ...palette.negative.map(rgb)];
+    this.positive = [this.empty, ...palette.positive.map(rgb)];
   }
 }
 
@@ -67,10 +67,9 @@ export function weightColour(weight: number): Rgb {
   return weight === 0 ? now.empty : mix(now.magnitude, weight);
 }
 
-// -1 to 1; null is undefined.
+// -1 to 1, through the empty colour at 0; null is undefined.
 export function differenceColour(x: number | null): Rgb {
   if (x === null) return now.undefined;
-  if (x === 0) return now.empty;
   return x < 0 ? mix(now.negative, -x) : mix(now.positive, x);
 }
 

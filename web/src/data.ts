@@ -19,6 +19,7 @@ export interface StatisticRow {
   label: string;
   unit: string; // "", "%"
   values: number[]; // one a model
+  intervals: ([number, number] | null)[]; // of the values; none: unknown
   change?: number;
   low?: number;
   high?: number;
@@ -52,7 +53,7 @@ export interface Task {
   columns: string[];
   rows: string[][]; // the first cell names the row
   heads: string[][]; // of each model: those of its circuit, the most important first
-  figures: { title: string; caption: string; svg: string }[]; // base64
+  figures: { title: string; caption: string; svg: string; dark_svg: string | null }[]; // base64
 }
 
 // "#RRGGBB" each; src/base/palette.h says what they stand for.

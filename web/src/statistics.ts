@@ -20,10 +20,22 @@ function atLeast(row: StatisticRow): boolean {
 }
 
 function bar(row: StatisticRow): HTMLElement {
-  const most = Math.max(...row.values.map((x) => Math.abs(x)), 1e-12);
-  const bars = row.values.map((x, m) =>
-    element("i", { class: `bar model-${m}`, style: `width: ${(100 * Math.abs(x)) / most}%` }),
-  );
+  const ends = row.intervals.flatMap((interval) => interval ?? []);
+  const most = Math.max(...[...row.values, ...ends].map((x) => Math.abs(x)), 1e-12);
+  const share = (x: number): number => (100 * Math.abs(x)) / most;
+  const bars = row.values.map((x, m) => {
+    const interval = row.intervals[m];
+    const low = interval ? Math.min(share(interval[0]), share(interval[1])) : 0;
+    const high = interval ? Math.max(share(interval[0]), share(interval[1])) : 0;
+    return element(
+      "div",
+      { class: "measure" },
+      element("i", { class: `bar model-${m}`, style: `width: ${share(x)}%` }),
+      interval
+        ? element("i", { class: "whisker", style: `left: ${low}%; width: ${high - low}%` })
+        : null,
+    );
+  });
   return element("td", { class: "bars" }, ...bars);
 }
 
@@ -69,7 +81,7 @@ export function statisticsView(loaded: LoadedReport): HTMLElement | null {
     ),
     compared
       ? element("p", { class: "facts" },
-          "Means over heads. Interval: paired bootstrap over prompts; p: paired permutation test, ",
+          "Means over heads. Whiskers: bootstrap over prompts. Interval: paired bootstrap; p: paired permutation test, ",
           "\u2264 where so many prompts cannot give less.")
       : null,
   );

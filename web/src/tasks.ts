@@ -1,6 +1,7 @@
 // What the models need for tasks: sizes of their circuits side by side, and the figures of them.
-import { LoadedReport, Task } from "./data";
+import { LoadedReport, Task, Theme } from "./data";
 import { element, scrolled } from "./dom";
+import { state, subscribe } from "./state";
 
 function sizes(task: Task): HTMLElement | null {
   if (task.rows.length === 0) return null;
@@ -21,14 +22,25 @@ function sizes(task: Task): HTMLElement | null {
 }
 
 function taskView(task: Task): HTMLElement {
-  const figures = task.figures.map((figure) =>
-    element(
+  const figures = task.figures.map((figure) => {
+    const image = element("img", { alt: figure.title });
+    // A figure that was drawn for light pages only keeps their background.
+    const draw = (theme: Theme): void => {
+      const dark = theme === "dark" && figure.dark_svg !== null;
+      image.src = `data:image/svg+xml;base64,${dark ? figure.dark_svg : figure.svg}`;
+      image.classList.toggle("dark", dark);
+    };
+    draw(state().theme);
+    subscribe((now, before) => {
+      if (now.theme !== before.theme) draw(now.theme);
+    });
+    return element(
       "figure",
       { class: "drawn" },
       element("figcaption", {}, element("b", {}, figure.title), ` ${figure.caption}`),
-      element("img", { src: `data:image/svg+xml;base64,${figure.svg}`, alt: figure.title }),
-    ),
-  );
+      image,
+    );
+  });
   return element(
     "article",
     { class: "task" },

@@ -51,6 +51,9 @@ std::vector<study::CircuitsOfKind> find_or_say(const study::CircuitRequest& requ
 }
 
 std::string files_text(const study::CircuitOutput& output, const std::vector<std::string>& files) {
+  if (study::is_figure_file(output.folder))
+    return files.empty() ? "\nno circuit to draw\n"
+                         : fmt::format("\nfigure: {}\n", printable(output.folder.string()));
   if (files.empty()) return "";
   std::string text = fmt::format("\n{} file{} in {}\n", files.size(), files.size() == 1 ? "" : "s",
                                  printable(output.folder.string()));
@@ -65,6 +68,9 @@ void run_circuit(const CircuitCommand& command, Session& session) {
   std::vector<study::Method> methods = command.methods;
   if (methods.empty()) methods.push_back(request.search.method);
   check_methods(request, methods);  // before the long work
+  if (methods.size() > 1 && study::is_figure_file(output.folder))
+    throw UsageError(fmt::format("--out {}: {} methods have a figure each; give a folder",
+                                 printable(output.folder.string()), methods.size()));
   const std::vector<study::LoadedModel> models = study::load_models(command.models, context);
   if (!output.folder.empty() && session.writes()) prepare_output(output, context);
   const std::vector<study::CircuitsOfKind> found = find_or_say(request, methods, models, context);
@@ -105,6 +111,8 @@ void add_circuit(Program& program) {
                     "filigree circuit gpt2 --task ioi --parts edges --method eap,eap-ig",
                     "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
                     "filigree circuit dense sparse --task ioi --parts edges --out circuits",
+                    "filigree circuit dense sparse --task ioi --parts attention-edges "
+                    "--replacement zero --out ioi.svg",
                     "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
                     "filigree circuit gpt2 --task my-task.jsonl --level 0.95 --top 20 --json"},
                    Computes::kOnRanks},
@@ -150,7 +158,8 @@ void add_circuit(Program& program) {
       ->type_name("FILE");
   app.add_option("--out", command->output.folder,
                  "folder of figures (curves, maps of the heads, drawing of the edges), Graphviz "
-                 "files of edges, and JSON")
+                 "files of edges, and JSON; a name that ends in .svg, .pdf or .png is the file of "
+                 "the drawing or the maps alone")
       ->type_name("DIR");
   add_figure_formats(app, command->output.formats);
   add_figure_options(app, command->output.style);

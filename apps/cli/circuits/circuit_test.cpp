@@ -132,7 +132,7 @@ TEST(CircuitCommand, WritesFiguresGraphvizAndJson) {
     const auto json = nlohmann::json::parse(run.out, nullptr, false);
     std::vector<std::string> files = json.value("files", std::vector<std::string>());
     for (const std::string& name : files)
-      EXPECT_GT(std::filesystem::file_size(out / name), 500u) << name;
+      EXPECT_GT(std::filesystem::file_size(out / name), 120u) << name;
     std::ifstream in(out / files.back());
     const auto stored = nlohmann::json::parse(in, nullptr, false);
     EXPECT_EQ(stored.value("models", nlohmann::json()), json.value("models", nlohmann::json()));
@@ -143,25 +143,53 @@ TEST(CircuitCommand, WritesFiguresGraphvizAndJson) {
     figures.insert(figures.end(), others.begin(), others.end());
     return figures;
   };
+  const auto tables = [](const std::string& stem) {
+    return std::vector<std::string>{stem + "-sizes.csv", stem + "-sizes.tex", stem + "-parts.csv",
+                                    stem + "-parts.tex", stem + ".json"};
+  };
   EXPECT_EQ(written("heads"), drawn({"own-task-heads-curves.svg", "own-task-heads-maps.svg"},
-                                    {"own-task-heads.json"}));
+                                    tables("own-task-heads")));
   EXPECT_EQ(written("heads+mlps"),
             drawn({"own-task-heads-mlps-curves.svg", "own-task-heads-mlps-maps.svg"},
-                  {"own-task-heads-mlps.json"}));
+                  tables("own-task-heads-mlps")));
   EXPECT_EQ(written("attention-edges", {"--replacement", "zero"}),
-            drawn({"own-task-attention-edges-curves.svg"}, {"own-task-attention-edges.json"}));
+            drawn({"own-task-attention-edges-curves.svg", "own-task-attention-edges-drawing.svg"},
+                  tables("own-task-attention-edges")));
   // Both models are one folder: the second file has a number.
   const std::string label = model.path().filename().string();
   const std::vector<std::string> edges = written("edges");
-  ASSERT_EQ(edges.size(), has_figures() ? 5u : 3u);
-  EXPECT_EQ(edges,
-            drawn({"own-task-edges-curves.svg", "own-task-edges-drawing.svg"},
-                  {edges[edges.size() - 3], edges[edges.size() - 2], "own-task-edges.json"}));
-  EXPECT_THAT(edges[edges.size() - 3], AllOf(HasSubstr(label), EndsWith(".dot")));
-  EXPECT_THAT(edges[edges.size() - 2], EndsWith("-2.dot"));
-  std::ifstream in(out / edges[edges.size() - 3]);
+  ASSERT_EQ(edges.size(), has_figures() ? 9u : 7u);
+  const std::string& first_dot = edges[edges.size() - 7];
+  std::vector<std::string> others = {first_dot, edges[edges.size() - 6]};
+  for (const std::string& table : tables("own-task-edges")) others.push_back(table);
+  EXPECT_EQ(edges, drawn({"own-task-edges-curves.svg", "own-task-edges-drawing.svg"}, others));
+  EXPECT_THAT(first_dot, AllOf(HasSubstr(label), EndsWith(".dot")));
+  EXPECT_THAT(others[1], EndsWith("-2.dot"));
+  std::ifstream in(out / first_dot);
   const std::string dot((std::istreambuf_iterator<char>(in)), {});
   EXPECT_THAT(dot, AllOf(HasSubstr("digraph"), HasSubstr("explain 90 %"), HasSubstr("logits")));
+}
+
+TEST(CircuitCommand, WritesOneFigureWhereItIsAsked) {
+  if (!has_figures()) GTEST_SKIP() << "built without figures";
+  const ModelFolder model;
+  const ScratchFolder scratch;
+  const std::string file = (scratch.path() / "own.jsonl").string();
+  write_own_task(model, file, 12);
+  for (const char* parts : {"heads", "edges", "attention-edges"}) {
+    const std::string figure = (scratch.path() / parts).string() + ".svg";
+    const ProgramRun run = run_program(
+        {"circuit", model.name(), "--task", file, "--parts", parts, "--out", figure, "--quiet"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("figure: " + figure));
+    EXPECT_GT(std::filesystem::file_size(figure), 2000u);
+  }
+  const std::string none = (scratch.path() / "none.svg").string();
+  const ProgramRun run = run_program(
+      {"circuit", model.name(), "--task", "pronoun", "--prompts", "20", "--out", none, "--quiet"});
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.out, HasSubstr("no circuit to draw"));
+  EXPECT_FALSE(std::filesystem::exists(none));
 }
 
 TEST(CircuitCommand, ListsTheFilesItWroteAndNoneOfWhatIsNotThere) {

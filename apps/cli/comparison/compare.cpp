@@ -88,6 +88,7 @@ void add_compare(Program& program) {
   add_heads("--heads", request.heads, "heads of the grid: L5H1,L6H*,3.0-3.5 or * for all")
       ->capture_default_str();
   add_choice(app, "--order", request.order, "of the grid");
+  add_grid_options(app, request.columns, request.width);
   add_heads("--first", request.first,
             "heads that come first in the grid, by importance, such as L9H1,L3H0");
   add_heads("--strips", request.strips,

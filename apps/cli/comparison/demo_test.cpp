@@ -90,8 +90,9 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
   }
   EXPECT_TRUE(json["tasks"][1]["kinds"][0]["models"][0]["size"].is_null());  // it knows no pronouns
 
-  for (const char* file : {"figures/grid.svg", "figures/own-curves.svg", "figures/own-heads.svg",
-                           "data/summary.json", "tables/roles.csv", "report.html"}) {
+  for (const char* file :
+       {"figures/grid.svg", "figures/own-curves.svg", "figures/own-heads.svg", "data/summary.json",
+        "tables/roles.csv", "tables/circuits.csv", "tables/circuits.tex", "report.html"}) {
     EXPECT_TRUE(fs::exists(path("out/") + file)) << file;
     EXPECT_THAT(json["files"], Contains(file));
   }

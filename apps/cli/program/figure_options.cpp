@@ -14,6 +14,17 @@ void add_figure_options(CLI::App& app, study::FigureStyle& style) {
       ->capture_default_str();
 }
 
+void add_grid_options(CLI::App& app, std::size_t& columns, double& width) {
+  app.add_option("--columns", columns,
+                 "maps in a row of the grid (default a layer a row where whole layers are shown, "
+                 "else what fits)")
+      ->check(whole_number(1, 1000))
+      ->type_name("N");
+  app.add_option("--width", width, "width of the grid in points (default 516, that of a page)")
+      ->check(whole_number(250, 4000))
+      ->type_name("N");
+}
+
 void add_figure_formats(CLI::App& app, std::vector<figure::Format>& formats) {
   add_choices(app, "--format", formats, "of figures");
 }

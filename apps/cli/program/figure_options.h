@@ -14,6 +14,9 @@ namespace filigree::cli {
 // --theme and --dpi.
 void add_figure_options(CLI::App& app, study::FigureStyle& style);
 
+// --columns and --width of grids of maps.
+void add_grid_options(CLI::App& app, std::size_t& columns, double& width);
+
 // --format; `formats` holds svg and png when it is not given.
 void add_figure_formats(CLI::App& app, std::vector<figure::Format>& formats);
 

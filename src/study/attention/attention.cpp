@@ -70,8 +70,9 @@ AttentionResult run_attention(const AttentionRequest& request, std::span<const L
   result.heads = common_heads(request.heads, models);
   PromptSet prompts = read_prompts(request.prompts, models, context);
   const bool table = std::any_of(request.files.begin(), request.files.end(), is_table);
-  MapOutput output({map_files(request), request.kind, request.average, request.style}, models,
-                   result.heads, prompts.prompts);
+  MapOutput output({map_files(request), request.kind, request.average, request.style, request.grid,
+                    heads_in_order(request.heads, models[0].config())},
+                   models, result.heads, prompts.prompts);
   for (std::size_t m = 0; m < models.size(); ++m) {
     AnalysisPlan plan;
     plan.heads = result.heads;

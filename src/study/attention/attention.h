@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "filigree/analyze/statistics/comparison.h"
+#include "filigree/study/attention/attention_figures.h"
 #include "filigree/study/attention/model_analysis.h"
 #include "filigree/study/figures.h"
 
@@ -23,6 +24,7 @@ struct AttentionRequest {
   MapKind kind = MapKind::kWeights;  // of the maps in files
   bool average = false;              // maps of the mean over the prompts, which are of one length
   FigureStyle style = {};
+  GridLayout grid = {};  // of figures
 };
 
 struct AttentionResult {

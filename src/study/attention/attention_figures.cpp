@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace filigree::study {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr double kScoreEnd = 10.0;  // scores beyond have the colour of the end
 constexpr std::size_t kMostPoints = 20000;
+constexpr std::size_t kMostNamedHeads = 48;  // of a correlation map
 
 std::string scale_label(MapKind kind) {
   switch (kind) {
@@ -31,6 +33,30 @@ std::vector<float> correlations(const HeadPairs& pairs) {
 
 }  // namespace
 
+std::vector<HeadId> heads_in_order(const std::string& text, const ModelConfig& config) {
+  std::vector<HeadId> order;
+  if (text.empty()) return order;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    for (const HeadId& head :
+         parse_heads(text.substr(begin, end - begin), config.layers, config.heads))
+      if (std::find(order.begin(), order.end(), head) == order.end()) order.push_back(head);
+    begin = end + 1;
+  }
+  return order;
+}
+
+std::size_t columns_of_layers(const std::vector<HeadId>& heads, std::int64_t heads_a_layer) {
+  if (heads_a_layer <= 0 || heads.size() % static_cast<std::size_t>(heads_a_layer) != 0) return 0;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const auto column = static_cast<std::int64_t>(i) % heads_a_layer;
+    if (heads[i].head != column ||
+        heads[i].layer != heads[i - static_cast<std::size_t>(column)].layer)
+      return 0;
+  }
+  return static_cast<std::size_t>(heads_a_layer);
+}
+
 MapGrid::MapGrid(MapKind kind, const std::vector<std::string>& titles) {
   if (kind == MapKind::kScores) grid_.scale = {figure::ScaleKind::kDifference, kScoreEnd};
   grid_.scale_label = scale_label(kind);
@@ -44,9 +70,9 @@ void MapGrid::add(std::size_t panel, const HeadId& head, std::span<const float> 
 
 void MapGrid::arrange(std::size_t panel, const std::vector<HeadRole>& roles,
                       const std::vector<std::size_t>& order) {
-  grid_.roles = names_of<Pattern>();
   std::vector<figure::GridHead>& heads = grid_.panels.at(panel).heads;
-  for (std::size_t slot = 0; slot < heads.size(); ++slot)
+  if (!roles.empty()) grid_.roles = names_of<Pattern>();
+  for (std::size_t slot = 0; !roles.empty() && slot < heads.size(); ++slot)
     for (const Pattern pattern : roles.at(slot).patterns)
       heads[slot].roles.push_back(static_cast<std::size_t>(pattern));
   if (order.empty()) return;
@@ -73,9 +99,19 @@ figure::CorrelationMap correlation_map_of(std::span<const AnalysedModel> models)
   for (const HeadId& head : first.heads) map.names.push_back(head_name(head));
   map.correlations = correlations(first);
   map.name = models[0].label;
-  map.order = first.clustering.order;
   map.scale_label = "Pearson correlation";
-  map.caption = fmt::format("Heads in the order of a clustering of {}.", models[0].label);
+  if (first.heads.size() <= kMostNamedHeads) {
+    map.order = first.clustering.order;
+    map.caption = fmt::format("Heads in the order of a clustering of {}.", models[0].label);
+  } else {
+    // Too many to be named one by one: layer by layer, with the layers named.
+    for (const HeadId& head : first.heads) {
+      const std::string layer = layer_name(head.layer);
+      if (map.groups.empty() || map.groups.back().label != layer) map.groups.push_back({layer, 0});
+      ++map.groups.back().count;
+    }
+    map.caption = "Heads layer by layer, within a layer from the first to the last.";
+  }
   if (models.size() == 2) {
     map.above = correlations(*models[1].pairs);
     map.above_name = models[1].label;
@@ -105,8 +141,19 @@ figure::ScatterMatrix scatter_matrix_of(std::span<const AnalysedModel> models,
     }
     matrix.panels.push_back(std::move(panel));
   }
-  matrix.caption = "One point a causal (query, key); above the diagonal Pearson and Spearman.";
+  matrix.caption =
+      "One point a causal (query, key); above the diagonal Pearson and Spearman. Histograms on the "
+      "diagonal and densities of points are logarithmic.";
   return matrix;
+}
+
+figure::Estimate mean_with_interval(const AnalysedModel& model, const ComparedStatistic& row) {
+  const std::vector<double> series = model.statistics->series(row.group, row.statistic);
+  const double mean = model.statistics->mean(row.group, row.statistic);
+  const std::optional<Interval> interval =
+      PairedResampler(series.size(), ResamplingOptions()).interval(series);
+  if (!interval) return {mean, mean, mean};
+  return {mean, std::min(mean, interval->low), std::max(mean, interval->high)};
 }
 
 figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,
@@ -126,14 +173,14 @@ figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,
                                     times * row.interval->high);
     if (share) statistic.note += " points";
     statistic.note += fmt::format(", p {} {:.2g}", row.at_least_p() ? "\u2264" : "=", row.p);
-    statistic.estimates = {{{row.first, row.first, row.first}},
-                           {{row.second, row.second, row.second}}};
+    for (const AnalysedModel& model : models)
+      statistic.estimates.push_back({mean_with_interval(model, row)});
     bars.statistics.push_back(std::move(statistic));
   }
   bars.caption =
-      "Means over heads and prompts; paired bootstrap intervals and permutation p (\u2264: the "
-      "least "
-      "that so many prompts can give).";
+      "Means over heads and prompts, whiskers: bootstrap intervals of 95 % over the prompts; "
+      "changes with paired intervals and permutation p (\u2264: the least that so many prompts can "
+      "give).";
   return bars;
 }
 

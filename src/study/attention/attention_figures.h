@@ -12,6 +12,19 @@
 
 namespace filigree::study {
 
+// How the grid is laid out.
+struct GridLayout {
+  std::string title = {};
+  std::size_t columns = 0;  // 0: a layer a row where whole layers are shown, else what fits
+  double width = 0;         // points; 0: that of a page
+};
+
+// "L9H1,L3H0": heads in the order given, each once; "" has none. Throws what parse_heads throws.
+std::vector<HeadId> heads_in_order(const std::string& text, const ModelConfig& config);
+
+// The number of heads a layer where `heads` are whole layers of them, layer by layer; else 0.
+std::size_t columns_of_layers(const std::vector<HeadId>& heads, std::int64_t heads_a_layer);
+
 // The grid of small maps, one panel a model. Maps come one after the other and are kept as levels.
 class MapGrid {
  public:
@@ -19,8 +32,8 @@ class MapGrid {
 
   void add(std::size_t panel, const HeadId& head, std::span<const float> map, std::int64_t length);
 
-  // Marks the roles of the maps in the order they were added, and puts the maps of a panel into
-  // `order`: places, the first one first; empty: as they came.
+  // Marks the roles of the maps in the order they were added, none where they are not known, and
+  // puts the maps of a panel into `order`: places, the first one first; empty: as they came.
   void arrange(std::size_t panel, const std::vector<HeadRole>& roles,
                const std::vector<std::size_t>& order = {});
 
@@ -43,6 +56,10 @@ figure::CorrelationMap correlation_map_of(std::span<const AnalysedModel> models)
 // Points of chosen heads (slots), a panel a model.
 figure::ScatterMatrix scatter_matrix_of(std::span<const AnalysedModel> models,
                                         const std::vector<std::size_t>& slots, std::uint64_t seed);
+
+// A model's mean over the prompts with its bootstrap interval of 95 %, which a single prompt does
+// not have: then both its ends are the mean.
+figure::Estimate mean_with_interval(const AnalysedModel& model, const ComparedStatistic& row);
 
 // The models' statistics side by side, with the changes.
 figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,

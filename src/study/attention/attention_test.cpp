@@ -169,5 +169,42 @@ TEST_F(AttentionStudyTest, ReportsPromptsAndStopsBetweenLayers) {
   EXPECT_THROW(run_attention(request_, models_, context), Stopped);
 }
 
+TEST(GridLayout, HasALayerARowWhereWholeLayersAreShown) {
+  ModelConfig config;
+  config.layers = 4, config.heads = 3;
+  const auto columns = [&](const std::string& heads) {
+    return columns_of_layers(heads_in_order(heads, config), config.heads);
+  };
+  EXPECT_EQ(columns("*"), 3u);
+  EXPECT_EQ(columns("L3,L1"), 3u);  // in any order of layers
+  EXPECT_EQ(columns("L0H0"), 0u);
+  EXPECT_EQ(columns("L1H2,L1H1,L1H0"), 0u);
+  EXPECT_EQ(columns("L0H0,L1H1,L2H2"), 0u);
+
+  EXPECT_EQ(heads_in_order("L3H1,L0H2,L3", config),
+            (std::vector<HeadId>{{3, 1}, {0, 2}, {3, 0}, {3, 2}}));
+}
+
+TEST_F(AttentionStudyTest, MeansHaveIntervalsOverThePrompts) {
+  request_.statistics = true;
+  const AttentionResult result = run();
+  ASSERT_TRUE(result.comparison);
+  for (const ComparedStatistic& row : *result.comparison) {
+    if (row.group.scope != HeadGroup::Scope::kModel) continue;
+    const figure::Estimate estimate = mean_with_interval(result.models[0], row);
+    EXPECT_DOUBLE_EQ(estimate.value, row.first);
+    // Of two prompts: between their values, which the ends of a bootstrap of two reach.
+    const std::vector<double> series =
+        result.models[0].statistics->series(row.group, row.statistic);
+    ASSERT_EQ(series.size(), 2u);
+    EXPECT_DOUBLE_EQ(estimate.low, std::min(series[0], series[1]));
+    EXPECT_DOUBLE_EQ(estimate.high, std::max(series[0], series[1]));
+  }
+  request_.prompts = {numbered_prompts({kTexts[0]}), 5};
+  const AttentionResult one = run();
+  const figure::Estimate alone = mean_with_interval(one.models[0], one.comparison->front());
+  EXPECT_EQ(alone.low, alone.high);
+}
+
 }  // namespace
 }  // namespace filigree::study

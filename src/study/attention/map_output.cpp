@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "filigree/base/version.h"
 
 namespace filigree::study {
@@ -43,7 +46,8 @@ MapOutput::MapOutput(MapOutputOptions options, std::span<const LoadedModel> mode
     : options_(std::move(options)),
       heads_(heads),
       prompts_(prompts),
-      grid_(options_.kind, labels_of(models)) {
+      grid_(options_.kind, labels_of(models)),
+      heads_a_layer_(models[0].config().heads) {
   for (const std::filesystem::path& file : options_.files) {
     if (!is_figure_file(file)) {
       data_.push_back(open_map_file(file, options_.kind, options_.average, models, heads, prompts));
@@ -86,8 +90,20 @@ void MapOutput::watch(std::size_t model, AnalysisPlan& plan) {
 void MapOutput::finish(std::span<const AnalysedModel> models) {
   for (const std::unique_ptr<MapFile>& file : data_) file->commit();
   if (figures_.empty()) return;
-  for (std::size_t m = 0; m < models.size(); ++m)
-    if (!models[m].roles.empty()) grid_.arrange(m, models[m].roles);
+  std::vector<std::size_t> order(heads_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto place = [&](std::size_t slot) {
+    return std::find(options_.order.begin(), options_.order.end(), heads_[slot]);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+  std::vector<HeadId> shown;
+  for (const std::size_t slot : order) shown.push_back(heads_[slot]);
+  for (std::size_t m = 0; m < models.size(); ++m) grid_.arrange(m, models[m].roles, order);
+  grid_.figure().title = options_.grid.title;
+  grid_.figure().width = options_.grid.width;
+  grid_.figure().columns =
+      options_.grid.columns > 0 ? options_.grid.columns : columns_of_layers(shown, heads_a_layer_);
   if (options_.average) {
     grid_.figure().prompt = fmt::format("Mean over {} prompts.", prompts_.size());
   } else {

@@ -25,6 +25,8 @@ struct MapOutputOptions {
   MapKind kind = MapKind::kWeights;
   bool average = false;
   FigureStyle style = {};
+  GridLayout grid = {};
+  std::vector<HeadId> order = {};  // of the maps in figures; those it does not name come last
 };
 
 class MapOutput {
@@ -49,6 +51,7 @@ class MapOutput {
   std::vector<std::unique_ptr<MapFile>> data_;
   std::vector<std::filesystem::path> figures_;
   MapGrid grid_;
+  std::int64_t heads_a_layer_ = 0;
   std::vector<float> map_;  // the one at hand
 };
 

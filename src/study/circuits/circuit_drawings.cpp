@@ -8,6 +8,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/report/circuit_dot.h"
+#include "filigree/study/circuits/head_marks.h"
 
 namespace filigree::study {
 namespace {
@@ -145,6 +146,7 @@ std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
     same_tokens = same_tokens && (grid.tokens.empty() || grid.tokens == prompt.tokens);
     grid.tokens = prompt.tokens;
     grid.panels.push_back(panel_of(models[m].model(), circuit.label, circuit.found->heads, prompt));
+    mark_strong_edges(grid.panels.back(), circuit, models[m].model(), text);
     metric += (metric.empty() ? "" : ", ") + metric_text(circuit, models[m].model(), text);
   }
   if (grid.panels.empty()) return std::nullopt;
@@ -152,8 +154,12 @@ std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
   grid.title = fmt::format("Heads that explain {:g} % of the task {}",
                            100 * circuits[0].options.level, task_title(task));
   grid.prompt = "Prompt: " + text;
-  grid.metric = fmt::format("{} of this prompt (mean of {}): {}. The most important heads first.",
-                            name_of(task.metric), task.prompts.prompts.size(), metric);
+  const std::size_t shared = align_heads(grid);
+  grid.metric = fmt::format(
+      "{} of this prompt (mean of {}): {}. The most important heads first{}. Framed and named: the "
+      "edge of each head that this prompt needs most.",
+      name_of(task.metric), task.prompts.prompts.size(), metric,
+      shared == 0 ? "" : ", before them those of all models, at the same places");
   return grid;
 }
 

@@ -2,13 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/circuits/circuit_tables.h"
+#include "filigree/study/circuits/token_circuits.h"
 
 namespace filigree::study {
 
+namespace {
+
+constexpr std::size_t kPartsOfPaper = 20;  // of each model; papers have no room for thousands
+
+bool save_one_figure(const CircuitsOfKind& circuits, std::span<const LoadedModel> models,
+                     const CircuitOutput& output) {
+  const auto saved = [&](const auto& figure) {
+    if (figure) save_figure(&*figure, output.folder, output.style);
+    return figure.has_value();
+  };
+  return saved(token_circuit_of(circuits, models)) || saved(drawing_of(circuits)) ||
+         saved(grid_of(circuits, models));
+}
+
+}  // namespace
+
 void prepare_output(const CircuitOutput& output, const Context& context) {
+  if (is_figure_file(output.folder)) return check_figure_file(output.folder);
   if (!has_figures())
     context.say("this program was built without figures; it writes JSON and Graphviz files only");
   std::error_code error;
@@ -20,6 +41,11 @@ std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
                                              std::span<const LoadedModel> models,
                                              const CircuitOutput& output, bool named_by_method) {
   std::vector<std::string> files;
+  if (is_figure_file(output.folder)) {
+    if (save_one_figure(circuits, models, output))
+      files.push_back(output.folder.filename().string());
+    return files;
+  }
   const SearchOptions& options = circuits[0].options;
   std::string stem = fmt::format("{}-{}", task_file_part(circuits[0].task),
                                  file_part(std::string(name_of(options.parts))));
@@ -32,6 +58,7 @@ std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
     const std::optional<figure::CircuitCurves> curves = curves_of(std::span(&circuits, 1));
     const std::optional<figure::AttentionGrid> grid = grid_of(circuits, models);
     const std::optional<figure::CircuitDrawing> drawing = drawing_of(circuits);
+    const std::optional<figure::TokenCircuit> tokens = token_circuit_of(circuits, models);
     for (const figure::Format format : output.formats) {
       const auto path = [&](const char* what) {
         return add(fmt::format("-{}.{}", what, name_of(format)));
@@ -39,10 +66,19 @@ std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
       if (curves) save_figure(&*curves, path("curves"), output.style);
       if (grid) save_figure(&*grid, path("maps"), output.style);
       if (drawing) save_figure(&*drawing, path("drawing"), output.style);
+      if (tokens) save_figure(&*tokens, path("drawing"), output.style);
     }
   }
   for (const DotFile& dot : dots_of(circuits))
     write_file_atomically(add(fmt::format("-{}.dot", dot.name)), dot.text);
+  if (std::any_of(circuits.begin(), circuits.end(),
+                  [](const ModelCircuit& circuit) { return circuit.found.has_value(); })) {
+    const DataTable sizes = sizes_table_of(std::span(&circuits, 1));
+    write_file_atomically(add("-sizes.csv"), csv_of(sizes));
+    write_file_atomically(add("-sizes.tex"), latex_of(sizes));
+    write_file_atomically(add("-parts.csv"), csv_of(parts_table_of(circuits, 0)));
+    write_file_atomically(add("-parts.tex"), latex_of(parts_table_of(circuits, kPartsOfPaper)));
+  }
   write_file_atomically(add(".json"), to_json(circuits, Scores::kEvery).dump(1) + "\n");
   return files;
 }

@@ -11,18 +11,21 @@
 namespace filigree::study {
 
 struct CircuitOutput {
-  std::filesystem::path folder = {};
+  std::filesystem::path folder = {};  // or, by its ending, the file of one figure
   std::vector<figure::Format> formats = {figure::Format::kSvg, figure::Format::kPng};
   FigureStyle style = {};
 };
 
-// Before the work: makes the folder. A build without figures says what it will write nevertheless.
+// Before the work: makes the folder. A build without figures says what it will write nevertheless,
+// and throws Error where one figure is all that is wanted.
 void prepare_output(const CircuitOutput& output, const Context& context);
 
 // Named after task and kind of part (and the method, where asked), so that one folder takes
-// several: curves, maps of the heads, the drawing and a Graphviz file a model of edges, and the
-// JSON of the result. Runs `models`, those of the circuits, for the maps. Returns the names,
-// without the folder. A build without figures writes what needs none.
+// several: curves, maps of the heads, the drawing and a Graphviz file a model of edges, tables, and
+// the JSON of the result. Runs `models`, those of the circuits, for the maps. Returns the names,
+// without the folder. A build without figures writes what needs none. A file gets the figure that
+// shows the circuits: of edges their drawing, of heads their maps; none is written, or named, where
+// there is no circuit.
 std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
                                              std::span<const LoadedModel> models,
                                              const CircuitOutput& output,

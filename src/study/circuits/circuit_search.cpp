@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
-#include <tuple>
 
 #include "filigree/analyze/circuit/edge_circuit.h"
 #include "filigree/analyze/circuit/pass_limits.h"
@@ -151,23 +149,9 @@ class Search {
     found_.curve = keep_cells(model_, prompts_, scores, {}, options_.level, keeping());
     circuit_point(found_.curve);
     found_.part_count = scores.mean_cells();
-    // By position over all prompts, for the reader; prompts choose each their own.
-    using Place = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
-    std::map<Place, std::vector<double>> drops;
-    for (std::size_t p = 0; p < scores.prompts.size(); ++p) {
-      const CellScores::OfPrompt& prompt = scores.prompts[p];
-      for (std::size_t i = 0; i < prompt.cells.size(); ++i) {
-        const AttentionCell& cell = prompt.cells[i];
-        std::vector<double>& all = drops[{cell.layer, cell.head, cell.query, cell.key}];
-        all.resize(scores.prompts.size(), 0.0);
-        all[p] = prompt.drops[i];
-      }
-    }
-    for (const auto& [place, values] : drops) {
-      const auto& [layer, head, query, key] = place;
-      found_.parts.push_back({fmt::format("{} {} <- {}", head_name({layer, head}), query, key),
-                              estimate(values), AttentionCell{layer, head, query, key}});
-    }
+    // By name over all prompts, for the reader; prompts choose each their own.
+    for (const ScoredCell& scored : named_cells(scores, prompts_))
+      found_.parts.push_back({scored.cell.name(), estimate(scored.drops), scored.cell});
     std::stable_sort(found_.parts.begin(), found_.parts.end(),
                      [](const CircuitPart& a, const CircuitPart& b) {
                        return std::abs(a.score.mean) > std::abs(b.score.mean);

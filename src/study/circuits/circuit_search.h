@@ -14,6 +14,7 @@
 #include "filigree/analyze/maps/head_selection.h"
 #include "filigree/base/circuit_graph.h"
 #include "filigree/base/names.h"
+#include "filigree/study/circuits/named_cells.h"
 #include "filigree/study/circuits/task_selection.h"
 
 namespace filigree::study {
@@ -55,9 +56,9 @@ struct NamedEdge {
 };
 
 struct CircuitPart {
-  std::string name;  // "L3H7", "L0H1 -> L1H0 k", "L3H7 5 <- 2"
+  std::string name;  // "L3H7", "L0H1 -> L1H0 k", "L3H7 END <- IO"
   Estimate score;    // by the search's method: the drop without it, or an estimate of the drop
-  std::variant<PatchTarget, NamedEdge, AttentionCell> place;
+  std::variant<PatchTarget, NamedEdge, NamedCell> place;
 };
 
 // Parts do not carry a task where the model does so much of it with none of them kept: whatever

@@ -89,8 +89,11 @@ Json place_json(const PatchTarget& target) {
 
 Json place_json(const NamedEdge& edge) { return {{"from", edge.from}, {"to", edge.to}}; }
 
-Json place_json(const AttentionCell& cell) {
-  return {{"layer", cell.layer}, {"head", cell.head}, {"query", cell.query}, {"key", cell.key}};
+Json place_json(const NamedCell& cell) {
+  return {{"layer", cell.head.layer},
+          {"head", cell.head.head},
+          {"query", cell.query},
+          {"key", cell.key}};
 }
 
 // A "drop" is a measured one; estimates are called so.
@@ -105,6 +108,14 @@ Json scores_json(const FoundCircuit& found, Method method) {
     scores.push_back(std::move(entry));
   }
   return scores;
+}
+
+// What stands at the positions of the cells.
+Json positions_json(const std::vector<TaskPrompt>& prompts) {
+  Json list = Json::array();
+  for (const TaskPrompt& prompt : prompts)
+    list.push_back({{"tokens", prompt.tokens}, {"roles", prompt.roles}});
+  return list;
 }
 
 // Of each prompt: layer, head, query, key, score.
@@ -241,6 +252,7 @@ Json to_json(const ModelCircuit& circuit, Scores scores) {
   if (scores == Scores::kEvery) {
     json["scores"] = found ? scores_json(*found, circuit.options.method) : Json();
     json["scores_by_prompt"] = found && found->cells ? cells_json(*found->cells) : Json();
+    json["prompts"] = found && found->cells ? positions_json(circuit.task.prompts.prompts) : Json();
   }
   json["curve"] = found ? curve_json(found->curve) : Json();
   return json;

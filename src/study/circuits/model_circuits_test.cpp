@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "filigree/study/circuits/circuit_files.h"
+#include "filigree/study/circuits/circuit_tables.h"
+#include "filigree/study/circuits/head_marks.h"
 #include "filigree/study/circuits/task_circuits.h"
 #include "support/errors.h"
 #include "support/test_task.h"
@@ -60,7 +65,23 @@ TEST_F(Circuits, OfEveryKindWithTheirFiguresAndFilesLoadNoModelAgain) {
     EXPECT_EQ(figures.grid->panels.size(), 2u);
     EXPECT_EQ(figures.grid->panels[0].heads.size(),
               found.find(Parts::kHeads)->front().found->heads.size());
-    EXPECT_EQ(task_section(found, figures, {}).figures.size(), 3u);
+    EXPECT_EQ(task_section(found, figures, {}).figures.size(), 4u);
+    // The drawn prompt has the edges that its circuit keeps, the strongest of its cells.
+    const ModelCircuit& circuit = found.find(Parts::kAttentionEdges)->front();
+    const CellScores::OfPrompt& cells = circuit.found->cells->prompts[0];
+    ASSERT_TRUE(figures.tokens);
+    ASSERT_EQ(figures.tokens->panels.size(), 2u);
+    EXPECT_EQ(figures.tokens->tokens, circuit.task.prompts.prompts[0].tokens);
+    EXPECT_EQ(figures.tokens->roles.back(), "END");
+    const std::vector<figure::TokenEdge>& edges = figures.tokens->panels[0].edges;
+    ASSERT_EQ(edges.size(), std::min(*circuit.size(), cells.cells.size()));
+    double weakest = std::abs(edges[0].score);
+    for (const figure::TokenEdge& edge : edges) weakest = std::min(weakest, std::abs(edge.score));
+    EXPECT_EQ(std::count_if(cells.drops.begin(), cells.drops.end(),
+                            [&](double drop) { return std::abs(drop) > weakest; }),
+              std::count_if(edges.begin(), edges.end(), [&](const figure::TokenEdge& edge) {
+                return std::abs(edge.score) > weakest;
+              }));
   }
   CircuitOutput output;
   output.folder = scratch_->path() / "out";
@@ -91,9 +112,92 @@ TEST_F(Circuits, HaveEveryKeyWhetherThereIsAValueOrNot) {
   EXPECT_TRUE(to_json(none[0])["curve"].is_null());
   EXPECT_TRUE(to_json(cells[0])["circuit"].is_null());
   EXPECT_FALSE(to_json(cells[0])["scores_by_prompt"].is_null());
+  EXPECT_TRUE(to_json(edges[0])["prompts"].is_null());
+  const Json prompts = to_json(cells[0])["prompts"];
+  ASSERT_EQ(prompts.size(), to_json(cells[0])["scores_by_prompt"].size());
+  EXPECT_EQ(prompts[0]["tokens"].size(), prompts[0]["roles"].size());
+  EXPECT_EQ(prompts[0]["roles"].back(), "END");
+  const Json cell = to_json(cells[0])["scores"][0];
+  EXPECT_EQ(cell["part"].get<std::string>(),
+            fmt::format("L{}H{} {} <- {}", cell["layer"].get<int>(), cell["head"].get<int>(),
+                        cell["query"].get<std::string>(), cell["key"].get<std::string>()));
   const Json edge = to_json(edges[0])["scores"][0];
   EXPECT_EQ(edge["part"].get<std::string>(),
             edge["from"].get<std::string>() + " -> " + edge["to"].get<std::string>());
+}
+
+TEST_F(Circuits, AreTablesToo) {
+  const std::vector<CircuitsOfKind> kinds = {
+      find_circuits(request(Parts::kHeads), *models_, {}),
+      find_circuits(request(Parts::kAttentionEdges), *models_, {})};
+  const DataTable sizes = sizes_table_of(kinds);
+  ASSERT_EQ(sizes.rows.size(), 4u);
+  for (std::size_t row = 0; row < 4; ++row) {
+    const ModelCircuit& circuit = kinds[row / 2][row % 2];
+    EXPECT_EQ(sizes.rows[row][2], plural_of(circuit.options.parts));
+    EXPECT_EQ(sizes.rows[row][5], std::to_string(*circuit.size()));
+    EXPECT_EQ(sizes.rows[row][7], row % 2 == 0 ? "" : "1.00");  // the same model twice
+  }
+  const DataTable parts = parts_table_of(kinds[0], 0);
+  ASSERT_EQ(parts.rows.size(), 16u);
+  std::size_t kept = 0;
+  for (const std::vector<std::string>& row : parts.rows) kept += row[5] == "yes";
+  EXPECT_EQ(kept, 2 * *kinds[0][0].size());
+  EXPECT_EQ(parts.rows[0][2], kinds[0][0].found->parts[0].name);
+  EXPECT_EQ(parts_table_of(kinds[1], 3).rows.size(), 6u);
+  EXPECT_EQ(parts_table_of(kinds[1], 3).rows[0][5], "");
+}
+
+TEST_F(Circuits, ShowTheEdgesOfTheirHeads) {
+  if (!has_figures()) GTEST_SKIP() << "built without figures";
+  const CircuitsOfKind circuits = find_circuits(request(Parts::kHeads), *models_, {});
+  const std::optional<figure::AttentionGrid> grid = grid_of(circuits, *models_);
+  ASSERT_TRUE(grid);
+  const TaskPrompt& prompt = circuits[0].task.prompts.prompts[0];
+  PatchOptions zero;
+  zero.metric = circuits[0].task.metric;
+  zero.replacement = Replacement::kZero;
+  const Model& model = (*models_)[0].model();
+  for (const figure::GridHead& head : grid->panels[0].heads) {
+    ASSERT_EQ(head.marks.size(), 1u);
+    EXPECT_FALSE(head.note.empty());
+    // No other cell of the head is worth more, by the score of that head's cells alone.
+    const CellScores scores = attributed_cell_scores(model, {prompt}, 0, zero);
+    double marked = 0, most = 0;
+    for (std::size_t i = 0; i < scores.prompts[0].cells.size(); ++i) {
+      const AttentionCell& cell = scores.prompts[0].cells[i];
+      if (cell.layer != head.layer || cell.head != head.head) continue;
+      const double drop = std::abs(scores.prompts[0].drops[i]);
+      most = std::max(most, drop);
+      if (static_cast<std::size_t>(cell.query) == head.marks[0].query &&
+          static_cast<std::size_t>(cell.key) == head.marks[0].key)
+        marked = drop;
+    }
+    EXPECT_GT(most, 0);
+    EXPECT_EQ(marked, most);
+  }
+}
+
+TEST(AlignHeads, PutsSharedOnesAtTheSamePlaces) {
+  const auto panel = [](const std::vector<HeadId>& heads) {
+    figure::GridPanel result;
+    for (const HeadId& head : heads)
+      result.heads.push_back({static_cast<int>(head.layer), static_cast<int>(head.head)});
+    return result;
+  };
+  figure::AttentionGrid grid;
+  grid.panels = {panel({{9, 1}, {3, 0}, {5, 5}, {7, 2}}), panel({{7, 2}, {1, 1}, {9, 1}})};
+  EXPECT_EQ(align_heads(grid), 2u);
+  const auto names = [](const figure::GridPanel& of) {
+    std::vector<std::string> list;
+    for (const figure::GridHead& head : of.heads)
+      list.push_back(head_name({head.layer, head.head}));
+    return list;
+  };
+  EXPECT_EQ(names(grid.panels[0]), (std::vector<std::string>{"L9H1", "L7H2", "L3H0", "L5H5"}));
+  EXPECT_EQ(names(grid.panels[1]), (std::vector<std::string>{"L9H1", "L7H2", "L1H1"}));
+  grid.panels.resize(1);
+  EXPECT_EQ(align_heads(grid), 0u);
 }
 
 TEST_F(Circuits, PartsHaveTheirPlaces) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "filigree/study/circuits/token_circuits.h"
+
 namespace filigree::study {
 namespace {
 
@@ -16,6 +18,18 @@ std::string ability_text(const TaskCheck& check) {
   if (!check.better_than_chance) return text + ", not better than chance: no circuit";
   if (!check.corruption_matters) return text + ", the corruption changes nothing: no circuit";
   return text;
+}
+
+// In the theme asked for; the light one has a dark twin, for pages that are looked at in the dark.
+ReportFigure page_figure(const std::string& title, const std::string& caption,
+                         const FigureInput& input, const FigureStyle& style) {
+  ReportFigure figure = {title, caption, figure_svg(input, style), {}};
+  if (style.theme == FigureTheme::kLight) {
+    FigureStyle dark = style;
+    dark.theme = FigureTheme::kDark;
+    figure.dark_svg = figure_svg(input, dark);
+  }
+  return figure;
 }
 
 }  // namespace
@@ -53,6 +67,8 @@ TaskFigures task_figures(const TaskCircuits& found, std::span<const LoadedModel>
   if (const CircuitsOfKind* heads = found.find(Parts::kHeads))
     figures.grid = grid_of(*heads, models);
   if (const CircuitsOfKind* edges = found.find(Parts::kEdges)) figures.drawing = drawing_of(*edges);
+  if (const CircuitsOfKind* cells = found.find(Parts::kAttentionEdges))
+    figures.tokens = token_circuit_of(*cells, models);
   return figures;
 }
 
@@ -88,15 +104,18 @@ ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
                                  [](const ModelCircuit& circuit) { return circuit.found; });
     if (any) section.sizes.push_back(std::move(kind));
   }
+  if (figures.tokens)
+    section.figures.push_back(page_figure("Attention edges of the circuits",
+                                          "over the first prompt", &*figures.tokens, style));
   if (figures.curves)
-    section.figures.push_back({"Explained effect", "against the number of parts kept",
-                               figure_svg(&*figures.curves, style)});
+    section.figures.push_back(page_figure("Explained effect", "against the number of parts kept",
+                                          &*figures.curves, style));
   if (figures.grid)
     section.figures.push_back(
-        {"Heads of the circuits", "in order of importance", figure_svg(&*figures.grid, style)});
+        page_figure("Heads of the circuits", "in order of importance", &*figures.grid, style));
   if (figures.drawing)
-    section.figures.push_back({"Edges of the circuits", "and the parts they connect",
-                               figure_svg(&*figures.drawing, style)});
+    section.figures.push_back(page_figure("Edges of the circuits", "and the parts they connect",
+                                          &*figures.drawing, style));
   return circuit_section(section);
 }
 

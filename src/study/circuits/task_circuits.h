@@ -36,6 +36,7 @@ struct TaskFigures {
   std::optional<figure::CircuitCurves> curves = {};
   std::optional<figure::AttentionGrid> grid = {};
   std::optional<figure::CircuitDrawing> drawing = {};
+  std::optional<figure::TokenCircuit> tokens = {};  // attention edges over one prompt
 };
 TaskFigures task_figures(const TaskCircuits& found, std::span<const LoadedModel> models);
 

@@ -44,6 +44,8 @@ void check_models(std::span<const LoadedModel> models) {
 ComparisonPlan make_plan(const ComparisonRequest& request, const ModelConfig& config) {
   ComparisonPlan plan;
   plan.grid = parse_heads(request.heads, config.layers, config.heads);
+  plan.asked = heads_in_order(request.heads, config);
+  plan.columns = columns_of_layers(plan.asked, config.heads);
   plan.first = heads_in_order(request.first, config);
   plan.strips = heads_in_order(request.strips, config);
   plan.scatter = heads_in_order(request.scatter, config);

@@ -45,8 +45,10 @@ struct ComparisonRequest {
   PromptRequest prompts = {};  // empty: a choice of our own
 
   // Heads, as analyze/maps/head_selection.h reads them.
-  std::string heads = "*";  // of the grid
-  GridOrder order = GridOrder::kLayer;
+  std::string heads = "*";              // of the grid
+  GridOrder order = GridOrder::kLayer;  // kLayer: as they are named, layer by layer where all are
+  std::size_t columns = 0;              // of the grid, as GridLayout has them
+  double width = 0;
   std::string first = {};    // of the grid, those that come before the others, in this order
   std::string strips = {};   // drawn large side by side; "": those that changed most
   std::string scatter = {};  // of the scatter matrix; "": some that differ

@@ -11,6 +11,7 @@
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/circuits/circuit_tables.h"
 
 namespace filigree::study {
 namespace {
@@ -34,6 +35,10 @@ void arrange_grid(const ComparisonRequest& request, const ComparisonPlan& plan,
   if (request.order == GridOrder::kRole)
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return roles[a].name < roles[b].name; });
+  else
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return slot_of(plan.asked, plan.grid[a]) < slot_of(plan.asked, plan.grid[b]);
+    });
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return slot_of(plan.first, plan.grid[a]) < slot_of(plan.first, plan.grid[b]);
   });
@@ -106,6 +111,43 @@ std::string roles_csv(const ComparisonResult& result) {
   return csv;
 }
 
+// How many heads have each role, most frequent in the first model first.
+DataTable role_counts(const ComparisonResult& result) {
+  std::map<std::string, std::vector<std::size_t>> counts;
+  for (std::size_t m = 0; m < result.models.size(); ++m)
+    for (const HeadRole& role : result.models[m].roles) {
+      counts[role.name].resize(result.models.size(), 0);
+      ++counts[role.name][m];
+    }
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> rows(counts.begin(), counts.end());
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  DataTable table = {fmt::format("Heads of each role, of {}", result.heads.size()), {"role"}, {}};
+  for (const AnalysedModel& model : result.models) table.columns.push_back(model.label);
+  for (const auto& [role, heads] : rows) {
+    table.rows.push_back({role});
+    for (const std::size_t count : heads) table.rows.back().push_back(std::to_string(count));
+  }
+  return table;
+}
+
+// Of the models as wholes, to the digits that a paper has; the CSV has layers and heads too.
+DataTable statistics_of_models(const ComparisonResult& result) {
+  DataTable table = {
+      fmt::format("Attention statistics, means over {} heads and {} prompts", result.heads.size(),
+                  result.prompts.size()),
+      {"statistic", result.models[0].label, result.models[1].label, "change", "from", "to", "p"},
+      {}};
+  for (const ComparedStatistic& row : result.comparison) {
+    if (row.group.scope != HeadGroup::Scope::kModel) continue;
+    const auto number = [](double value) { return fmt::format("{:.4g}", value); };
+    table.rows.push_back({heading_of(row.statistic), number(row.first), number(row.second),
+                          number(row.change), row.interval ? number(row.interval->low) : "",
+                          row.interval ? number(row.interval->high) : "", number(row.p)});
+  }
+  return table;
+}
+
 }  // namespace
 
 ComparisonFolder::ComparisonFolder(fs::path root) : root_(std::move(root)) {
@@ -133,6 +175,10 @@ void write_figures(const ComparisonRequest& request, const ComparisonPlan& plan,
     arrange_grid(request, plan, result, m, maps.grid());
   figure::AttentionGrid& grid = maps.grid().figure();
   grid.title = page_title(request, result);
+  grid.width = request.width;
+  grid.columns = request.columns;
+  if (grid.columns == 0 && request.order == GridOrder::kLayer && plan.first.empty())
+    grid.columns = plan.columns;
   grid.tokens = prompt.tokens;
   grid.prompt = fmt::format("Prompt: {}", fmt::join(prompt.tokens, ""));
   grid.metric = fmt::format("Active edges over {} prompts: {:.3g} % ({}), {:.3g} % ({})",
@@ -152,6 +198,17 @@ void write_figures(const ComparisonRequest& request, const ComparisonPlan& plan,
 void write_tables(const ComparisonResult& result, ComparisonFolder& folder) {
   write_file_atomically(folder.add("tables/roles.csv"), roles_csv(result));
   write_file_atomically(folder.add("tables/statistics.csv"), comparison_csv(result.comparison));
+  write_file_atomically(folder.add("tables/roles.tex"), latex_of(role_counts(result)));
+  write_file_atomically(folder.add("tables/statistics.tex"),
+                        latex_of(statistics_of_models(result)));
+  std::vector<CircuitsOfKind> kinds;
+  for (const TaskCircuits& found : result.tasks)
+    kinds.insert(kinds.end(), found.kinds.begin(), found.kinds.end());
+  if (!kinds.empty()) {
+    const DataTable sizes = sizes_table_of(kinds);
+    write_file_atomically(folder.add("tables/circuits.csv"), csv_of(sizes));
+    write_file_atomically(folder.add("tables/circuits.tex"), latex_of(sizes));
+  }
   // Names may be any bytes; JSON must be UTF-8.
   write_file_atomically(
       folder.add("data/summary.json"),
@@ -171,6 +228,7 @@ std::vector<ReportTask> write_tasks(const ComparisonRequest& request,
     if (figures.curves) write_figure(request, &*figures.curves, name + "-curves", folder);
     if (figures.grid) write_figure(request, &*figures.grid, name + "-heads", folder);
     if (figures.drawing) write_figure(request, &*figures.drawing, name + "-edges", folder);
+    if (figures.tokens) write_figure(request, &*figures.tokens, name + "-attention-edges", folder);
     if (const CircuitsOfKind* edges = found.find(Parts::kEdges))
       for (const DotFile& dot : dots_of(*edges))
         write_file_atomically(folder.add(fmt::format("data/{}-edges-{}.dot", name, dot.name)),

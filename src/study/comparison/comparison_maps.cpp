@@ -17,19 +17,6 @@ std::vector<std::string> labels_of(std::span<const LoadedModel> models) {
 
 }  // namespace
 
-std::vector<HeadId> heads_in_order(const std::string& text, const ModelConfig& config) {
-  std::vector<HeadId> order;
-  if (text.empty()) return order;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    for (const HeadId& head :
-         parse_heads(text.substr(begin, end - begin), config.layers, config.heads))
-      if (!contains(order, head)) order.push_back(head);
-    begin = end + 1;
-  }
-  return order;
-}
-
 ComparisonMaps::ComparisonMaps(ComparisonPlan plan, const std::vector<HeadId>& heads,
                                const std::vector<Prompt>& prompts,
                                std::span<const LoadedModel> models, std::size_t strip_bytes)

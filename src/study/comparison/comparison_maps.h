@@ -14,14 +14,13 @@ namespace filigree::study {
 
 // The heads of the figures, as the request names them. Empty: chosen by what is found.
 struct ComparisonPlan {
-  std::vector<HeadId> grid = {};
+  std::vector<HeadId> grid = {};   // by layer and head
+  std::vector<HeadId> asked = {};  // the same in the order they were asked for
+  std::size_t columns = 0;         // where they are whole layers; else 0
   std::vector<HeadId> first = {};  // of the grid
   std::vector<HeadId> strips = {};
   std::vector<HeadId> scatter = {};
 };
-
-// "L9H1,L3H0": heads in the order given, each once; "" has none. Throws what parse_heads throws.
-std::vector<HeadId> heads_in_order(const std::string& text, const ModelConfig& config);
 
 class ComparisonMaps {
  public:

@@ -74,10 +74,17 @@ ReportModel model_of(const ComparisonResult& result, std::size_t m, const ModelC
   return model;
 }
 
-ReportStatistic statistic_of(const ComparedStatistic& row) {
+ReportStatistic statistic_of(const ComparedStatistic& row,
+                             const std::vector<AnalysedModel>& models) {
   ReportStatistic statistic{std::string(name_of(row.statistic)), heading_of(row.statistic)};
   if (is_share(row.statistic)) statistic.unit = "%";
   statistic.values = {row.first, row.second};
+  for (const AnalysedModel& model : models) {
+    const figure::Estimate estimate = mean_with_interval(model, row);
+    statistic.intervals.push_back(estimate.low < estimate.high
+                                      ? std::optional(std::array{estimate.low, estimate.high})
+                                      : std::nullopt);
+  }
   statistic.change = row.change;
   if (row.interval) statistic.low = row.interval->low, statistic.high = row.interval->high;
   statistic.p = row.p, statistic.least_p = row.least_p;
@@ -197,7 +204,8 @@ Report make_page(const std::string& title, const ComparisonResult& result,
     report.prompts.push_back(std::move(prompt));
   }
   for (const ComparedStatistic& row : result.comparison)
-    if (row.group.scope == HeadGroup::Scope::kModel) report.statistics.push_back(statistic_of(row));
+    if (row.group.scope == HeadGroup::Scope::kModel)
+      report.statistics.push_back(statistic_of(row, result.models));
   return report;
 }
 

@@ -1,0 +1,95 @@
+#include "filigree/study/data_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::study {
+namespace {
+
+void check_rows(const DataTable& table) {
+  for (const std::vector<std::string>& row : table.rows)
+    require(row.size() == table.columns.size(), "table '{}': a row of {} fields under {} headings",
+            printable(table.caption), row.size(), table.columns.size());
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string latex_field(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '\\': out += "\\textbackslash{}"; break;
+      case '~': out += "\\textasciitilde{}"; break;
+      case '^': out += "\\textasciicircum{}"; break;
+      case '<': out += "\\textless{}"; break;
+      case '>': out += "\\textgreater{}"; break;
+      case '"': out += "\\textquotedbl{}"; break;
+      case '\n': out += ' '; break;
+      case '&':
+      case '%':
+      case '$':
+      case '#':
+      case '_':
+      case '{':
+      case '}': out += '\\'; [[fallthrough]];
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+bool is_numeric(const DataTable& table, std::size_t column) {
+  bool any = false;
+  for (const std::vector<std::string>& row : table.rows) {
+    const std::string& text = row[column];
+    if (text.empty()) continue;
+    const std::size_t digit = text[0] == '-' || text[0] == '+' ? 1 : 0;
+    if (digit >= text.size() || text[digit] < '0' || text[digit] > '9') return false;
+    any = true;
+  }
+  return any;
+}
+
+template <typename Field>
+std::string joined(const std::vector<std::string>& row, std::string_view separator, Field field) {
+  std::string text;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (i > 0) text += separator;
+    text += field(row[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string csv_of(const DataTable& table) {
+  check_rows(table);
+  std::string text = joined(table.columns, ",", csv_field) + "\n";
+  for (const std::vector<std::string>& row : table.rows) text += joined(row, ",", csv_field) + "\n";
+  return text;
+}
+
+std::string latex_of(const DataTable& table) {
+  check_rows(table);
+  std::string form;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) form += is_numeric(table, i) ? 'r' : 'l';
+  std::string text = "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n";
+  if (!table.caption.empty())
+    text += fmt::format("  \\caption{{{}}}\n", latex_field(table.caption));
+  text += fmt::format("  \\begin{{tabular}}{{{}}}\n    \\toprule\n", form);
+  text += "    " + joined(table.columns, " & ", latex_field) + " \\\\\n    \\midrule\n";
+  for (const std::vector<std::string>& row : table.rows)
+    text += "    " + joined(row, " & ", latex_field) + " \\\\\n";
+  return text + "    \\bottomrule\n  \\end{tabular}\n\\end{table}\n";
+}
+
+}  // namespace filigree::study

@@ -332,6 +332,9 @@ TEST(TokenCircuit, EdgesOfOneLayerBetweenTheSameTokensShareALine) {
                                                     {{3, 7}, 5, 1, 0.25},
                                                     {{3, 0}, 5, 2, 0.75}});
   ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(name_of(lines[0]), "L3H1,0,7");
+  EXPECT_EQ(name_of(lines[1]), "L4H7");
+  EXPECT_EQ(name_of({.layer = 3, .heads = {5, 1, 2, 0}}), "L3 \u00D74");
   EXPECT_EQ(lines[0].layer, 3u);
   EXPECT_EQ(lines[0].key, 2u);
   EXPECT_EQ(lines[0].heads, (std::vector<std::int64_t>{1, 0, 7}));

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <numeric>
-#include <tuple>
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
@@ -27,7 +25,6 @@ constexpr double kAnswerRoom = 27;                      // above the rows
 constexpr double kThinnest = 0.3, kThickest = 3.4;      // of lines
 constexpr double kLeastMlp = 1.8, kLargestMlp = 8;      // sides of squares
 constexpr double kLabelSize = 4.8, kLabelDistance = 5;  // of heads; between tokens' labels
-constexpr std::size_t kHeadsNamed = 3;                  // of one line
 constexpr std::size_t kMostLabels = 40;
 constexpr double kLabelledShare = 0.02;        // of the strongest line of the panel
 constexpr std::size_t kAgainst = 6, kMlp = 4;  // categories of the theme
@@ -119,14 +116,6 @@ Point point_on(const Curve& curve, double t) {
   for (std::size_t i = 0; i < part.size(); ++i)
     point.x += part[i] * curve[i].x, point.y += part[i] * curve[i].y;
   return point;
-}
-
-std::string label_of(const TokenLine& line) {
-  std::string text = layer_name(static_cast<std::int64_t>(line.layer));
-  if (line.heads.size() > kHeadsNamed) return text + fmt::format(" \u00D7{}", line.heads.size());
-  for (std::size_t i = 0; i < line.heads.size(); ++i)
-    text += fmt::format("{}{}", i == 0 ? "H" : ",", line.heads[i]);
-  return text;
 }
 
 // Names of heads where they fit, those of the strongest lines first.
@@ -324,7 +313,7 @@ void draw_panel_body(Canvas& canvas, const Drawing& drawing, std::size_t index, 
   for (std::size_t i = 0; i < std::min(count, kMostLabels); ++i) {
     const TokenLine& line = panel.lines[i];
     if (line.weight < kLabelledShare * panel.lines[0].weight) break;
-    labels.add(curve_of(frame, line, corner), label_of(line), line.score < 0 ? against : own);
+    labels.add(curve_of(frame, line, corner), name_of(line), line.score < 0 ? against : own);
   }
   draw_answer(canvas, drawing, panel, corner, theme);
 }
@@ -389,30 +378,6 @@ Frame frame_of(const TokenCircuit& input, double detail) {
 }
 
 }  // namespace
-
-std::vector<TokenLine> token_lines(const std::vector<TokenEdge>& edges) {
-  using Place = std::tuple<std::int64_t, std::size_t, std::size_t>;
-  std::map<Place, std::vector<const TokenEdge*>> places;
-  for (const TokenEdge& edge : edges)
-    places[{edge.head.layer, edge.query, edge.key}].push_back(&edge);
-  std::vector<TokenLine> lines;
-  for (auto& [place, members] : places) {
-    std::stable_sort(members.begin(), members.end(), [](const TokenEdge* a, const TokenEdge* b) {
-      return std::abs(a->score) > std::abs(b->score);
-    });
-    TokenLine line = {static_cast<std::size_t>(std::get<0>(place)), std::get<1>(place),
-                      std::get<2>(place)};
-    for (const TokenEdge* edge : members) {
-      line.heads.push_back(edge->head.head);
-      line.score += edge->score;
-      line.weight += std::abs(edge->score);
-    }
-    lines.push_back(std::move(line));
-  }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const TokenLine& a, const TokenLine& b) { return a.weight > b.weight; });
-  return lines;
-}
 
 Figure token_circuit(const TokenCircuit& input, const Theme& theme) {
   check_input(input);

@@ -12,17 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/component.h"
 #include "filigree/figure/figure.h"
 #include "filigree/figure/theme.h"
+#include "filigree/figure/token_lines.h"
 
 namespace filigree::figure {
-
-struct TokenEdge {
-  HeadId head = {};
-  std::size_t query = 0, key = 0;  // places in the tokens, the key not after the query
-  double score = 0;                // below 0: it works against the answer
-};
 
 struct TokenMlp {
   std::size_t layer = 0, position = 0;
@@ -52,14 +46,5 @@ inline constexpr std::size_t kMostLines = 1500;
 // Throws Error, naming the panel and the edge, for layers and positions that there are not, keys
 // after their query and scores that are not finite.
 Figure token_circuit(const TokenCircuit& input, const Theme& theme);
-
-// The lines of a panel, strongest first.
-struct TokenLine {
-  std::size_t layer = 0, query = 0, key = 0;
-  std::vector<std::int64_t> heads = {};  // strongest first
-  double score = 0;                      // the sum
-  double weight = 0;                     // the sum of the absolute scores
-};
-std::vector<TokenLine> token_lines(const std::vector<TokenEdge>& edges);
 
 }  // namespace filigree::figure

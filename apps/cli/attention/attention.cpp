@@ -97,8 +97,7 @@ void add_attention(Program& program) {
                     "filigree attention dense sparse --data shards --samples 50 --out stats.csv",
                     "filigree attention dense sparse --prompt \"a b a b\" --roles --out maps.pdf",
                     "filigree attention gpt2 --text prompts.txt --heads L5H1,L6H* --out maps.npz",
-                    "filigree attention gpt2 --prompt \"a b a b\" --heads L9H1,L3H0 --title \"Two "
-                    "heads\" --out two.pdf",
+                    "filigree attention gpt2 --prompt \"a b a b\" --heads L9H1,L3H0 --out two.pdf",
                     "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"},
                    Computes::kOnDevice},
                   [command](Session& session) { run_command(*command, session); });

@@ -111,8 +111,7 @@ void add_circuit(Program& program) {
                     "filigree circuit gpt2 --task ioi --parts edges --method eap,eap-ig",
                     "filigree circuit gpt2 --task greater-than --parts heads+mlps --select greedy",
                     "filigree circuit dense sparse --task ioi --parts edges --out circuits",
-                    "filigree circuit dense sparse --task ioi --parts attention-edges "
-                    "--replacement zero --out ioi.svg",
+                    "filigree circuit a b --task ioi --parts attention-edges --out ioi.svg",
                     "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
                     "filigree circuit gpt2 --task my-task.jsonl --level 0.95 --top 20 --json"},
                    Computes::kOnRanks},

@@ -1,0 +1,33 @@
+// The edges of a circuit over a prompt, and the lines that stand for them in a drawing: one for all
+// heads of a layer between the same two tokens.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "filigree/base/component.h"
+
+namespace filigree::figure {
+
+struct TokenEdge {
+  HeadId head = {};
+  std::size_t query = 0, key = 0;  // places in the tokens, the key not after the query
+  double score = 0;                // below 0: it works against the answer
+};
+
+struct TokenLine {
+  std::size_t layer = 0, query = 0, key = 0;
+  std::vector<std::int64_t> heads = {};  // strongest first
+  double score = 0;                      // the sum
+  double weight = 0;                     // the sum of the absolute scores
+};
+
+// The heaviest first.
+std::vector<TokenLine> token_lines(const std::vector<TokenEdge>& edges);
+
+// "L6H7"; of several heads "L6H7,9", of more than three their number.
+std::string name_of(const TokenLine& line);
+
+}  // namespace filigree::figure

@@ -20,6 +20,7 @@ void add_all_commands(Program& program) {
   add_task(program);
   add_circuit(program);
   add_patch(program);
+  add_run(program);
   add_logit_lens(program);
   add_logit_attribution(program);
   add_head_circuits(program);

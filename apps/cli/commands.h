@@ -26,6 +26,7 @@ void add_curves(Program& program);
 void add_task(Program& program);
 void add_circuit(Program& program);
 void add_patch(Program& program);
+void add_run(Program& program);
 void add_logit_lens(Program& program);
 void add_logit_attribution(Program& program);
 void add_head_circuits(Program& program);

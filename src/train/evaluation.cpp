@@ -1,5 +1,7 @@
 #include "filigree/train/evaluation.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <numeric>
 
@@ -10,11 +12,28 @@
 namespace filigree {
 namespace {
 
+// Counts the open gates of every layer and head as runs pass them: reports of the attention
+// exclude changes inside it.
+void count_gates(Taps& taps, const ModelConfig& config, std::vector<double>& open) {
+  for (std::int64_t l = 0; l < config.layers; ++l)
+    taps.watch(fmt::format("blocks.{}.attn.hook_gate", l), [l, &open](std::string_view,
+                                                                      const Tensor& gate) {
+      const std::int64_t B = gate.size(0), H = gate.size(1), T = gate.size(2);
+      for (std::int64_t map = 0; map < B * H; ++map)
+        for (std::int64_t i = 0; i < T; ++i) {
+          const float* row = gate.f32() + (map * T + i) * T;
+          open[static_cast<std::size_t>(l * H + map % H)] += std::accumulate(row, row + i + 1, 0.0);
+        }
+    });
+}
+
 // Adds what one forward pass over a batch tells.
-void add_batch(const Model& model, const Batch& batch, Evaluation& result) {
+void add_batch(const Model& model, const Batch& batch, Taps* taps, Evaluation& result) {
   std::vector<GateReport> reports;
   Tensor losses;  // [B, T], 0 where ignored
-  cross_entropy(model.forward(batch.ids, {.reports = &reports, .logits_on_device = true}),
+  cross_entropy(model.forward(batch.ids, {.taps = taps,
+                                          .reports = taps == nullptr ? &reports : nullptr,
+                                          .logits_on_device = true}),
                 batch.targets, &losses);
   losses = losses.on_host();
   const std::int64_t B = batch.ids.size(0), T = batch.ids.size(1);
@@ -35,6 +54,7 @@ void add_batch(const Model& model, const Batch& batch, Evaluation& result) {
   for (std::int64_t l = 0; l < result.layers; ++l)
     for (std::int64_t h = 0; h < result.heads; ++h) {
       double& open = result.open_edges[static_cast<std::size_t>(l * result.heads + h)];
+      if (taps != nullptr && model.config().gate.on()) continue;  // counted as they passed
       if (reports.empty()) {
         open += pairs * static_cast<double>(B);
         continue;
@@ -119,7 +139,8 @@ std::optional<double> change_error(const Evaluation& a, const Evaluation& b) {
 }
 
 Evaluation evaluate(const Model& model, const EvaluationWindows& windows,
-                    const std::function<void(const Evaluation&)>& progress, Communicator* ranks) {
+                    const std::function<void(const Evaluation&)>& progress, Communicator* ranks,
+                    const Taps* taps) {
   const ModelConfig& config = model.config();
   Evaluation result;
   result.layers = config.layers;
@@ -127,6 +148,9 @@ Evaluation evaluate(const Model& model, const EvaluationWindows& windows,
   result.open_edges.assign(static_cast<std::size_t>(config.layers * config.heads), 0.0);
   const int size = ranks != nullptr ? ranks->size() : 1,
             rank = ranks != nullptr ? ranks->rank() : 0;
+  std::optional<Taps> watched;  // the caller's stay without what is counted here
+  if (taps != nullptr) watched = *taps;
+  if (watched && config.gate.on()) count_gates(*watched, config, result.open_edges);
   const NoGrad no_grad;
   int turn = 0;
   while (const std::optional<Batch> batch = windows.next()) {
@@ -136,7 +160,7 @@ Evaluation evaluate(const Model& model, const EvaluationWindows& windows,
       result.windows.resize(result.windows.size() + static_cast<std::size_t>(batch->ids.size(0)));
       continue;
     }
-    add_batch(model, *batch, result);
+    add_batch(model, *batch, watched ? &*watched : nullptr, result);
     if (progress) progress(result);
   }
   if (size > 1) merge(result, *ranks);

@@ -57,9 +57,10 @@ std::optional<double> change_error(const Evaluation& a, const Evaluation& b);
 // Calls `progress` after every forward pass with what has been found so far. Throws Error for ids
 // the model does not have, windows longer than its context, and when there is no window at all.
 // Several ranks take turns at the batches and all get the whole result, to the bit that of one;
-// `progress` then sees this rank's part.
+// `progress` then sees this rank's part. With taps, whose interventions hold for every pass, open
+// edges are counted at the gates themselves.
 Evaluation evaluate(const Model& model, const EvaluationWindows& windows,
                     const std::function<void(const Evaluation&)>& progress = {},
-                    Communicator* ranks = nullptr);
+                    Communicator* ranks = nullptr, const Taps* taps = nullptr);
 
 }  // namespace filigree

@@ -11,6 +11,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
+#include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
@@ -59,6 +60,7 @@ std::vector<study::LoadedModel> open_models(const std::vector<std::string>& name
 
 std::string text_of(const AttentionCommand& command, const study::AttentionResult& result) {
   std::vector<std::string> parts;
+  if (!result.interventions.empty()) parts.push_back(changed_text(result.interventions));
   if (!result.models[0].roles.empty()) parts.push_back(role_table(result.models));
   if (result.comparison)
     parts.push_back(comparison_table(*result.comparison, result.models, command.by_head));
@@ -98,7 +100,8 @@ void add_attention(Program& program) {
                     "filigree attention dense sparse --prompt \"a b a b\" --roles --out maps.pdf",
                     "filigree attention gpt2 --text prompts.txt --heads L5H1,L6H* --out maps.npz",
                     "filigree attention gpt2 --prompt \"a b a b\" --heads L9H1,L3H0 --out two.pdf",
-                    "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json"},
+                    "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json",
+                    "filigree attention gpt2 --prompt \"a b a b\" --ablate L4H11 --heads L5"},
                    Computes::kOnDevice},
                   [command](Session& session) { run_command(*command, session); });
   app.add_option("MODEL", command->models, "model folder or name, or two to compare")->required();
@@ -125,6 +128,7 @@ void add_attention(Program& program) {
   app.add_flag("--average", request.average, "write the mean over the prompts, of one length");
   app.add_option("--title", request.grid.title, "of the figure")->type_name("TEXT");
   add_grid_options(app, request.grid.columns, request.grid.width);
+  add_intervention_options(app, request.interventions);
   add_figure_options(app, request.style);
 }
 

@@ -9,6 +9,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/figure_options.h"
+#include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "filigree/base/strings.h"
@@ -68,7 +69,7 @@ std::string last_text(const study::LensOfModel& found, std::size_t top) {
 }
 
 std::string lens_text(const study::LensResult& result) {
-  std::string text;
+  std::string text = changed_text(result.request.interventions);
   for (const study::LensOfModel& found : result.models) {
     text += fmt::format("{}{}\n\n", text.empty() ? "" : "\n", printable(found.label));
     text += grid_text(found);
@@ -105,7 +106,8 @@ void add_logit_lens(Program& program) {
                    "What a model would predict after each of its layers.",
                    {"filigree logit-lens gpt2 --prompt \"Paris is in\" --token \" France\"",
                     "filigree logit-lens dense sparse --prompt \"one two one\" --out lens.svg",
-                    "filigree logit-lens gpt2 --prompt \"John thanked\" --mid --json"},
+                    "filigree logit-lens gpt2 --prompt \"John thanked\" --mid --json",
+                    "filigree logit-lens gpt2 --prompt \"Paris is in\" --ablate L6H11,L7MLP"},
                    Computes::kOnDevice},
                   [command](Session& session) { run_lens(*command, session); });
   study::LensRequest& request = command->request;
@@ -119,6 +121,7 @@ void add_logit_lens(Program& program) {
       ->type_name("N")
       ->capture_default_str();
   app.add_flag("--mid", request.middle, "also between attention and MLP");
+  add_intervention_options(app, request.interventions);
   add_figure_file(app, command->out, command->style);
 }
 

@@ -8,6 +8,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/input.h"
+#include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "filigree/study/generation/generation.h"
@@ -69,7 +70,8 @@ void add_generate(Program& program) {
                    "Continue a prompt, token by token.",
                    {"filigree generate gpt2 \"The capital of France is\" --temperature 0",
                     "filigree generate gpt2 \"Once upon a time\" --count 3 --top-p 0.9 --seed 1",
-                    "echo \"Dear Sir,\" | filigree generate gpt2 --text - --stop \"\\n\" --json"},
+                    "echo \"Dear Sir,\" | filigree generate gpt2 --text - --stop \"\\n\" --json",
+                    "filigree generate gpt2 \"Mary and John went home. Mary\" --ablate L9H*"},
                    Computes::kOnDevice},
                   [options](Session& session) { run_generate(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
@@ -114,6 +116,7 @@ void add_generate(Program& program) {
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
+  add_intervention_options(app, options->request.interventions);
   app.add_flag("--no-prompt", options->no_prompt, "print only what is new");
   app.add_flag("--no-cache", options->no_cache,
                "compute every position again for every token (slow; for comparison)");

@@ -22,8 +22,9 @@ using ::testing::StartsWith;
 
 // Commands that compute with a model, and so have --device.
 const std::set<std::string> kComputing = {
-    "attention",         "bench", "circuit",  "compare",  "demo", "eval", "generate", "logit-lens",
-    "logit-attribution", "patch", "pretrain", "sparsify", "task"};
+    "attention", "bench",      "circuit",           "compare", "demo",     "eval",
+    "generate",  "logit-lens", "logit-attribution", "patch",   "pretrain", "run",
+    "sparsify",  "task"};
 
 // What is taken as it is: names of files and models, of what a task's own file names, and text.
 // Everything else has a check.
@@ -41,6 +42,9 @@ const std::map<std::string, std::vector<std::string>> kNonsense = {
     {"size", {"10XB", "-1"}},
     {"figure", {"picture.gif", "picture"}},
     {"tasks", {"no-such-task", "copy=x"}},
+    {"places", {"L3Hx", "", "H3", "L3H1@", "L3H1,", "L3H1.resid"}},
+    {"factors", {"L3H1", "L3H1=", "L3H1=x", "H3=1", "L3H1=1e999"}},
+    {"patch", {"L3H1", "L3H1=", "=text", "H3=text"}},
     {"ids", {"x", "1.5"}}};
 
 struct CommandOption {

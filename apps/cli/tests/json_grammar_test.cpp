@@ -106,6 +106,8 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"circuit", dense, sparse, "--task", task_});
   walk({"circuit", dense, "--task", task_, "--parts", "edges", "--method", "attribution"});
   walk({"patch", dense, "--task", task_, "--site", "z,resid"});
+  walk({"run", sparse, "--prompt", "one two one", "--tap", "*hook_z", "--ablate", "L0H1",
+        "--gradient-of", " one"});
   walk({"logit-lens", dense, "--prompt", "one two one", "--mid"});
   walk({"logit-attribution", dense, "--task", task_});
   walk({"head-circuits", dense, "--heads", "L0H1,L1H2", "--matrices"});

@@ -6,6 +6,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/input.h"
+#include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/training/evaluation_report.h"
 
@@ -20,6 +21,7 @@ struct EvalOptions {
   WindowOptions windows;
   bool replace_invalid = false;
   bool by_layer = false, by_head = false;
+  Interventions interventions;
 };
 
 void check_options(const EvalOptions& options) {
@@ -50,7 +52,7 @@ Json eval_json(const EvalOptions& options, const study::EvaluationResult& result
 
 void run_eval(const EvalOptions& options, const Session& session) {
   check_options(options);
-  study::EvaluationRequest request{options.models, {}, options.windows};
+  study::EvaluationRequest request{options.models, {}, options.windows, options.interventions};
   if (options.data.empty())
     request.data = read_evaluation_text(options, session);
   else
@@ -76,7 +78,8 @@ void add_eval(Program& program) {
                                {"filigree eval gpt2 --text held-out.txt",
                                 "filigree eval dense sparse control --data shards --by-layer",
                                 "filigree eval sparse --data shards --max-tokens 50000 --json",
-                                "filigree eval gpt2 --text book.txt --length 512 --stride 256"},
+                                "filigree eval gpt2 --text book.txt --length 512 --stride 256",
+                                "filigree eval gpt2 --text held-out.txt --ablate L5H1,L7MLP"},
                                Computes::kOnRanks},
                               [options](Session& session) { run_eval(*options, session); });
   app.add_option("MODEL", options->models, "model folders or names")->required();
@@ -104,6 +107,7 @@ void add_eval(Program& program) {
   app.add_option("--batch", windows.batch, "windows computed at once (default about 1024 tokens)")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N");
+  add_intervention_options(app, options->interventions);
   app.add_flag("--replace-invalid", options->replace_invalid,
                "read invalid UTF-8 as U+FFFD instead of failing");
 }

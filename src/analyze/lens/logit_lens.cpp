@@ -74,6 +74,7 @@ LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
   const std::int64_t T = lens.positions;
   const Tensor tokens = Tensor::from_ids({1, T}, ids);
   Taps seen;
+  if (options.interventions != nullptr) options.interventions->put_on(seen);
   for (const LensPoint& point : lens.points) seen.observe(tap_name(point));
   model.forward(tokens, {.taps = &seen, .last_position_only = true});
 

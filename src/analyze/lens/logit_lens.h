@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "filigree/analyze/interventions/applied_interventions.h"
 #include "filigree/model/model.h"
 #include "filigree/text/token_id.h"
 
@@ -50,6 +51,7 @@ struct LensOptions {
   bool middle = false;  // also after each attention
   // The token to rank at every position; none: the prompt's own next token, where there is one.
   std::optional<TokenId> token = {};
+  AppliedInterventions* interventions = nullptr;  // what the run changes; null: nothing
   std::function<void(std::size_t done, std::size_t total)> progress = {};  // points
 };
 

@@ -68,6 +68,7 @@ void average_maps(const Model& model, std::span<const Prompt> prompts,
                             options.heads.begin() + static_cast<std::ptrdiff_t>(first + count)},
                            options.kind);
     capture.batch_tokens = kAveragedAtOnce;
+    capture.interventions = options.interventions;
     MeanMaps means(count, prompts.size(), static_cast<std::int64_t>(T), options.kind);
     capture_maps(model, prompts, capture,
                  [&](std::span<const HeadMap> heads) { means.add(heads); });

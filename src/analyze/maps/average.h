@@ -20,6 +20,7 @@ struct AverageOptions {
   std::vector<HeadId> heads = {};
   MapKind kind = MapKind::kWeights;
   std::size_t budget_bytes = kMeanMapBytes;  // for the sums; at least one head is taken
+  AppliedInterventions* interventions = nullptr;
 };
 
 // Receives the heads in order: its index in `heads` and its map [T, T], valid during the call.

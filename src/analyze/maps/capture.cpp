@@ -42,6 +42,7 @@ class Capture {
         layers_.push_back({head.layer, {}});
       layers_.back().slots.push_back(s);
     }
+    if (options.interventions != nullptr) options.interventions->put_on(taps_);
     for (const Layer& layer : layers_) watch(layer);
   }
   Capture(const Capture&) = delete;

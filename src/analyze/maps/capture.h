@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "filigree/analyze/interventions/applied_interventions.h"
 #include "filigree/analyze/maps/head_selection.h"
 #include "filigree/analyze/prompt.h"
 #include "filigree/base/names.h"
@@ -57,6 +58,7 @@ struct CaptureOptions {
   // Neighbouring prompts of one length run together while they have at most this many tokens. 0:
   // one by one, so that all layers of a prompt come before the next prompt.
   std::int64_t batch_tokens = 0;
+  AppliedInterventions* interventions = nullptr;  // what the runs change; null: nothing
 
   static CaptureOptions of(std::vector<HeadId> heads, MapKind kind);
 };

@@ -20,9 +20,11 @@ void HeadRoles::add(std::span<const HeadMap> heads) {
 }
 
 void HeadRoles::add_repeated(const Model& model, const RepeatedText& text,
-                             const std::vector<HeadId>& heads) {
+                             const std::vector<HeadId>& heads,
+                             AppliedInterventions* interventions) {
   CaptureOptions options = CaptureOptions::of(heads, MapKind::kWeights);
   options.batch_tokens = kBatchTokens;
+  options.interventions = interventions;
   capture_maps(model, text.prompts, options, [&](std::span<const HeadMap> maps) {
     for (const HeadMap& head : maps)
       roles_.at(head.slot).add_repeated(head.weights, head.length, text.start, text.period);

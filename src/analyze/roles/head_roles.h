@@ -17,7 +17,8 @@ class HeadRoles {
   // A HeadMapConsumer for ordinary text.
   void add(std::span<const HeadMap> heads);
   // Runs the model on repeated text.
-  void add_repeated(const Model& model, const RepeatedText& text, const std::vector<HeadId>& heads);
+  void add_repeated(const Model& model, const RepeatedText& text, const std::vector<HeadId>& heads,
+                    AppliedInterventions* interventions = nullptr);
 
   // By slot.
   std::vector<RoleScores> scores() const;

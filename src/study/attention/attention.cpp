@@ -66,6 +66,7 @@ AttentionResult run_attention(const AttentionRequest& request, std::span<const L
         fmt::format("{} models; attention is looked at in one or two", models.size()));
   AttentionResult result;
   result.kind = request.kind;
+  result.interventions = request.interventions;
   result.files = request.files;
   result.heads = common_heads(request.heads, models);
   PromptSet prompts = read_prompts(request.prompts, models, context);
@@ -78,6 +79,7 @@ AttentionResult run_attention(const AttentionRequest& request, std::span<const L
     plan.heads = result.heads;
     plan.roles = request.roles, plan.pairs = request.pairs;
     plan.statistics = request.statistics || table;
+    plan.interventions = for_model(request.interventions, models[m]);
     output.watch(m, plan);
     result.models.push_back(analyse_model(models[m], prompts, plan, context));
   }
@@ -94,6 +96,7 @@ AttentionResult run_attention(const AttentionRequest& request, std::span<const L
 Json to_json(const AttentionResult& result) {
   Json json = {{"prompts", to_json(result.prompts)}, {"heads", Json::array()}};
   for (const HeadId& head : result.heads) json["heads"].push_back(head_name(head));
+  json["interventions"] = to_json(result.interventions);
   json["models"] = Json::array();
   for (const AnalysedModel& model : result.models) json["models"].push_back(to_json(model));
   json["comparison"] = result.comparison ? comparison_json(*result.comparison) : Json();

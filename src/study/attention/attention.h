@@ -23,6 +23,7 @@ struct AttentionRequest {
   std::vector<std::filesystem::path> files = {};
   MapKind kind = MapKind::kWeights;  // of the maps in files
   bool average = false;              // maps of the mean over the prompts, which are of one length
+  Interventions interventions = {};  // in the runs of every model
   FigureStyle style = {};
   GridLayout grid = {};  // of figures
 };
@@ -34,6 +35,7 @@ struct AttentionResult {
   // Of two models with statistics.
   std::optional<std::vector<ComparedStatistic>> comparison = {};
   MapKind kind = MapKind::kWeights;
+  Interventions interventions = {};
   std::vector<std::filesystem::path> files = {};  // as they were asked for
 };
 

@@ -84,6 +84,9 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
   CaptureOptions capture =
       CaptureOptions::of(plan.heads, plan.each || means ? plan.kind : MapKind::kWeights);
   capture.gate = capture.gate || plan.statistics;
+  AppliedInterventions changes(model.model(), plan.interventions);
+  AppliedInterventions lasting(model.model(), plan.interventions.for_any_text());
+  capture.interventions = &changes;
   capture.batch_tokens = plan.pairs || plan.each ? 0 : kBatchTokens;
 
   AnalysedModel result;
@@ -115,14 +118,15 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
   if (means)
     for (std::size_t slot = 0; slot < plan.heads.size(); ++slot) plan.mean(slot, means->mean(slot));
   else if (plan.mean)
-    average_maps(model.model(), prompts.prompts, {.heads = plan.heads, .kind = plan.kind},
+    average_maps(model.model(), prompts.prompts,
+                 {.heads = plan.heads, .kind = plan.kind, .interventions = &changes},
                  [&](std::size_t slot, std::span<const float> mean) {
                    context.throw_if_stopped();
                    plan.mean(slot, mean);
                  });
   if (roles) {
     const RepeatedText text = repeated_text(prompts, model.config(), context.seed);
-    roles->add_repeated(model.model(), text, plan.heads);
+    roles->add_repeated(model.model(), text, plan.heads, &lasting);
     result.role_scores = roles->scores();
     for (const RoleScores& scores : result.role_scores) result.roles.push_back(classify(scores));
   }

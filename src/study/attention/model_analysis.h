@@ -12,6 +12,7 @@
 #include "filigree/analyze/roles/head_roles.h"
 #include "filigree/analyze/statistics/statistics.h"
 #include "filigree/study/attention/prompts.h"
+#include "filigree/study/interventions.h"
 
 namespace filigree::study {
 
@@ -24,6 +25,8 @@ struct AnalysisPlan {
   MapKind kind = MapKind::kWeights;
   HeadMapConsumer each = {};
   MeanMapConsumer mean = {};
+  // With the model's tokens. On the repeated text of roles only what means the same for any text.
+  Interventions interventions = {};
 };
 
 struct AnalysedModel {

@@ -16,6 +16,8 @@
 namespace filigree::study {
 namespace {
 
+constexpr std::size_t kLongestLabel = 48;
+
 // The bytes of text that the first `targets` targets stand for: all tokens but the first, which
 // nothing predicts, and but the special ones, which mark where documents end and are no text.
 std::int64_t predicted_bytes(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
@@ -30,7 +32,7 @@ std::int64_t predicted_bytes(const Tokenizer& tokenizer, const std::vector<Token
 // All but names and bytes.
 EvaluatedModel evaluate_windows(const Model& model, const EvaluationWindows& windows,
                                 const WindowOptions& options, const Context& context,
-                                const std::string& work) {
+                                const std::string& work, AppliedInterventions* changes = nullptr) {
   const Stopwatch watch;
   Communicator& ranks = context.communicator();
   const std::int64_t targets = windows.targets;
@@ -42,17 +44,36 @@ EvaluatedModel evaluate_windows(const Model& model, const EvaluationWindows& win
                    fmt::format("loss {:.4f}", so_far.loss()));
     context.throw_if_stopped();
   };
-  result.evaluation = evaluate(model, windows, show, &ranks);
+  Taps taps;
+  if (changes != nullptr) changes->put_on(taps);
+  result.evaluation = evaluate(model, windows, show, &ranks, changes == nullptr ? nullptr : &taps);
   report->finish();
   result.length = window_length(options, model.config());
   result.seconds = watch.seconds();
   return result;
 }
 
-EvaluatedModel named(EvaluatedModel result, const LoadedModel& model) {
+EvaluatedModel named(EvaluatedModel result, const LoadedModel& model,
+                     const Interventions& changes) {
   result.model = model.name();
   result.label = model.label();
+  if (!changes.empty()) result.label += ": " + printable(text_of(changes), kLongestLabel);
+  result.interventions = changes;
   return result;
+}
+
+EvaluatedModel evaluate_changed(const LoadedModel& model, const EvaluationWindows& windows,
+                                const WindowOptions& options, const Context& context,
+                                const std::string& work, const Interventions& changes) {
+  const std::string label = work.empty() ? model.label() : work;
+  if (changes.empty())
+    return named(evaluate_windows(model.model(), windows, options, context, label), model, changes);
+  check_positions(changes, window_length(options, model.config()));
+  AppliedInterventions applied(model.model(), for_model(changes, model));
+  applied.allow_shorter_runs();
+  return named(
+      evaluate_windows(model.model(), windows, options, context, label + " changed", &applied),
+      model, changes);
 }
 
 void check_request(const EvaluationRequest& request) {
@@ -106,6 +127,7 @@ Json model_json(const EvaluatedModel& model, const EvaluatedModel* first) {
   const std::optional<double> bits = model.bits_per_byte();
   Json json = {{"model", model.model},
                {"label", model.label},
+               {"interventions", to_json(model.interventions)},
                {"loss", evaluation.loss()},
                {"loss_error", json_or_null(evaluation.loss_error())},
                {"change", nullptr},
@@ -143,7 +165,7 @@ std::optional<double> EvaluatedModel::bits_per_byte() const {
 
 EvaluatedModel evaluate_text(const LoadedModel& model, const EvaluationText& text,
                              const WindowOptions& options, const Context& context,
-                             const std::string& work) {
+                             const std::string& work, const Interventions& changes) {
   const Tokenizer& tokenizer = model.tokenizer();
   const std::vector<TokenId> ids = encode_text(
       tokenizer, text.text, text.source, {.replace_invalid_utf8 = text.replace_invalid_utf8},
@@ -153,20 +175,18 @@ EvaluatedModel evaluate_text(const LoadedModel& model, const EvaluationText& tex
   check_ids(ids, model.config().vocabulary, model.name());
   const EvaluationWindows windows = text_windows(ids, options, model.config());
   const std::int64_t bytes = predicted_bytes(tokenizer, ids, windows.targets);
-  EvaluatedModel result = named(evaluate_windows(model.model(), windows, options, context,
-                                                 work.empty() ? model.label() : work),
-                                model);
+  EvaluatedModel result = evaluate_changed(model, windows, options, context, work, changes);
   result.bytes = bytes;
   return result;
 }
 
 EvaluatedModel evaluate_shards(const LoadedModel& model, const EvaluationShards& shards,
                                const WindowOptions& options, const Context& context,
-                               const std::string& work) {
+                               const std::string& work, const Interventions& changes) {
   check_shards_fit(shards.shards.index(), shards.folder, model.folder(), model.config());
-  return named(evaluate_split(model.model(), shards.shards.split(name_of(shards.split)), options,
-                              context, work.empty() ? model.label() : work),
-               model);
+  return evaluate_changed(model,
+                          shard_windows(shards.shards.split(name_of(shards.split)), options, model.config()),
+                          options, context, work, changes);
 }
 
 EvaluatedModel evaluate_split(const Model& model, const TokenSplit& split,
@@ -183,11 +203,15 @@ EvaluationResult run_evaluation(const EvaluationRequest& request, const Context&
   EvaluationResult result;
   for (std::size_t m = 0; m < request.models.size(); ++m) {
     const LoadedModel model(request.models[m], labels[m], {.placement = context.placement});
-    const auto* text = std::get_if<EvaluationText>(&request.data);
-    result.models.push_back(text != nullptr
-                                ? evaluate_text(model, *text, request.windows, context)
-                                : evaluate_shards(model, std::get<EvaluationShards>(request.data),
-                                                  request.windows, context));
+    const auto evaluated = [&](const Interventions& changes) {
+      const auto* text = std::get_if<EvaluationText>(&request.data);
+      return text != nullptr ? evaluate_text(model, *text, request.windows, context, {}, changes)
+                             : evaluate_shards(model, std::get<EvaluationShards>(request.data),
+                                               request.windows, context, {}, changes);
+    };
+    if (!request.interventions.empty()) for_model(request.interventions, model);  // or fail early
+    result.models.push_back(evaluated({}));
+    if (!request.interventions.empty()) result.models.push_back(evaluated(request.interventions));
   }
   result.caution = caution_about(result.models);
   return result;

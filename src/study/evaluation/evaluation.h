@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "filigree/study/context.h"
+#include "filigree/study/interventions.h"
 #include "filigree/study/json.h"
 #include "filigree/study/loaded_model.h"
 #include "filigree/text/data_split.h"
@@ -38,8 +39,9 @@ EvaluationShards open_evaluation_shards(const std::string& folder,
                                         DataSplit split = DataSplit::kHeldOut);
 
 struct EvaluatedModel {
-  std::string model;  // as the user named it
-  std::string label;  // for tables
+  std::string model;            // as the user named it
+  std::string label;            // for tables
+  Interventions interventions;  // what its runs changed
   Evaluation evaluation;
   std::int64_t length = 0;  // tokens a window
   std::int64_t bytes = 0;   // of text that the targets stand for; 0: not known
@@ -55,11 +57,11 @@ struct EvaluatedModel {
 // Throws Error for a text that is not UTF-8 or of less than two tokens.
 EvaluatedModel evaluate_text(const LoadedModel& model, const EvaluationText& text,
                              const WindowOptions& windows, const Context& context,
-                             const std::string& work = {});
+                             const std::string& work = {}, const Interventions& changes = {});
 // Throws Error for shards that were made with another tokenizer than the model's.
 EvaluatedModel evaluate_shards(const LoadedModel& model, const EvaluationShards& shards,
                                const WindowOptions& windows, const Context& context,
-                               const std::string& work = {});
+                               const std::string& work = {}, const Interventions& changes = {});
 // The same for a split that is known to fit; `model` and `label` of the result are left empty.
 EvaluatedModel evaluate_split(const Model& model, const TokenSplit& split,
                               const WindowOptions& windows, const Context& context,
@@ -70,6 +72,8 @@ struct EvaluationRequest {
   std::vector<std::string> models;  // folders or names
   std::variant<EvaluationText, EvaluationShards> data;
   WindowOptions windows;  // a stride goes with text only
+  // With any, every model is evaluated as it is, and then changed; positions are those of windows.
+  Interventions interventions = {};
 };
 
 struct EvaluationResult {

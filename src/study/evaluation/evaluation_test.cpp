@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "filigree/study/training/test_support.h"
+#include "support/errors.h"
 #include "support/thread_ranks.h"
 
 namespace filigree::study {
@@ -33,6 +34,57 @@ TEST_F(EvaluationStudy, OfATextIsThatOfItsTokens) {
   EXPECT_EQ(found.bytes, bytes);
   EXPECT_DOUBLE_EQ(*found.bits_per_byte(),
                    expected.total.sum / std::log(2.0) / static_cast<double>(bytes));
+}
+
+TEST_F(EvaluationStudy, OfAChangedModelIsThatOfItsChangedRuns) {
+  const LoadedModel model(make_model_folder("model", {{0.01f}}), "label");
+  const WindowOptions options{.length = 8};
+  Interventions same, without;
+  same.add_scales("L0H1=1");
+  without.add_ablations("L*,L0MLP@2");
+  const EvaluatedModel plain = evaluate_text(model, text_, options, {});
+  const EvaluatedModel kept = evaluate_text(model, text_, options, {}, {}, same);
+  EXPECT_NEAR(kept.evaluation.loss(), plain.evaluation.loss(), 1e-5);
+  EXPECT_EQ(kept.evaluation.open_edges, plain.evaluation.open_edges);
+  EXPECT_EQ(kept.label, "label: L0H1 x 1");
+
+  const std::vector<TokenId> ids = model.tokenizer().encode(text_.text);
+  double sum = 0;
+  const auto count = static_cast<std::int64_t>(ids.size());
+  for (std::int64_t begin = 0; begin + 1 < count; begin += 8) {
+    const std::int64_t T = std::min<std::int64_t>(8, count - 1 - begin);
+    AppliedInterventions changes(model.model(), for_model(without, model));
+    changes.allow_shorter_runs();
+    Taps taps;
+    changes.put_on(taps);
+    const Tensor logits =
+        model.model()
+            .forward(
+                Tensor::from_ids({1, T}, std::span(ids).subspan(static_cast<std::size_t>(begin),
+                                                                static_cast<std::size_t>(T))),
+                {.taps = &taps})
+            .value();
+    const std::int64_t V = logits.size(2);
+    for (std::int64_t t = 0; t < T; ++t) {
+      const float* row = logits.f32() + t * V;
+      double total = 0;
+      for (std::int64_t v = 0; v < V; ++v) total += std::exp(static_cast<double>(row[v]));
+      sum += std::log(total) - row[ids[static_cast<std::size_t>(begin + t + 1)]];
+    }
+  }
+  const EvaluatedModel changed = evaluate_text(model, text_, options, {}, {}, without);
+  EXPECT_NEAR(changed.evaluation.total.sum, sum, 1e-3);
+  EXPECT_GT(std::abs(changed.evaluation.loss() - plain.evaluation.loss()), 1e-3);
+
+  EvaluationRequest request{{path("model")}, text_, options, without};
+  const Json json = to_json(run_evaluation(request, {}).models);
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_TRUE(json[0]["interventions"].empty());
+  EXPECT_EQ(json[1]["interventions"][1]["place"], "L0MLP@2");
+  EXPECT_NEAR(json[1]["change"].get<double>(), changed.evaluation.loss() - plain.evaluation.loss(),
+              1e-9);
+  request.interventions.add_ablations("L0H0@8");
+  EXPECT_THAT(error_of([&] { run_evaluation(request, {}); }), HasSubstr("no position 8"));
 }
 
 TEST_F(EvaluationStudy, LoadsEachModelOnceAndComparesWithTheFirst) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "filigree/base/error.h"
@@ -32,11 +33,12 @@ std::string StopWatcher::push(std::string_view text) {
 std::string StopWatcher::finish() { return std::exchange(held_, ""); }
 
 Generator::Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenId> prompt,
-                     GenerationOptions options)
+                     GenerationOptions options, AppliedInterventions* interventions)
     : model_(model),
       tokenizer_(std::move(tokenizer)),
       prompt_(std::move(prompt)),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      interventions_(interventions) {
   const std::int64_t context = model.config().context;
   const auto length = static_cast<std::int64_t>(prompt_.size());
   require(length > 0, "the prompt is empty; '<|endoftext|>' begins a new text");
@@ -48,6 +50,7 @@ Generator::Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenI
   for (TokenId id = 0; id < model.config().vocabulary; ++id)
     if (!tokenizer_.has_token(id)) unknown_to_tokenizer_.push_back(id);
 
+  if (interventions_ != nullptr) interventions_->put_on(taps_);
   if (options_.use_cache)
     cache_ = model.make_cache(1, std::min(context, length + options_.max_tokens));
   prompt_logits_ = logits_after(prompt_);
@@ -58,8 +61,13 @@ std::vector<float> Generator::logits_after(const std::vector<TokenId>& ids) {
   const std::size_t known = cache_ ? static_cast<std::size_t>(cache_->length()) : 0;
   const std::span<const TokenId> fresh = std::span(ids).subspan(known);
   const Tensor input = Tensor::from_ids({1, static_cast<std::int64_t>(fresh.size())}, fresh);
+  if (interventions_ != nullptr)
+    interventions_->set_pass(static_cast<std::int64_t>(known),
+                             static_cast<std::int64_t>(prompt_.size()));
   const Variable logits =
-      model_.forward(input, {.cache = cache_.get(), .last_position_only = true});  // [1, 1, V]
+      model_.forward(input, {.taps = interventions_ != nullptr ? &taps_ : nullptr,
+                             .cache = cache_.get(),
+                             .last_position_only = true});  // [1, 1, V]
   const std::span<const float> values = logits.value().values();
   std::vector<float> result(values.begin(), values.end());
   for (const TokenId id : unknown_to_tokenizer_)
@@ -138,7 +146,11 @@ Generation generate(const GenerationRequest& request, const LoadedModel& model,
   const ModelConfig& config = model.config();
   const std::vector<TokenId> ids = encode_text(model.tokenizer(), request.prompt, "the prompt");
   check_ids(ids, config.vocabulary, model.name());
-  Generator generator(model.model(), model.tokenizer(), ids, request.options);
+  std::optional<AppliedInterventions> changes;
+  if (!request.interventions.empty())
+    changes.emplace(model.model(), for_model(request.interventions, model));
+  Generator generator(model.model(), model.tokenizer(), ids, request.options,
+                      changes ? &*changes : nullptr);
   Generation result{model.name(), request, ids.size(), config.context, {}};
   for (std::int64_t i = 0; i < request.count; ++i) {
     if (reader.begin) reader.begin(i);
@@ -165,6 +177,7 @@ Json to_json(const Generation& generation) {
   return {{"model", generation.model},
           {"prompt", generation.request.prompt},
           {"prompt_tokens", generation.prompt_tokens},
+          {"interventions", to_json(generation.request.interventions)},
           {"temperature", options.sampling.temperature},
           {"top_k", options.sampling.top_k},
           {"top_p", options.sampling.top_p},

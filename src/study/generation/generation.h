@@ -15,6 +15,7 @@
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
 #include "filigree/study/generation/sampler.h"
+#include "filigree/study/interventions.h"
 #include "filigree/study/json.h"
 #include "filigree/study/loaded_model.h"
 #include "filigree/text/tokenizer.h"
@@ -39,9 +40,10 @@ struct Continuation {
 
 class Generator {
  public:
-  // Throws Error when the prompt is empty or longer than the model's context.
+  // Throws Error when the prompt is empty or longer than the model's context. With `interventions`,
+  // every pass is changed; positions are those of the text, negative ones from the prompt's end.
   Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenId> prompt,
-            GenerationOptions options);
+            GenerationOptions options, AppliedInterventions* interventions = nullptr);
 
   // Calls on_text with each piece of the text as soon as it is certain to be part of it; the pieces
   // are whole characters and together are the result's text. Ends early when `stop`, asked after
@@ -57,6 +59,8 @@ class Generator {
   Tokenizer tokenizer_;
   std::vector<TokenId> prompt_;
   GenerationOptions options_;
+  AppliedInterventions* interventions_;
+  Taps taps_;
   std::unique_ptr<KeyValueCache> cache_;
   std::vector<TokenId> unknown_to_tokenizer_;  // padding of the embedding, never chosen
   std::vector<float> prompt_logits_;
@@ -66,6 +70,7 @@ struct GenerationRequest {
   std::string prompt = {};
   GenerationOptions options = {.sampling = {.top_k = 50}};
   std::int64_t count = 1;  // continuations, each with random numbers of its own
+  Interventions interventions = {};
 };
 
 struct Generation {

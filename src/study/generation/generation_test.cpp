@@ -54,6 +54,26 @@ TEST_F(GeneratorTest, GreedyTakesTheModelsOwnBestTokens) {
   EXPECT_EQ(result.finish, Finish::kMaxTokens);
 }
 
+TEST_F(GeneratorTest, ChangedRunsGiveTheSameWithAndWithoutCache) {
+  Interventions changes;
+  changes.add_ablations("L0H1,L1MLP@-1");
+  changes.add_scales("L1H0@4=3");
+  changes.add_patch("L1.resid@0=A dog");
+  for (Change& change : changes.changes)
+    if (change.kind == ChangeKind::kPatch) change.ids = tokenizer_.encode("A dog");
+  std::vector<TokenId> ids[2];
+  for (const bool cache : {false, true}) {
+    AppliedInterventions applied(*model_, changes);
+    Generator generator(*model_, tokenizer_, tokenizer_.encode("Once upon a time"),
+                        {.sampling = {.temperature = 0.0}, .max_tokens = 8, .use_cache = cache},
+                        &applied);
+    ids[cache ? 1 : 0] = generator.run(0, 0, [](std::string_view) {}).ids;
+  }
+  EXPECT_EQ(ids[0], ids[1]);
+  EXPECT_NE(ids[0],
+            run("Once upon a time", {.sampling = {.temperature = 0.0}, .max_tokens = 8}).ids);
+}
+
 TEST_F(GeneratorTest, TheCacheChangesNothing) {
   for (const double temperature : {0.0, 1.0}) {
     GenerationOptions options{.sampling = {.temperature = temperature}, .max_tokens = 40};

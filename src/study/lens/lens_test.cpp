@@ -7,6 +7,7 @@
 #include "filigree/study/lens/head_circuits.h"
 #include "filigree/study/lens/logit_attribution.h"
 #include "filigree/study/lens/logit_lens.h"
+#include "filigree/study/run/run.h"
 #include "support/errors.h"
 #include "support/test_task.h"
 
@@ -37,6 +38,21 @@ TEST_F(Lens, LastPointIsTheModelsOwnPrediction) {
   EXPECT_EQ(json["points"][4]["positions"].back()["top"][0]["token"],
             models_[0].tokenizer().token_text(likeliest));
   EXPECT_EQ(figure_of(result).panels[0].words.size(), 5 * found.ids.size());
+}
+
+TEST_F(Lens, OfAChangedRunEndsWithItsPrediction) {
+  RunRequest run = {.prompt = "The cat sat on the", .tokens = {" the"}};
+  run.interventions.add_ablations("L0H1,L1MLP");
+  LensRequest request = {.prompt = run.prompt, .token = " the"};
+  request.interventions = run.interventions;
+  const RunResult expected = run_prompt(run, models_[0], {});
+  const LensResult result = run_logit_lens(request, models_, {});
+  const LogitLens& lens = result.models[0].lens;
+  const LensCell& last = lens.at(lens.points.size() - 1, lens.positions - 1);
+  EXPECT_NEAR(std::exp(last.log_probability), expected.changed->listed[0].probability, 1e-5);
+  EXPECT_EQ(last.rank, expected.changed->listed[0].rank);
+  EXPECT_NE(expected.changed->listed[0].logit, expected.plain.listed[0].logit);
+  EXPECT_EQ(to_json(result)["interventions"].size(), 2u);
 }
 
 TEST_F(Lens, WithoutATokenRanksEachNextOne) {

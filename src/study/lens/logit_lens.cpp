@@ -18,6 +18,8 @@ LensOfModel look(const LensRequest& request, const LoadedModel& model, const Con
   options.top = std::max<std::int64_t>(request.top, 1), options.middle = request.middle;
   if (!request.token.empty())
     found.token = options.token = single_token(model, request.token, "the token");
+  AppliedInterventions changes(model.model(), for_model(request.interventions, model));
+  options.interventions = &changes;
   std::unique_ptr<WorkReport> report;
   options.progress = [&](std::size_t done, std::size_t total) {
     context.throw_if_stopped();
@@ -111,7 +113,9 @@ Json to_json(const LensResult& result) {
   Json models = Json::array();
   for (const LensOfModel& found : result.models)
     models.push_back(model_json(found, static_cast<std::size_t>(result.request.top)));
-  return {{"prompt", result.request.prompt}, {"models", models}};
+  return {{"prompt", result.request.prompt},
+          {"interventions", to_json(result.request.interventions)},
+          {"models", models}};
 }
 
 figure::LabelledMaps figure_of(const LensResult& result) {
@@ -127,6 +131,8 @@ figure::LabelledMaps figure_of(const LensResult& result) {
     if (result.models.size() > 1) maps.panels.back().title = found.label;
   }
   maps.caption = "In each cell the likeliest next token, were the stream read out there.";
+  if (!result.request.interventions.empty())
+    maps.caption += fmt::format(" Changed: {}.", text_of(result.request.interventions));
   return maps;
 }
 

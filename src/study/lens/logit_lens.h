@@ -8,6 +8,7 @@
 
 #include "filigree/analyze/lens/logit_lens.h"
 #include "filigree/study/figures.h"
+#include "filigree/study/interventions.h"
 #include "filigree/study/json.h"
 #include "filigree/study/tokens.h"
 
@@ -18,6 +19,7 @@ struct LensRequest {
   std::string token = {};  // ranked everywhere; "": each next token of the prompt
   std::int64_t top = 5;    // likeliest tokens kept; one at least
   bool middle = false;     // also between attention and MLP
+  Interventions interventions = {};
 };
 
 struct LensOfModel {

@@ -1,0 +1,137 @@
+#include "filigree/analyze/interventions/applied_interventions.h"
+
+#include <algorithm>
+
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/ops/elementwise/elementwise.h"
+
+namespace filigree {
+namespace {
+
+// Of [B, H, queries, keys].
+bool over_keys(const std::string& tap) {
+  return tap.ends_with("hook_pattern") || tap.ends_with("hook_attn_scores") ||
+         tap.ends_with("hook_gate");
+}
+
+std::int64_t from_start(std::int64_t position, std::int64_t length) {
+  return position < 0 ? position + length : position;
+}
+
+// A place as for_ranges() takes it; only a pattern's shape is told apart there.
+PatchTarget target_of(const TapPlace& place, bool keys, std::int64_t position, std::int64_t key) {
+  PatchTarget target;
+  target.site = keys ? Site::kPattern : Site::kZ;
+  target.head = place.head.value_or(-1);
+  target.position = position, target.key = key;
+  return target;
+}
+
+}  // namespace
+
+AppliedInterventions::AppliedInterventions(const Model& model, Interventions interventions)
+    : interventions_(std::move(interventions)) {
+  const NoGrad no_grad;
+  for (const Change& change : interventions_.changes) {
+    check_tap_place(change.place, model);
+    std::vector<std::string> names;
+    for (const std::string& name : model.tap_names())
+      if (tap_matches(change.place.tap, name)) names.push_back(name);
+    std::map<std::string, Tensor> values;
+    if (change.kind == ChangeKind::kPatch) {
+      require(!change.ids.empty(), "the text of a patch, '{}', is empty", printable(change.prompt));
+      Taps taps;
+      taps.observe(change.place.tap);
+      model.forward(Tensor::from_ids({1, static_cast<std::int64_t>(change.ids.size())}, change.ids),
+                    {.taps = &taps, .last_position_only = true});
+      for (const std::string& name : names) values[name] = taps.value(name);
+    }
+    taps_.push_back(std::move(names));
+    sources_.push_back(std::move(values));
+  }
+}
+
+void AppliedInterventions::put_on(Taps& taps) {
+  if (interventions_.empty()) return;
+  taps.intervene("hook_embed", [this](const Variable& value) {
+    total_ = first_ + value.size(1);
+    return value;
+  });
+  for (std::size_t c = 0; c < taps_.size(); ++c)
+    for (const std::string& tap : taps_[c])
+      taps.intervene(tap, [this, c, tap](const Variable& value) { return changed(c, tap, value); });
+}
+
+void AppliedInterventions::set_pass(std::int64_t first, std::int64_t length) {
+  first_ = first;
+  length_ = length;
+  shorter_runs_ = true;
+}
+
+Variable AppliedInterventions::changed(std::size_t number, const std::string& tap,
+                                       const Variable& value) const {
+  const Change& change = interventions_.changes[number];
+  const TapPlace& place = change.place;
+  const Shape& shape = value.shape();
+  const bool keys = over_keys(tap);
+  const std::int64_t whole = length_.value_or(total_);
+  // The positions of a value are the last ones of the pass.
+  const std::int64_t first = total_ - (keys ? shape[2] : shape[1]);
+  std::int64_t position = -1, key = -1;
+  for (const bool is_key : {false, true}) {
+    const std::optional<std::int64_t>& wanted = is_key ? place.key : place.position;
+    if (!wanted) continue;
+    const std::int64_t resolved = from_start(*wanted, whole);
+    if (resolved >= total_ && shorter_runs_) return value;
+    require(resolved >= 0 && resolved < total_,
+            "'{}': there is no position {}; the run has {} tokens, 0 to {}", place.text, *wanted,
+            whole, whole - 1);
+    (is_key ? key : position) = resolved;
+  }
+  if (position >= 0 && position < first) return value;
+
+  const auto factor = change.kind == ChangeKind::kScale ? static_cast<float>(change.factor) : 0.0f;
+  Tensor factors = Tensor::full(shape, 1.0f), constants;
+  const float* source = nullptr;
+  std::int64_t source_end = 0, shift = 0;  // from a place in the run to that in the source
+  if (change.kind == ChangeKind::kPatch) {
+    const Tensor& values = sources_[number].at(tap);
+    const std::int64_t length = values.size(keys ? 2 : 1);
+    const bool one = position >= 0 && !keys;
+    // What comes after the text of a growing run has nothing to take.
+    if (!one && length_ && first >= length) return value;
+    require(one || (length == whole && (!keys || length == total_)),
+            "'{}': the text to take from has {} tokens and the run {}; {}", place.text, length,
+            keys ? total_ : whole,
+            keys ? "patterns need as many" : "say at which position, or give as many");
+    if (one) {
+      const std::int64_t there = from_start(*place.position, length);
+      require(there >= 0 && there < length, "'{}': '{}' has no position {}; it has {} tokens",
+              place.text, printable(change.prompt), *place.position, length);
+      shift = (there - position) * (values.elements() / length);
+    }
+    source = values.f32(), source_end = values.elements();
+    constants = Tensor::zeros(shape);
+  }
+  const PatchTarget target = target_of(place, keys, position, key);
+  for (std::int64_t row = 0; row < shape[0]; ++row)
+    for_ranges(target, shape, row, 0, first,
+               [&](std::int64_t offset, std::int64_t in_whole, std::int64_t count) {
+                 const std::int64_t from = in_whole + shift;
+                 if (keys) {  // what lies above the diagonal stays, minus infinity among it
+                   const std::int64_t Tk = shape[3], query = in_whole / Tk % total_;
+                   count = std::min(count, query + 1 - in_whole % Tk);
+                   if (count <= 0) return;
+                 }
+                 if (source != nullptr && from + count > source_end) return;  // beyond the text
+                 std::fill_n(factors.mutable_f32() + offset, count, factor);
+                 if (source != nullptr)
+                   std::copy_n(source + from, count, constants.mutable_f32() + offset);
+               });
+  const Variable kept = mul(value, Variable(factors));
+  return source != nullptr ? add(kept, Variable(constants)) : kept;
+}
+
+}  // namespace filigree

@@ -1,0 +1,21 @@
+// Interventions (analyze/interventions) as studies take them: with the tokens of a model, and as
+// JSON.
+#pragma once
+
+#include "filigree/analyze/interventions/applied_interventions.h"
+#include "filigree/study/json.h"
+#include "filigree/study/loaded_model.h"
+
+namespace filigree::study {
+
+// The same with the texts of patches as tokens. Throws Error for a place that the model does not
+// have, and for a text that does not fit it.
+Interventions for_model(Interventions interventions, const LoadedModel& model);
+
+// Throws Error when one is at a position that a run of `length` tokens does not have.
+void check_positions(const Interventions& interventions, std::int64_t length);
+
+// A list, empty when nothing is changed.
+Json to_json(const Interventions& interventions);
+
+}  // namespace filigree::study

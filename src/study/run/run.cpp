@@ -1,0 +1,263 @@
+#include "filigree/study/run/run.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+
+namespace filigree::study {
+namespace {
+
+// Log probabilities of one row of logits.
+std::vector<double> log_probabilities(std::span<const float> logits) {
+  const double most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
+  const double normaliser = most + std::log(sum);
+  std::vector<double> result;
+  for (const float logit : logits) result.push_back(static_cast<double>(logit) - normaliser);
+  return result;
+}
+
+std::span<const float> row_of(const Tensor& logits, std::size_t position) {
+  const auto V = static_cast<std::size_t>(logits.size(-1));
+  return logits.values().subspan(position * V, V);
+}
+
+NextToken next_token(std::span<const float> logits, TokenId id) {
+  const float own = logits[static_cast<std::size_t>(id)];
+  const double probability = std::exp(log_probabilities(logits)[static_cast<std::size_t>(id)]);
+  // Equal logits by id.
+  std::int64_t rank = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (logits[i] > own || (logits[i] == own && static_cast<TokenId>(i) < id)) ++rank;
+  return {id, rank, own, probability};
+}
+
+std::vector<TokenId> likeliest(std::span<const float> logits, std::size_t count) {
+  std::vector<TokenId> order(logits.size());
+  std::iota(order.begin(), order.end(), TokenId{0});
+  count = std::min(count, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](TokenId a, TokenId b) {
+                      const float x = logits[static_cast<std::size_t>(a)],
+                                  y = logits[static_cast<std::size_t>(b)];
+                      return x != y ? x > y : a < b;
+                    });
+  order.resize(count);
+  return order;
+}
+
+// Of one prompt: [1, ...] -> [...].
+Tensor without_batch(const Tensor& value) {
+  return value.reshape(Shape(value.shape().extents().subspan(1)));
+}
+
+const char* const kHeadTaps = "blocks.*.attn.hook_z";
+const char* const kMlpTaps = "blocks.*.hook_mlp_out";
+
+double value_times(const float* a, const float* b, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(a[i]) * b[i];
+  return sum;
+}
+
+std::vector<PartGradient> part_gradients(const Model& model, const Taps& taps) {
+  const ModelConfig& config = model.config();
+  std::vector<PartGradient> parts;
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    const std::string z_tap = fmt::format("blocks.{}.attn.hook_z", l),
+                      mlp_tap = fmt::format("blocks.{}.hook_mlp_out", l);
+    const Tensor z = taps.value(z_tap), slope = taps.gradient(z_tap);  // [1, T, H, D]
+    const std::int64_t T = z.size(1), H = z.size(2), D = z.size(3);
+    for (std::int64_t h = 0; h < H; ++h) {
+      double sum = 0;
+      for (std::int64_t t = 0; t < T; ++t)
+        sum += value_times(z.f32() + (t * H + h) * D, slope.f32() + (t * H + h) * D, D);
+      parts.push_back({{ComponentKind::kHead, l, h}, sum});
+    }
+    const Tensor out = taps.value(mlp_tap);
+    parts.push_back({{ComponentKind::kMlp, l},
+                     value_times(out.f32(), taps.gradient(mlp_tap).f32(), out.elements())});
+  }
+  return parts;
+}
+
+RunValues run_once(const LoadedModel& loaded, const RunResult& result,
+                   AppliedInterventions* changes) {
+  const Model& model = loaded.model();
+  Taps taps;
+  if (changes != nullptr) changes->put_on(taps);
+  const bool gradient = result.gradient_of.has_value();
+  for (const std::string& name : result.taps)
+    gradient ? taps.observe_gradient(name) : taps.observe(name);
+  const auto T = static_cast<std::int64_t>(result.ids.size());
+  const Tensor ids = Tensor::from_ids({1, T}, result.ids);
+  RunValues values;
+  std::optional<Tape> tape;
+  if (gradient) {
+    taps.observe_gradient(kHeadTaps);
+    taps.observe_gradient(kMlpTaps);
+    // Gates stay as the run sets them: their slope is 0 wherever it exists.
+    if (model.config().gate.on())
+      taps.intervene("blocks.*.attn.hook_gate",
+                     [](const Variable& gate) { return Variable(gate.value()); });
+    tape.emplace();
+  }
+  const Variable logits = model.forward(ids, {.taps = &taps});  // [1, T, V]
+  if (gradient) {
+    Tensor weights = Tensor::zeros(logits.shape());
+    weights.mutable_f32()[(T - 1) * logits.size(-1) + *result.gradient_of] = 1.0f;
+    tape->backward(logits, weights);
+    values.parts = part_gradients(model, taps);
+  }
+  values.logits = without_batch(logits.value());
+  for (const std::string& name : result.taps) {
+    values.taps.push_back(without_batch(taps.value(name)));
+    if (gradient) values.gradients.push_back(without_batch(taps.gradient(name)));
+  }
+  for (std::size_t t = 0; t < result.ids.size(); ++t) {
+    const std::span<const float> row = row_of(values.logits, t);
+    values.likeliest.push_back(next_token(row, likeliest(row, 1)[0]));
+  }
+  return values;
+}
+
+std::vector<double> divergences(const Tensor& plain, const Tensor& changed) {
+  std::vector<double> result;
+  for (std::size_t t = 0; t < static_cast<std::size_t>(plain.size(0)); ++t) {
+    const std::vector<double> p = log_probabilities(row_of(plain, t)),
+                              q = log_probabilities(row_of(changed, t));
+    double sum = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) sum += std::exp(p[i]) * (p[i] - q[i]);
+    result.push_back(std::max(sum, 0.0));
+  }
+  return result;
+}
+
+// The tokens asked for, then the likeliest of both runs, each once.
+std::vector<TokenId> listed_tokens(const RunResult& result, const LoadedModel& model) {
+  std::vector<TokenId> ids;
+  const auto add = [&](TokenId id) {
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  };
+  for (const std::string& text : result.request.tokens) add(single_token(model, text, "the token"));
+  if (result.gradient_of) add(*result.gradient_of);
+  const std::size_t last = result.ids.size() - 1;
+  for (const RunValues* run : {&result.plain, result.changed ? &*result.changed : nullptr})
+    if (run != nullptr)
+      for (const TokenId id : likeliest(row_of(run->logits, last), result.request.top)) add(id);
+  return ids;
+}
+
+Json next_json(const RunResult& result, const NextToken& token) {
+  return {{"token", result.shown[token.id]},
+          {"id", token.id},
+          {"rank", token.rank + 1},
+          {"logit", token.logit},
+          {"probability", token.probability}};
+}
+
+Json run_json(const RunResult& result, const RunValues& run) {
+  Json next = Json::array(), positions = Json::array(), parts = Json::array();
+  for (const NextToken& token : run.listed) next.push_back(next_json(result, token));
+  for (const NextToken& token : run.likeliest) positions.push_back(next_json(result, token));
+  for (const PartGradient& part : run.parts)
+    parts.push_back(
+        {{"part", name_of(part.part)}, {"value_times_gradient", part.value_times_gradient}});
+  return {
+      {"next", next}, {"likeliest", positions}, {"gradients", result.gradient_of ? parts : Json()}};
+}
+
+}  // namespace
+
+double root_mean_square(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * value;
+  return values.empty() ? 0.0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+std::vector<std::string> RunResult::tokens() const {
+  std::vector<std::string> texts;
+  for (const TokenId id : ids) texts.push_back(shown[id]);
+  return texts;
+}
+
+std::vector<std::string> matching_taps(const Model& model, const std::string& glob) {
+  std::vector<std::string> names;
+  for (const std::string& name : model.tap_names())
+    if (fnmatch(glob.c_str(), name.c_str(), 0) == 0) names.push_back(name);
+  if (names.empty())
+    fail("the model has no tap '{}'; the nearest are {}. filigree info --taps lists them",
+         printable(glob), join(nearest_names(glob, model.tap_names(), 3), ", "));
+  return names;
+}
+
+RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const Context& context) {
+  RunResult result;
+  result.request = request;
+  result.model = model.name(), result.label = model.label();
+  result.ids = prompt_tokens(model, request.prompt);
+  if (!request.gradient_of.empty())
+    result.gradient_of = single_token(model, request.gradient_of, "the token to differentiate");
+  for (const std::string& glob : request.taps)
+    for (const std::string& name : matching_taps(model.model(), glob))
+      if (std::find(result.taps.begin(), result.taps.end(), name) == result.taps.end())
+        result.taps.push_back(name);
+  const Interventions interventions = for_model(request.interventions, model);
+  check_positions(interventions, static_cast<std::int64_t>(result.ids.size()));
+  context.throw_if_stopped();
+  result.plain = run_once(model, result, nullptr);
+  if (!interventions.empty()) {
+    context.throw_if_stopped();
+    AppliedInterventions changes(model.model(), interventions);
+    result.changed = run_once(model, result, &changes);
+    result.divergence = divergences(result.plain.logits, result.changed->logits);
+  }
+  result.listed = listed_tokens(result, model);
+  const std::size_t last = result.ids.size() - 1;
+  for (RunValues* run : {&result.plain, result.changed ? &*result.changed : nullptr}) {
+    if (run == nullptr) continue;
+    for (const TokenId id : result.listed)
+      run->listed.push_back(next_token(row_of(run->logits, last), id));
+    for (const NextToken& token : run->likeliest) result.shown.add(model.tokenizer(), token.id);
+  }
+  for (const std::vector<TokenId>* ids : {&result.ids, &result.listed})
+    for (const TokenId id : *ids) result.shown.add(model.tokenizer(), id);
+  return result;
+}
+
+Json to_json(const RunResult& result) {
+  Json taps = Json::array();
+  for (std::size_t i = 0; i < result.taps.size(); ++i) {
+    const Tensor& value = result.plain.taps[i];
+    const auto square = [](const std::vector<Tensor>& tensors, std::size_t at) {
+      return tensors.empty() ? Json() : Json(root_mean_square(tensors[at].values()));
+    };
+    const std::span<const std::int64_t> shape = value.shape().extents();
+    taps.push_back({{"tap", result.taps[i]},
+                    {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())},
+                    {"plain_rms", root_mean_square(value.values())},
+                    {"changed_rms", result.changed ? square(result.changed->taps, i) : Json()},
+                    {"gradient_rms", square(result.plain.gradients, i)}});
+  }
+  return {{"model", result.model},
+          {"prompt", result.request.prompt},
+          {"ids", result.ids},
+          {"tokens", result.tokens()},
+          {"interventions", to_json(result.request.interventions)},
+          {"gradient_of", result.gradient_of ? Json(result.shown[*result.gradient_of]) : Json()},
+          {"plain", run_json(result, result.plain)},
+          {"changed", result.changed ? run_json(result, *result.changed) : Json()},
+          {"divergence", result.changed ? Json(result.divergence) : Json()},
+          {"taps", taps}};
+}
+
+}  // namespace filigree::study

@@ -44,8 +44,9 @@ AppliedInterventions::AppliedInterventions(const Model& model, Interventions int
       require(!change.ids.empty(), "the text of a patch, '{}', is empty", printable(change.prompt));
       Taps taps;
       taps.observe(change.place.tap);
+      // All positions, of the final norm too.
       model.forward(Tensor::from_ids({1, static_cast<std::int64_t>(change.ids.size())}, change.ids),
-                    {.taps = &taps, .last_position_only = true});
+                    {.taps = &taps});
       for (const std::string& name : names) values[name] = taps.value(name);
     }
     taps_.push_back(std::move(names));

@@ -139,6 +139,14 @@ TEST_P(InterventionRun, PatchesAreThoseOfPatchedRuns) {
   }
 }
 
+TEST_P(InterventionRun, WhatTheFinalNormGivesDecidesEveryPosition) {
+  const TaskPrompt& prompt = prompts_[0];
+  const Tensor expected = logits(prompt.corrupt, {}),
+               patched = logits(prompt.clean, patch_from(prompt, "ln_final.hook_normalized"));
+  for (std::int64_t i = 0; i < expected.elements(); ++i)
+    EXPECT_NEAR(patched.f32()[i], expected.f32()[i], 2e-4);
+}
+
 TEST_P(InterventionRun, FactorsMultiplyAndOneChangesNothing) {
   const std::vector<TokenId>& ids = prompts_[0].clean;
   const std::string tap = "blocks.1.attn.hook_z";

@@ -36,7 +36,7 @@ struct Palette {
   std::array<Rgb, 5> negative, positive;  // from small to large
   Rgb undefined;                          // a correlation that does not exist
 
-  std::array<Rgb, 11> categories;  // three of Tol's after the eight
+  std::array<Rgb, 15> categories;  // seven of Tol's after the eight
 };
 
 // Screens and slides.
@@ -55,7 +55,7 @@ inline constexpr Palette kLightPalette = {
     .positive = {0xFCECDD, 0xFAC08F, 0xEE8A3C, 0xC4570C, 0x7F2F04},
     .undefined = 0xD5D8DC,
     .categories = {0xD55E00, 0x0072B2, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x882255, 0x999933,
-                   0xB8B8B8, 0x332288, 0x4D4D4D}};
+                   0xB8B8B8, 0x332288, 0xDDCC77, 0x44AA99, 0x117733, 0xAA4499, 0x4D4D4D}};
 
 inline constexpr Palette kDarkPalette = {
     .page = 0x10151D,
@@ -72,7 +72,7 @@ inline constexpr Palette kDarkPalette = {
     .positive = {0x41270F, 0x8A480F, 0xD9772A, 0xF7B57C, 0xFFEFDF},
     .undefined = 0x454C55,
     .categories = {0xF0853A, 0x56B4E9, 0x2FC49A, 0xE3A0C8, 0xF0E442, 0x3D7FD9, 0xC25A8C, 0xB5B556,
-                   0x6B7280, 0x8F7FE0, 0xD5D9DF}};
+                   0x6B7280, 0x8F7FE0, 0xEADB8C, 0x6CCFBE, 0x4FB36B, 0xD07FC5, 0xD5D9DF}};
 
 // Papers: the light one with nothing tinted behind the data, black text and greys.
 Palette print_palette();

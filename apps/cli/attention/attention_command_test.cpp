@@ -200,7 +200,7 @@ TEST_F(AttentionCommandTest, RolesStatisticsAndPairsOfOneModel) {
                               HasSubstr("Pearson"), HasSubstr("10 pairs over")));
   // Without a wish: roles and statistics.
   EXPECT_THAT(succeed({name_, "--prompt", kText}).out,
-              AllOf(HasSubstr("induction"), HasSubstr("entropy"), Not(HasSubstr("Pearson"))));
+              AllOf(HasSubstr("evidence"), HasSubstr("entropy"), Not(HasSubstr("Pearson"))));
 }
 
 TEST_F(AttentionCommandTest, ComparesTwoModels) {

@@ -48,9 +48,7 @@ std::string role_table(const std::vector<study::AnalysedModel>& models) {
     columns.push_back({models.size() > 1 ? model.label : "role"});
     columns.push_back({"conf", Align::kRight});
   }
-  if (models.size() == 1)
-    for (std::size_t p = 0; p < kPatterns; ++p)
-      columns.push_back({std::string(name_of(static_cast<Pattern>(p))), Align::kRight});
+  if (models.size() == 1) columns.push_back({"evidence"});
   Table table(columns);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     std::vector<std::string> row = {head_name(heads[h])};
@@ -59,9 +57,7 @@ std::string role_table(const std::vector<study::AnalysedModel>& models) {
       row.push_back(role.name);
       row.push_back(fmt::format("{:.2f}", role.confidence));
     }
-    if (models.size() == 1)
-      for (const double score : models[0].role_scores[h].score)
-        row.push_back(fmt::format("{:.2f}", score));
+    if (models.size() == 1) row.push_back(evidence_text(models[0].roles[h]));
     table.add(std::move(row));
   }
   std::string text = table.text() + "\n";

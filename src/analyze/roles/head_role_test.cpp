@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <string>
 
 #include "filigree/analyze/constructed_maps.h"
+#include "filigree/analyze/roles/name_probe.h"
 #include "filigree/analyze/test_support.h"
+#include "support/files.h"
 
 namespace filigree {
 namespace {
@@ -60,7 +63,8 @@ TEST(HeadRole, EveryPatternIsRecognisedDenseAndSparse) {
 TEST(HeadRole, DiffuseIsRecognisedDenseAndSparse) {
   for (const std::int64_t T : {8, 24, 64, 256}) {
     EXPECT_EQ(role_of(dense_map(T, every_key(), 0.9)).name, "diffuse") << T;
-    EXPECT_EQ(role_of(sparse_map(T, every_key())).name, "diffuse") << T;
+    // Of 8 tokens only three rows are open.
+    EXPECT_EQ(role_of(sparse_map(T, every_key())).name, T > 8 ? "diffuse" : "too few rows") << T;
     EXPECT_GT(scores_of(sparse_map(T, every_key()))[Pattern::kDiffuse], 0.99) << T;
   }
 }
@@ -186,11 +190,17 @@ TEST(HeadRole, EmptyRowsAndMapsAreDefined) {
   EXPECT_EQ(role_of(rarer).name, "empty");
 }
 
-TEST(HeadRole, ShortPromptsAreUnclear) {
-  for (const std::int64_t T : {0, 1, 2, 3, 4}) {
+TEST(HeadRole, FewRowsGiveNoRole) {
+  for (const std::int64_t T : {0, 1, 2, 3, 4, 5}) {
     const HeadRole role = role_of(dense_map(T, offset_keys(0), 1.0));
-    EXPECT_EQ(role.name, "unclear") << T;
+    EXPECT_EQ(role.name, "too few rows") << T;
     EXPECT_EQ(role.confidence, 0.0);
+  }
+  // Open rows count, not rows: one edge in a text of 14 tokens is no "offset 4".
+  for (const std::int64_t open : {1, 2, 3, 4}) {
+    ConstructedMap map(14);
+    for (std::int64_t i = 0; i < open; ++i) map.at(13 - i, 9 - i) = 1.0f;
+    EXPECT_EQ(role_of(map).name, open < 4 ? "too few rows" : "offset 4") << open;
   }
   EXPECT_EQ(role_of(dense_map(6, offset_keys(1), 1.0)).name, "previous");
   EXPECT_EQ(role_of(dense_map(6, column_keys({0}), 1.0)).name, "sink");
@@ -231,7 +241,9 @@ TEST(HeadRole, InductionAndDuplicateOnRepeatedText) {
     EXPECT_EQ(role(sink, repeated(kPeriod, sparse)), "sink+duplicate");
     // A sparse induction head is silent where nothing repeats.
     EXPECT_EQ(role(nothing, repeated(kPeriod - 1, sparse)), "induction");
-    EXPECT_EQ(role(sink, repeated(kPeriod - 2, sparse)), "sink");
+    EXPECT_EQ(role(sink, repeated(kPeriod - 2, sparse)), "sink+next-to-match");
+    EXPECT_EQ(role(sink, repeated(kPeriod + 1, sparse)), "sink+next-to-match");
+    EXPECT_EQ(role(sink, repeated(kPeriod - 3, sparse)), "sink");
   }
   EXPECT_EQ(role(sink, ConstructedMap(kLength)), "sink");
   EXPECT_EQ(role(nothing, ConstructedMap(kLength)), "empty");
@@ -241,8 +253,83 @@ TEST(HeadRole, InductionAndDuplicateOnRepeatedText) {
   EXPECT_EQ(role(nothing, dust), "empty");
 }
 
+TEST(NameProbes, KnowWhereTheNamesStand) {
+  const Tokenizer tokenizer = Tokenizer::from_folder(golden_folder() / "bpe-8k");
+  const std::vector<NameProbe> probes = make_name_probes(tokenizer, {.prompts = 20, .seed = 3});
+  ASSERT_GT(probes.size(), 5u);
+  for (const NameProbe& probe : probes) {
+    const auto name = [&](std::int64_t place) {
+      std::string text = tokenizer.token_text(probe.prompt.ids.at(static_cast<std::size_t>(place)));
+      return text.starts_with(' ') ? text.substr(1) : text;
+    };
+    EXPECT_EQ(name(probe.first), name(probe.second));
+    EXPECT_NE(name(probe.first), name(probe.receiver));
+    EXPECT_LT(probe.first, probe.second);
+    EXPECT_TRUE(std::isupper(static_cast<unsigned char>(name(probe.receiver)[0])));
+    EXPECT_EQ(tokenizer.token_text(probe.prompt.ids.back()), " to");
+  }
+  // A context too short for any sentence.
+  EXPECT_TRUE(make_name_probes(tokenizer, {.context = 4}).empty());
+}
+
+// Sentences of 12 tokens with the names at 1, 3 and 8.
+TEST(HeadRole, NamesAreReadAtTheEndOfSentences) {
+  const auto role = [](const std::vector<std::pair<std::int64_t, float>>& last, int sentences,
+                       const ConstructedMap& text) {
+    RoleAccumulator roles;
+    roles.add(text.weights, text.length);
+    for (int s = 0; s < sentences; ++s) {
+      ConstructedMap map(12);
+      for (const auto& [key, weight] : last) map.at(11, key) = weight;
+      roles.add_names(map.weights, 12, 1, 3, 8);
+    }
+    return classify(roles.scores());
+  };
+  const ConstructedMap nothing(50), sink = dense_map(50, column_keys({0}), 0.95);
+  EXPECT_EQ(role({{8, 1.0f}}, 10, nothing).name, "duplicate-name");
+  EXPECT_EQ(role({{1, 0.6f}, {3, 0.3f}}, 10, nothing).name, "name-mover");
+  EXPECT_EQ(role({{8, 0.8f}}, 10, sink).name, "sink+duplicate-name");
+  EXPECT_EQ(role({{0, 1.0f}}, 10, nothing).name, "empty");
+  EXPECT_EQ(role({{8, 1.0f}}, 3, nothing).name, "empty");  // too few to tell
+  const HeadRole found = role({{8, 0.5f}, {5, 0.25f}, {0, 0.05f}}, 10, nothing);
+  ASSERT_EQ(found.evidence.size(), 1u);
+  EXPECT_EQ(found.evidence[0].pattern, Pattern::kDuplicateName);
+  EXPECT_EQ(found.evidence[0].rows, 10);
+  // 0.5 of 0.8, less the twelfth that an even row has.
+  EXPECT_NEAR(found.evidence[0].score, (0.5 / 0.8 - 1.0 / 12) / (1 - 1.0 / 12), 1e-6);
+  EXPECT_EQ(evidence_text(found), "duplicate-name 0.59 at the end of 10 ioi sentences");
+}
+
+TEST(HeadRole, DelimitersAreTokensNotPlaces) {
+  constexpr std::int64_t kLength = 40;
+  std::vector<bool> marks(kLength, false);
+  for (const std::size_t place : {6, 13, 17, 29}) marks[place] = true;
+  const auto role = [&](const std::vector<bool>& delimiters) {
+    // Each row looks at the last delimiter before it.
+    const ConstructedMap map = sparse_map(kLength, [&](std::int64_t i) {
+      std::vector<std::int64_t> keys;
+      for (std::int64_t j = i; j > 0 && keys.empty(); --j)
+        if (marks[static_cast<std::size_t>(j)]) keys.push_back(j);
+      return keys;
+    });
+    RoleAccumulator roles;
+    roles.add(map.weights, kLength, delimiters);
+    return classify(roles.scores());
+  };
+  EXPECT_EQ(role(marks).name, "delimiter");
+  EXPECT_GT(role(marks).confidence, 0.8);
+  EXPECT_EQ(role({}).name.find("delimiter"), std::string::npos);
+  std::vector<bool> elsewhere(kLength, false);
+  for (const std::size_t place : {5, 12, 20, 30}) elsewhere[place] = true;
+  EXPECT_EQ(role(elsewhere).name.find("delimiter"), std::string::npos);
+}
+
 TEST(HeadRole, RefusesMapsOfTheWrongSize) {
   RoleAccumulator roles;
+  EXPECT_THAT(error_of([&] { roles.add(std::vector<float>(9), 3, {true}); }),
+              HasSubstr("delimiters of 1 tokens"));
+  EXPECT_THAT(error_of([&] { roles.add_names(std::vector<float>(16), 4, 0, 1, 3); }),
+              HasSubstr("names at 0, 1 and 3"));
   EXPECT_THAT(error_of([&] { roles.add(std::vector<float>(8), 3); }), HasSubstr("8 weights"));
   EXPECT_THAT(error_of([&] { roles.add_repeated(std::vector<float>(9), 3, 0, 2); }),
               HasSubstr("twice 2"));

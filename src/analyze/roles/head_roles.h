@@ -6,6 +6,7 @@
 
 #include "filigree/analyze/maps/capture.h"
 #include "filigree/analyze/roles/head_role.h"
+#include "filigree/analyze/roles/name_probe.h"
 #include "filigree/analyze/roles/repeated_text.h"
 
 namespace filigree {
@@ -14,11 +15,16 @@ class HeadRoles {
  public:
   explicit HeadRoles(std::size_t heads) : roles_(heads) {}
 
-  // A HeadMapConsumer for ordinary text.
-  void add(std::span<const HeadMap> heads);
+  // A HeadMapConsumer for ordinary text. `delimiters` says of every token of each prompt whether it
+  // is one; empty: not known.
+  void add(std::span<const HeadMap> heads, const std::vector<std::vector<bool>>& delimiters = {});
   // Runs the model on repeated text.
   void add_repeated(const Model& model, const RepeatedText& text, const std::vector<HeadId>& heads,
                     AppliedInterventions* interventions = nullptr);
+
+  // Runs the model on sentences with names.
+  void add_names(const Model& model, const std::vector<NameProbe>& probes,
+                 const std::vector<HeadId>& heads, AppliedInterventions* interventions = nullptr);
 
   // By slot.
   std::vector<RoleScores> scores() const;

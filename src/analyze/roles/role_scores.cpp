@@ -25,7 +25,28 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-void RoleAccumulator::add(std::span<const float> weights, std::int64_t length) {
+RoleText text_of(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::kInduction:
+    case Pattern::kDuplicate:
+    case Pattern::kNextToMatch: return RoleText::kRepeated;
+    case Pattern::kNameMover:
+    case Pattern::kDuplicateName: return RoleText::kNames;
+    default: return RoleText::kPrompts;
+  }
+}
+
+std::int64_t RoleScores::rows_of(Pattern pattern) const {
+  switch (text_of(pattern)) {
+    case RoleText::kRepeated: return repeated_rows_with_mass;
+    case RoleText::kNames: return name_rows_with_mass;
+    case RoleText::kPrompts: break;
+  }
+  return pattern == Pattern::kEmpty ? rows : rows_with_mass;
+}
+
+void RoleAccumulator::add(std::span<const float> weights, std::int64_t length,
+                          const std::vector<bool>& delimiters) {
   require(length >= 0 && weights.size() == at(length) * at(length),
           "roles: {} weights for a map of {} tokens", weights.size(), length);
   grow(even_, length);
@@ -34,6 +55,39 @@ void RoleAccumulator::add(std::span<const float> weights, std::int64_t length) {
   scan(weights, length);
   find_stripes(length);
   find_fragments(length);
+  if (!delimiters.empty()) find_delimiters(weights, length, delimiters);
+}
+
+void RoleAccumulator::find_delimiters(std::span<const float> weights, std::int64_t length,
+                                      const std::vector<bool>& delimiters) {
+  require(delimiters.size() == at(length), "roles: delimiters of {} tokens for a map of {}",
+          delimiters.size(), length);
+  std::int64_t so_far = 0;  // up to key i
+  for (std::int64_t i = 1; i < length; ++i) {
+    if (delimiters[at(i)]) ++so_far, ++delimiters_;
+    if (i < kFirstRow || !(row_mass_[at(i)] > 0.0)) continue;
+    delimiter_even_ += row_mass_[at(i)] * static_cast<double>(so_far) / static_cast<double>(i + 1);
+    for (std::int64_t j = 1; j <= i; ++j)
+      if (delimiters[at(j)]) delimiter_mass_ += static_cast<double>(weights[at(i * length + j)]);
+  }
+}
+
+void RoleAccumulator::add_names(std::span<const float> weights, std::int64_t length,
+                                std::int64_t receiver, std::int64_t first, std::int64_t second) {
+  const auto inside = [&](std::int64_t place) { return place >= 0 && place < length - 1; };
+  require(weights.size() == at(length) * at(length) && inside(receiver) && inside(first) &&
+              inside(second) && receiver != first && first < second,
+          "roles: {} weights for a sentence of {} tokens with names at {}, {} and {}",
+          weights.size(), length, receiver, first, second);
+  const float* row = weights.data() + (length - 1) * length;
+  double mass = 0.0;
+  for (std::int64_t j = 0; j < length; ++j) mass += static_cast<double>(row[j]);
+  ++name_rows_;
+  if (mass >= thresholds_.empty_row_mass) ++name_rows_with_mass_;
+  name_mass_ += mass;
+  name_even_ += mass / static_cast<double>(length);
+  first_names_ += static_cast<double>(row[receiver]) + static_cast<double>(row[first]);
+  second_name_ += static_cast<double>(row[second]);
 }
 
 // One pass over the cells: what needs no second look is summed, the rest is noted.
@@ -144,6 +198,8 @@ void RoleAccumulator::add_repeated(std::span<const float> weights, std::int64_t 
     repeated_even_ += mass / static_cast<double>(i + 1);
     induction_ += static_cast<double>(row[i - period + 1]);
     duplicate_ += static_cast<double>(row[i - period]);
+    next_to_match_ += static_cast<double>(row[i - period - 1]) +
+                      (period > 2 ? static_cast<double>(row[i - period + 2]) : 0.0);
   }
 }
 
@@ -180,6 +236,16 @@ RoleScores RoleAccumulator::scores() const {
       (1.0 - thresholds_.empty_rows) * static_cast<double>(repeated_rows_)) {
     result[Pattern::kInduction] = excess(induction_, repeated_even_, repeated_mass_);
     result[Pattern::kDuplicate] = excess(duplicate_, repeated_even_, repeated_mass_);
+    result[Pattern::kNextToMatch] = excess(next_to_match_, 2.0 * repeated_even_, repeated_mass_);
+  }
+  result.delimiters = delimiters_;
+  result[Pattern::kDelimiter] = excess(delimiter_mass_, delimiter_even_, mass_);
+  result.name_rows = name_rows_;
+  result.name_rows_with_mass = name_rows_with_mass_;
+  if (static_cast<double>(name_rows_with_mass_) >
+      (1.0 - thresholds_.empty_rows) * static_cast<double>(name_rows_)) {
+    result[Pattern::kNameMover] = excess(first_names_, 2.0 * name_even_, name_mass_);
+    result[Pattern::kDuplicateName] = excess(second_name_, name_even_, name_mass_);
   }
   return result;
 }

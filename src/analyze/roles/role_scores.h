@@ -21,6 +21,11 @@
 //   empty       share of the rows that have next to no mass
 //   induction   on a text that repeats after P tokens: j = i - P + 1, rows of the repetition
 //   duplicate   likewise j = i - P
+//   next-to-match   likewise j = i - P + 2 or i - P - 1: beside where those two look
+//   delimiter   keys j >= 1 that are punctuation or line breaks
+//   name-mover  from the last token of sentences like "When Mary and John went to the store, John
+//               gave a drink to" to the first mention of either name
+//   duplicate-name  likewise to the second mention of the name that is said twice
 //
 // "Strong" and "dotted" are defined by role_thresholds.h.
 #pragma once
@@ -47,8 +52,12 @@ enum class Pattern {
   kEmpty,
   kInduction,
   kDuplicate,
+  kNextToMatch,
+  kDelimiter,
+  kNameMover,
+  kDuplicateName,
 };
-inline constexpr std::size_t kPatterns = 10;
+inline constexpr std::size_t kPatterns = 14;
 
 template <>
 inline constexpr auto kNames<Pattern> =
@@ -61,7 +70,21 @@ inline constexpr auto kNames<Pattern> =
                                    {Pattern::kFragmented, "fragmented"},
                                    {Pattern::kEmpty, "empty"},
                                    {Pattern::kInduction, "induction"},
-                                   {Pattern::kDuplicate, "duplicate"}});
+                                   {Pattern::kDuplicate, "duplicate"},
+                                   {Pattern::kNextToMatch, "next-to-match"},
+                                   {Pattern::kDelimiter, "delimiter"},
+                                   {Pattern::kNameMover, "name-mover"},
+                                   {Pattern::kDuplicateName, "duplicate-name"}});
+
+// What a pattern is measured on.
+enum class RoleText { kPrompts, kRepeated, kNames };
+
+template <>
+inline constexpr auto kNames<RoleText> =
+    std::to_array<Named<RoleText>>({{RoleText::kPrompts, "prompts"},
+                                    {RoleText::kRepeated, "repeated-text"},
+                                    {RoleText::kNames, "ioi-sentences"}});
+RoleText text_of(Pattern pattern);
 
 struct RoleScores {
   std::array<double, kPatterns> score = {};
@@ -71,6 +94,12 @@ struct RoleScores {
   std::int64_t rows_with_mass = 0;   // not empty
   std::int64_t repeated_rows = 0;    // likewise, of the repetitions
   std::int64_t repeated_rows_with_mass = 0;
+  std::int64_t name_rows = 0;  // likewise, of the sentences with names: one each
+  std::int64_t name_rows_with_mass = 0;
+  std::int64_t delimiters = 0;  // in the prompts, the first token aside
+
+  // Rows with mass of the text that a pattern is measured on.
+  std::int64_t rows_of(Pattern pattern) const;
 
   double operator[](Pattern pattern) const { return score[static_cast<std::size_t>(pattern)]; }
   double& operator[](Pattern pattern) { return score[static_cast<std::size_t>(pattern)]; }
@@ -83,12 +112,19 @@ class RoleAccumulator {
   explicit RoleAccumulator(const RoleThresholds& thresholds = kRoleThresholds)
       : thresholds_(thresholds) {}
 
-  // Weights [T, T] row by row; cells above the diagonal are not looked at.
-  void add(std::span<const float> weights, std::int64_t length);
+  // Weights [T, T] row by row; cells above the diagonal are not looked at. `delimiters` says of
+  // each token whether it is one; empty: not known.
+  void add(std::span<const float> weights, std::int64_t length,
+           const std::vector<bool>& delimiters = {});
 
   // A map of text that has `start` tokens and then `period` tokens twice.
   void add_repeated(std::span<const float> weights, std::int64_t length, std::int64_t start,
                     std::int64_t period);
+
+  // A map of a sentence that ends where a name is to come: the first mentions of both names, and
+  // the second of one of them.
+  void add_names(std::span<const float> weights, std::int64_t length, std::int64_t receiver,
+                 std::int64_t first, std::int64_t second);
 
   RoleScores scores() const;
 
@@ -101,6 +137,8 @@ class RoleAccumulator {
   void scan(std::span<const float> weights, std::int64_t length);
   void find_stripes(std::int64_t length);
   void find_fragments(std::int64_t length);
+  void find_delimiters(std::span<const float> weights, std::int64_t length,
+                       const std::vector<bool>& delimiters);
 
   RoleThresholds thresholds_;
 
@@ -116,6 +154,11 @@ class RoleAccumulator {
   std::vector<double> fragments_by_offset_;
   std::int64_t repeated_rows_ = 0, repeated_rows_with_mass_ = 0;
   double repeated_mass_ = 0.0, repeated_even_ = 0.0, induction_ = 0.0, duplicate_ = 0.0;
+  double next_to_match_ = 0.0;
+  std::int64_t delimiters_ = 0;
+  double delimiter_mass_ = 0.0, delimiter_even_ = 0.0;
+  std::int64_t name_rows_ = 0, name_rows_with_mass_ = 0;
+  double name_mass_ = 0.0, name_even_ = 0.0, first_names_ = 0.0, second_name_ = 0.0;
 
   // Of the map at hand.
   std::vector<double> row_mass_, column_mass_;

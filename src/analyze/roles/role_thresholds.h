@@ -29,11 +29,16 @@ struct RoleThresholds {
   double role = 0.4;
   double hybrid_part = 0.25;
   double hybrid_total = 0.6;
-  // On repeated text, for induction and duplicate.
+  // On repeated text, for induction, duplicate and next-to-match.
   double repeated = 0.3;
+  // On sentences with names, for name-mover and duplicate-name.
+  double names = 0.5;
+  // So many delimiters must have been there to be looked at.
+  int fewest_delimiters = 3;
 
-  // Fewer rows give no role. The confidence is multiplied by rows / (rows + confidence_rows).
-  int fewest_rows = 3;
+  // Fewer rows with attention give no role: one edge is no pattern. The confidence is multiplied by
+  // rows / (rows + confidence_rows).
+  int fewest_rows = 4;
   double confidence_rows = 4.0;
 };
 

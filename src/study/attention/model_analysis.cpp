@@ -1,5 +1,8 @@
 #include "filigree/study/attention/model_analysis.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "filigree/analyze/statistics/statistics_report.h"
 
 namespace filigree::study {
@@ -26,22 +29,36 @@ RepeatedText repeated_text(const PromptSet& prompts, const ModelConfig& config,
   return make_repeated_text(ordinary_tokens(prompts, config), config.context, options);
 }
 
+// Whether a token is punctuation or a line break: no letter, no digit, and not a special token.
+bool is_delimiter(const Tokenizer& tokenizer, TokenId id) {
+  if (!tokenizer.has_token(id) || tokenizer.is_special(id)) return false;
+  const std::string_view bytes = tokenizer.token_bytes(id);
+  return std::any_of(bytes.begin(), bytes.end(), [](char c) { return c != ' '; }) &&
+         std::none_of(bytes.begin(), bytes.end(), [](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return std::isalnum(byte) != 0 || byte >= 0x80;
+         });
+}
+
+// Of every prompt; empty where the tokenizer is not known.
+std::vector<std::vector<bool>> delimiters_of(const PromptSet& prompts) {
+  std::vector<std::vector<bool>> all;
+  if (!prompts.tokenizer) return all;
+  for (const Prompt& prompt : prompts.prompts) {
+    std::vector<bool>& own = all.emplace_back();
+    for (const TokenId id : prompt.ids) own.push_back(is_delimiter(*prompts.tokenizer, id));
+  }
+  return all;
+}
+
 Json roles_json(const AnalysedModel& model) {
   if (model.roles.empty()) return {};
   Json list = Json::array();
   for (std::size_t h = 0; h < model.heads.size(); ++h) {
-    const RoleScores& scores = model.role_scores[h];
-    const HeadRole& role = model.roles[h];
     Json entry = {{"name", head_name(model.heads[h])},
                   {"layer", model.heads[h].layer},
-                  {"head", model.heads[h].head},
-                  {"role", role.name},
-                  {"confidence", role.confidence}};
-    entry["patterns"] = Json::array();
-    for (const Pattern pattern : role.patterns) entry["patterns"].push_back(name_of(pattern));
-    for (std::size_t p = 0; p < kPatterns; ++p)
-      entry["scores"][std::string(name_of(static_cast<Pattern>(p)))] = scores.score[p];
-    entry["offset"] = scores.offset;
+                  {"head", model.heads[h].head}};
+    entry.update(role_json(model.roles[h], model.role_scores[h]));
     list.push_back(std::move(entry));
   }
   return list;
@@ -73,6 +90,25 @@ Json pairs_json(const HeadPairs& pairs) {
 
 }  // namespace
 
+Json role_json(const HeadRole& role, const RoleScores& scores) {
+  Json json = {{"role", role.name}, {"confidence", role.confidence}};
+  json["patterns"] = Json::array();
+  for (const Pattern pattern : role.patterns) json["patterns"].push_back(name_of(pattern));
+  json["evidence"] = Json::array();
+  for (const RoleEvidence& one : role.evidence)
+    json["evidence"].push_back({{"pattern", name_of(one.pattern)},
+                                {"score", one.score},
+                                {"rows", one.rows},
+                                {"on", name_of(text_of(one.pattern))}});
+  for (std::size_t p = 0; p < kPatterns; ++p) {
+    std::string key(name_of(static_cast<Pattern>(p)));
+    std::replace(key.begin(), key.end(), '-', '_');
+    json["scores"][key] = scores.score[p];
+  }
+  json["offset"] = scores.offset;
+  return json;
+}
+
 AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
                             const AnalysisPlan& plan, const Context& context) {
   std::optional<MeanMaps> means;  // where the sums fit, they are taken along in the pass
@@ -97,6 +133,8 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
   std::optional<HeadRoles> roles;
   std::optional<HeadPairAccumulator> pairs;
   if (plan.roles) roles.emplace(plan.heads.size());
+  const std::vector<std::vector<bool>> delimiters =
+      plan.roles ? delimiters_of(prompts) : std::vector<std::vector<bool>>();
   if (plan.statistics) result.statistics.emplace(plan.heads, prompts.prompts.size());
   if (plan.pairs) pairs.emplace(plan.heads, HeadPairOptions{.seed = context.seed});
 
@@ -105,7 +143,7 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
         {model.label(), "prompts", static_cast<std::int64_t>(prompts.prompts.size())});
     capture_maps(model.model(), prompts.prompts, capture, [&](std::span<const HeadMap> heads) {
       context.throw_if_stopped();
-      if (roles) roles->add(heads);
+      if (roles) roles->add(heads, delimiters);
       if (result.statistics) result.statistics->add(heads);
       if (pairs) pairs->add(heads);
       if (plan.each) plan.each(heads);
@@ -127,6 +165,13 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
   if (roles) {
     const RepeatedText text = repeated_text(prompts, model.config(), context.seed);
     roles->add_repeated(model.model(), text, plan.heads, &lasting);
+    if (prompts.tokenizer)
+      roles->add_names(
+          model.model(),
+          make_name_probes(*prompts.tokenizer, {.seed = context.seed,
+                                                .vocabulary = model.config().vocabulary,
+                                                .context = model.config().context}),
+          plan.heads, &lasting);
     result.role_scores = roles->scores();
     for (const RoleScores& scores : result.role_scores) result.roles.push_back(classify(scores));
   }

@@ -45,6 +45,9 @@ struct AnalysedModel {
 AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
                             const AnalysisPlan& plan, const Context& context);
 
+// Role, confidence, patterns with their evidence, and every score.
+Json role_json(const HeadRole& role, const RoleScores& scores);
+
 // What was not asked for is null.
 Json to_json(const AnalysedModel& model);
 

@@ -23,6 +23,7 @@ void add_all_commands(Program& program) {
   add_run(program);
   add_logit_lens(program);
   add_logit_attribution(program);
+  add_head(program);
   add_head_circuits(program);
   add_bench(program);
   add_demo(program);

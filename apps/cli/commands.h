@@ -29,6 +29,7 @@ void add_patch(Program& program);
 void add_run(Program& program);
 void add_logit_lens(Program& program);
 void add_logit_attribution(Program& program);
+void add_head(Program& program);
 void add_head_circuits(Program& program);
 void add_bench(Program& program);
 void add_demo(Program& program);

@@ -146,6 +146,29 @@ TEST(HeadStrip, OddInput) {
   draw(head_strip(samples::strip(samples::numbered_tokens(1024)), dark_theme()));
 }
 
+TEST(HeadPage, OddInput) {
+  EXPECT_THAT(error_of([] { head_page({.title = "L1H2"}, light_theme()); }),
+              AllOf(HasSubstr("L1H2"), HasSubstr("no tokens")));
+  HeadPage input = samples::head_sample(2);
+  input.maps[1].weights.pop_back();
+  EXPECT_THAT(error_of([&] { head_page(input, light_theme()); }), HasSubstr("maps of 196 values"));
+  input = samples::head_sample(2);
+  input.bars[1].values.pop_back();
+  EXPECT_THAT(error_of([&] { head_page(input, light_theme()); }), HasSubstr("'greater-than'"));
+  input.bars[1].values = {kNan, 0};
+  EXPECT_THAT(error_of([&] { head_page(input, light_theme()); }), HasSubstr("not finite"));
+  input = samples::head_sample(2);
+  input.lists[2].right.pop_back();
+  EXPECT_THAT(error_of([&] { head_page(input, light_theme()); }), HasSubstr("columns of 2 and 1"));
+  input = samples::head_sample(1);
+  input.beside = 9;  // all of them
+  draw(head_page(input, light_theme()));
+  // No bars, no lists, many tokens.
+  input = {.title = "L0H0", .tokens = samples::numbered_tokens(300)};
+  input.maps.push_back({"L0H0", std::vector<float>(90000, 0.5f)});
+  draw(head_page(input, dark_theme()));
+}
+
 TEST(ScatterMatrix, OddInput) {
   ScatterMatrix input = samples::scatter(6);
   input.panels[1].heads[2].weights[4] = kNan;

@@ -18,6 +18,9 @@ struct Draw {
   figure::Figure operator()(const figure::CorrelationMap* input) const {
     return correlation_map(*input, theme);
   }
+  figure::Figure operator()(const figure::HeadPage* input) const {
+    return head_page(*input, theme);
+  }
   figure::Figure operator()(const figure::HeadStrip* input) const {
     return head_strip(*input, theme);
   }

@@ -16,6 +16,7 @@
 #include "filigree/figure/circuit_curves.h"
 #include "filigree/figure/circuit_graph.h"
 #include "filigree/figure/correlation_map.h"
+#include "filigree/figure/head_page.h"
 #include "filigree/figure/head_strip.h"
 #include "filigree/figure/labelled_map.h"
 #include "filigree/figure/save.h"
@@ -47,9 +48,10 @@ void check_figure_file(const std::filesystem::path& path);
 // What a figure is made of; never null.
 using FigureInput = std::variant<const figure::AttentionGrid*, const figure::CircuitCurves*,
                                  const figure::CircuitDrawing*, const figure::CorrelationMap*,
-                                 const figure::HeadStrip*, const figure::LabelledMaps*,
-                                 const figure::ScatterMatrix*, const figure::StatisticsBars*,
-                                 const figure::TokenCircuit*, const figure::TrainingCurves*>;
+                                 const figure::HeadPage*, const figure::HeadStrip*,
+                                 const figure::LabelledMaps*, const figure::ScatterMatrix*,
+                                 const figure::StatisticsBars*, const figure::TokenCircuit*,
+                                 const figure::TrainingCurves*>;
 
 // The ending of the path chooses the format.
 void save_figure(const FigureInput& input, const std::filesystem::path& path,

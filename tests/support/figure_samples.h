@@ -24,6 +24,7 @@
 #include "filigree/figure/statistics_bars.h"
 #include "filigree/figure/training_curves.h"
 #include "support/circuit_samples.h"
+#include "support/head_samples.h"
 
 namespace filigree::figure::samples {
 
@@ -355,6 +356,9 @@ inline std::vector<Sample> all() {
        [](const Theme& theme) { return head_strip(strip(difficult_tokens()), theme); }},
       {"head_strip_long",
        [](const Theme& theme) { return head_strip(strip(numbered_tokens(200)), theme); }, false},
+      {"head_page", [](const Theme& theme) { return head_page(head_sample(2), theme); }},
+      {"head_page_alone", [](const Theme& theme) { return head_page(head_sample(1), theme); },
+       false},
       {"scatter_matrix", [](const Theme& theme) { return scatter_matrix(scatter(40), theme); }},
       {"scatter_matrix_dots",
        [](const Theme& theme) {

@@ -111,6 +111,7 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"logit-lens", dense, "--prompt", "one two one", "--mid"});
   walk({"logit-attribution", dense, "--task", task_});
   walk({"head-circuits", dense, "--heads", "L0H1,L1H2", "--matrices"});
+  walk({"head", sparse, "L1H2", "--twin", dense, "--task", task_});
   walk({"completion", "bash"});
   walk({"curves", path("sparse-run"), "--out", path("curves.svg")});
   walk({"compare", dense, sparse, "--prompt", "a b a b", "--task", task_, "--out",

@@ -135,8 +135,11 @@ class Largest {
   float least_ = -INFINITY;
 };
 
-// The largest entries of X Y^T, X [tokens, D] chosen by `from` and Y [V, D].
-std::vector<TokenPair> top_pairs(const Tensor& x, const Tensor& y, const PairOptions& options) {
+// The largest (or smallest) entries of X Y^T in every row that is chosen by `from`, X [tokens, D]
+// and Y [V, D]; calls body with the rows in their order. The smallest are found as the largest of
+// the opposite, and have its sign.
+void for_rows_of_pairs(const Tensor& x, const Tensor& y, const PairOptions& options,
+                       const std::function<void(std::vector<TokenPair>)>& body) {
   const std::int64_t V = y.size(0), D = x.size(1);
   std::vector<TokenId> from = options.from;
   if (from.empty())
@@ -144,28 +147,51 @@ std::vector<TokenPair> top_pairs(const Tensor& x, const Tensor& y, const PairOpt
   for (const TokenId id : from)
     require(id >= 0 && id < x.size(0), "token pairs: token {} is outside the vocabulary of {}", id,
             x.size(0));
-  Largest all(options.top);
   const auto total = static_cast<std::int64_t>(from.size());
+  const float sign = options.lowest ? -1.0f : 1.0f;
   for (std::int64_t begin = 0; begin < total; begin += kTokensAtOnce) {
     const std::int64_t count = std::min(kTokensAtOnce, total - begin);
     Tensor rows = Tensor::empty({count, D});
-    for (std::int64_t i = 0; i < count; ++i)
-      std::copy_n(x.f32() + from[static_cast<std::size_t>(begin + i)] * D, D,
-                  rows.mutable_f32() + i * D);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float* row = x.f32() + from[static_cast<std::size_t>(begin + i)] * D;
+      std::transform(row, row + D, rows.mutable_f32() + i * D,
+                     [sign](float value) { return sign * value; });
+    }
     const Tensor scores = product(rows, y, {.transpose_b = true});
     // Each row on its own, then together: the result does not depend on the threads.
     std::vector<std::vector<TokenPair>> of_row(static_cast<std::size_t>(count));
     parallel_for(count, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
-        Largest row(options.top);
+        Largest row(options.one_each ? std::min<std::size_t>(options.top, 1) : options.top);
         row.add(from[static_cast<std::size_t>(begin + i)], scores.f32() + i * V, V);
         of_row[static_cast<std::size_t>(i)] = row.take();
       }
     });
-    for (const std::vector<TokenPair>& pairs : of_row) all.add(pairs);
+    for (std::vector<TokenPair>& pairs : of_row) body(std::move(pairs));
     if (options.progress) options.progress(begin + count, total);
   }
-  return all.take();
+}
+
+// Of all rows together.
+std::vector<TokenPair> top_pairs(const Tensor& x, const Tensor& y, const PairOptions& options) {
+  Largest all(options.top);
+  for_rows_of_pairs(x, y, options, [&](const std::vector<TokenPair>& pairs) { all.add(pairs); });
+  std::vector<TokenPair> pairs = all.take();
+  if (options.lowest)
+    for (TokenPair& pair : pairs) pair.score = -pair.score;
+  return pairs;
+}
+
+// What each token asks for, the scale in it, and what each offers: [V, D] both.
+struct QueriesAndKeys {
+  Tensor queries, keys;
+};
+QueriesAndKeys queries_and_keys(const Model& model, const HeadMatrices& head) {
+  const Tensor embedding = normalised_embeddings(model);
+  Tensor queries = product(embedding, head.q);
+  float* data = queries.mutable_f32();
+  for (std::int64_t i = 0; i < queries.elements(); ++i) data[i] *= head.scale;
+  return {queries, product(embedding, head.k)};
 }
 
 double share_of(const Tensor& core) {
@@ -205,11 +231,20 @@ std::vector<TokenPair> top_ov_pairs(const Model& model, const HeadMatrices& head
 
 std::vector<TokenPair> top_qk_pairs(const Model& model, const HeadMatrices& head,
                                     const PairOptions& options) {
-  const Tensor embedding = normalised_embeddings(model);
-  Tensor queries = product(embedding, head.q);
-  float* data = queries.mutable_f32();
-  for (std::int64_t i = 0; i < queries.elements(); ++i) data[i] *= head.scale;
-  return top_pairs(queries, product(embedding, head.k), options);
+  const QueriesAndKeys both = queries_and_keys(model, head);
+  return top_pairs(both.queries, both.keys, options);
+}
+
+std::vector<std::vector<TokenPair>> top_keys_of(const Model& model, const HeadMatrices& head,
+                                                const PairOptions& options) {
+  require(!options.lowest && !options.one_each,
+          "token pairs: by tokens there are only the top ones");
+  std::vector<std::vector<TokenPair>> keys;
+  if (options.from.empty()) return keys;
+  const QueriesAndKeys both = queries_and_keys(model, head);
+  for_rows_of_pairs(both.queries, both.keys, options,
+                    [&](std::vector<TokenPair> pairs) { keys.push_back(std::move(pairs)); });
+  return keys;
 }
 
 double random_composition(std::int64_t d, std::int64_t D) {

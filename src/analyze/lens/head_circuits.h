@@ -33,6 +33,8 @@ struct TokenPair {
 struct PairOptions {
   std::size_t top = 20;
   std::vector<TokenId> from = {};  // only these; none: the whole vocabulary
+  bool lowest = false;             // the smallest entries instead, the smallest first
+  bool one_each = false;           // of each token only its largest (smallest) entry
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};  // tokens
 };
 
@@ -43,6 +45,9 @@ std::vector<TokenPair> top_ov_pairs(const Model& model, const HeadMatrices& head
                                     const PairOptions& options = {});
 std::vector<TokenPair> top_qk_pairs(const Model& model, const HeadMatrices& head,
                                     const PairOptions& options = {});
+// The same by tokens: for each of options.from the `top` keys that it looks for most.
+std::vector<std::vector<TokenPair>> top_keys_of(const Model& model, const HeadMatrices& head,
+                                                const PairOptions& options);
 
 // How much a later head reads what an earlier one wrote, as its query, key or value:
 //

@@ -287,9 +287,12 @@ TEST(HeadCircuits, TopPairsAreTheLargestOfAll) {
                      : E * matrix(head.q) * transposed(matrix(head.k)) * transposed(E);
     if (!ov)
       for (double& value : full.values) value *= head.scale;
-    for (const std::vector<TokenId>& from : {std::vector<TokenId>{}, std::vector<TokenId>{7, 3}}) {
+    for (const auto& [from, lowest] : {std::pair<std::vector<TokenId>, bool>{{}, false},
+                                       {{7, 3}, false},
+                                       {{}, true},
+                                       {{7, 3}, true}}) {
       PairOptions options;
-      options.top = 9, options.from = from;
+      options.top = 9, options.from = from, options.lowest = lowest;
       const std::vector<TokenPair> pairs =
           ov ? top_ov_pairs(*model, head, options) : top_qk_pairs(*model, head, options);
       std::vector<double> expected;
@@ -297,6 +300,7 @@ TEST(HeadCircuits, TopPairsAreTheLargestOfAll) {
         if (from.empty() || std::count(from.begin(), from.end(), static_cast<TokenId>(i)) > 0)
           for (std::size_t j = 0; j < full.columns; ++j) expected.push_back(full.at(i, j));
       std::sort(expected.begin(), expected.end(), std::greater<>());
+      if (lowest) std::reverse(expected.begin(), expected.end());
       ASSERT_EQ(pairs.size(), 9u);
       for (std::size_t i = 0; i < pairs.size(); ++i) {
         EXPECT_NEAR(pairs[i].score, expected[i], 1e-4);
@@ -307,6 +311,34 @@ TEST(HeadCircuits, TopPairsAreTheLargestOfAll) {
       }
     }
   }
+  // One of each token, and by tokens.
+  const Matrix ov = E * matrix(head.v) * matrix(head.o) * transposed(U);
+  std::vector<double> best, worst;
+  for (std::size_t i = 0; i < ov.rows; ++i) {
+    std::vector<double> row;
+    for (std::size_t j = 0; j < ov.columns; ++j) row.push_back(ov.at(i, j));
+    best.push_back(*std::max_element(row.begin(), row.end()));
+    worst.push_back(*std::min_element(row.begin(), row.end()));
+  }
+  std::sort(best.begin(), best.end(), std::greater<>());
+  std::sort(worst.begin(), worst.end());
+  for (const bool lowest : {false, true}) {
+    const std::vector<TokenPair> pairs =
+        top_ov_pairs(*model, head, {.top = 5, .lowest = lowest, .one_each = true});
+    ASSERT_EQ(pairs.size(), 5u);
+    for (std::size_t i = 0; i < 5; ++i)
+      EXPECT_NEAR(pairs[i].score, (lowest ? worst : best)[i], 1e-4);
+  }
+  const auto keys = top_keys_of(*model, head, {.top = 2, .from = {5, 1}});
+  ASSERT_EQ(keys.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::vector<TokenPair> alone =
+        top_qk_pairs(*model, head, {.top = 2, .from = {i == 0 ? 5 : 1}});
+    ASSERT_EQ(keys[i].size(), 2u);
+    EXPECT_EQ(keys[i][1].to, alone[1].to);
+    EXPECT_NEAR(keys[i][1].score, alone[1].score, 1e-5);
+  }
+  EXPECT_TRUE(top_keys_of(*model, head, {}).empty());
   PairOptions options;
   options.from = {kTestVocabulary};
   EXPECT_THROW(top_ov_pairs(*model, head, options), Error);

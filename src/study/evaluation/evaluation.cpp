@@ -184,9 +184,9 @@ EvaluatedModel evaluate_shards(const LoadedModel& model, const EvaluationShards&
                                const WindowOptions& options, const Context& context,
                                const std::string& work, const Interventions& changes) {
   check_shards_fit(shards.shards.index(), shards.folder, model.folder(), model.config());
-  return evaluate_changed(model,
-                          shard_windows(shards.shards.split(name_of(shards.split)), options, model.config()),
-                          options, context, work, changes);
+  return evaluate_changed(
+      model, shard_windows(shards.shards.split(name_of(shards.split)), options, model.config()),
+      options, context, work, changes);
 }
 
 EvaluatedModel evaluate_split(const Model& model, const TokenSplit& split,

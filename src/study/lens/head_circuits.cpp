@@ -30,17 +30,6 @@ PairsOfHead pairs_of(const LoadedModel& model, const HeadMatrices& matrices, con
   return pairs;
 }
 
-Json pairs_json(const HeadCircuits& found, const std::vector<TokenPair>& pairs) {
-  Json list = Json::array();
-  for (const TokenPair& pair : pairs)
-    list.push_back({{"from", found.shown[pair.from]},
-                    {"to", found.shown[pair.to]},
-                    {"from_id", pair.from},
-                    {"to_id", pair.to},
-                    {"score", pair.score}});
-  return list;
-}
-
 // [earlier][later]; null where the layer is not later.
 Json matrix_json(const HeadCircuits& found, Composition kind) {
   const std::int64_t H = found.heads, all = found.layers * H;
@@ -144,6 +133,17 @@ HeadCircuits find_head_circuits(const HeadCircuitsRequest& request, const Loaded
   return found;
 }
 
+Json pairs_json(const std::vector<TokenPair>& pairs, const ShownTokens& shown) {
+  Json list = Json::array();
+  for (const TokenPair& pair : pairs)
+    list.push_back({{"from", shown[pair.from]},
+                    {"to", shown[pair.to]},
+                    {"from_id", pair.from},
+                    {"to_id", pair.to},
+                    {"score", pair.score}});
+  return list;
+}
+
 Json to_json(const HeadCircuits& found, Matrices matrices) {
   Json heads = Json::array(), composition = Json::object(), pairs = Json::array();
   for (std::size_t i = 0; i < found.scores.size(); ++i) {
@@ -160,8 +160,8 @@ Json to_json(const HeadCircuits& found, Matrices matrices) {
     pairs.push_back({{"name", head_name(one.head)},
                      {"layer", one.head.layer},
                      {"head", one.head.head},
-                     {"ov", pairs_json(found, one.ov)},
-                     {"qk", pairs_json(found, one.qk)}});
+                     {"ov", pairs_json(one.ov, found.shown)},
+                     {"qk", pairs_json(one.qk, found.shown)}});
   return {{"model", found.model},
           {"heads", heads},
           {"random_composition", found.composition.random},

@@ -52,6 +52,9 @@ void check_request(const HeadCircuitsRequest& request);
 HeadCircuits find_head_circuits(const HeadCircuitsRequest& request, const LoadedModel& model,
                                 const Context& context);
 
+// Pairs with their tokens as text, which must be among those shown.
+Json pairs_json(const std::vector<TokenPair>& pairs, const ShownTokens& shown);
+
 // With kEvery, the scores of all pairs of heads too.
 enum class Matrices { kEvery, kLeftOut };
 Json to_json(const HeadCircuits& found, Matrices matrices);

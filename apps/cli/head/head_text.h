@@ -1,0 +1,12 @@
+// A head's page for a terminal.
+#pragma once
+
+#include <string>
+
+#include "filigree/study/head/head_page.h"
+
+namespace filigree::cli {
+
+std::string head_text(const study::HeadPage& page);
+
+}  // namespace filigree::cli

@@ -72,7 +72,7 @@ AttentionResult run_attention(const AttentionRequest& request, std::span<const L
   PromptSet prompts = read_prompts(request.prompts, models, context);
   const bool table = std::any_of(request.files.begin(), request.files.end(), is_table);
   MapOutput output({map_files(request), request.kind, request.average, request.style, request.grid,
-                    heads_in_order(request.heads, models[0].config())},
+                    heads_in_order(request.heads, models[0].config()), request.interventions},
                    models, result.heads, prompts.prompts);
   for (std::size_t m = 0; m < models.size(); ++m) {
     AnalysisPlan plan;

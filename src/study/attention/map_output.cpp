@@ -21,7 +21,8 @@ std::vector<std::string> labels_of(std::span<const LoadedModel> models) {
 std::unique_ptr<MapFile> open_map_file(const std::filesystem::path& path, MapKind kind,
                                        bool average, std::span<const LoadedModel> models,
                                        const std::vector<HeadId>& heads,
-                                       const std::vector<Prompt>& prompts) {
+                                       const std::vector<Prompt>& prompts,
+                                       const Interventions& interventions) {
   MapFileLayout layout;
   layout.kind = kind;
   layout.heads = heads;
@@ -29,6 +30,7 @@ std::unique_ptr<MapFile> open_map_file(const std::filesystem::path& path, MapKin
   layout.about["models"] = Json::array();
   for (const LoadedModel& model : models) layout.about["models"].push_back(model.name());
   layout.about["prompts"] = prompts.size();
+  if (!interventions.empty()) layout.about["interventions"] = to_json(interventions);
   for (std::size_t m = 0; m < models.size(); ++m) {
     if (average) {
       layout.series.push_back({fmt::format("model{}.mean", m), common_length(prompts), {}});
@@ -50,7 +52,8 @@ MapOutput::MapOutput(MapOutputOptions options, std::span<const LoadedModel> mode
       heads_a_layer_(models[0].config().heads) {
   for (const std::filesystem::path& file : options_.files) {
     if (!is_figure_file(file)) {
-      data_.push_back(open_map_file(file, options_.kind, options_.average, models, heads, prompts));
+      data_.push_back(open_map_file(file, options_.kind, options_.average, models, heads, prompts,
+                                    options_.interventions));
       continue;
     }
     check_figures();
@@ -110,6 +113,8 @@ void MapOutput::finish(std::span<const AnalysedModel> models) {
     grid_.figure().tokens = prompts_[0].tokens;
     grid_.figure().prompt = fmt::format("Prompt: {}", fmt::join(prompts_[0].tokens, ""));
   }
+  if (!options_.interventions.empty())
+    grid_.figure().metric = fmt::format("Changed: {}.", text_of(options_.interventions));
   for (const std::filesystem::path& file : figures_)
     save_figure(&grid_.figure(), file, options_.style);
 }

@@ -18,7 +18,8 @@ namespace filigree::study {
 std::unique_ptr<MapFile> open_map_file(const std::filesystem::path& path, MapKind kind,
                                        bool average, std::span<const LoadedModel> models,
                                        const std::vector<HeadId>& heads,
-                                       const std::vector<Prompt>& prompts);
+                                       const std::vector<Prompt>& prompts,
+                                       const Interventions& interventions = {});
 
 struct MapOutputOptions {
   std::vector<std::filesystem::path> files = {};  // each a figure or data
@@ -27,6 +28,7 @@ struct MapOutputOptions {
   FigureStyle style = {};
   GridLayout grid = {};
   std::vector<HeadId> order = {};  // of the maps in figures; those it does not name come last
+  Interventions interventions = {};  // of the runs, for what the files say about themselves
 };
 
 class MapOutput {

@@ -8,23 +8,34 @@
 namespace filigree {
 namespace {
 
-// Element (in, out) of a linear layer, whatever way it is stored.
-float element(const LinearWeight& w, std::int64_t in, std::int64_t out) {
-  const Tensor& values = w.weight.value();
-  const std::int64_t place = w.begin + out;
-  return w.out_in ? values.f32()[place * values.size(1) + in]
-                  : values.f32()[in * values.size(1) + place];
-}
+// The elements of a linear layer, whatever way it is stored; looked up once, read many times.
+class Elements {
+ public:
+  explicit Elements(const LinearWeight& w) {
+    const Tensor& values = w.weight.value();
+    const std::int64_t columns = values.size(1);
+    in_step_ = w.out_in ? 1 : columns, out_step_ = w.out_in ? columns : 1;
+    data_ = values.f32() + w.begin * out_step_;
+  }
+  float at(std::int64_t in, std::int64_t out) const {
+    return data_[in * in_step_ + out * out_step_];
+  }
+
+ private:
+  const float* data_;
+  std::int64_t in_step_, out_step_;
+};
 
 // A part of a layer's matrix with its adapter's: [input_count, output_count].
 Tensor part_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first_input,
                std::int64_t input_count, std::int64_t first_output, std::int64_t output_count) {
+  const Elements elements(w);
   Tensor result = Tensor::empty({input_count, output_count});
   float* data = result.mutable_f32();
   for (std::int64_t i = 0; i < input_count; ++i)
     for (std::int64_t j = 0; j < output_count; ++j) {
       const std::int64_t in = first_input + i, out = first_output + j;
-      double sum = element(w, in, out);
+      double sum = elements.at(in, out);
       if (lora.on()) {
         const Tensor &down = lora.down.value(), &up = lora.up.value();
         const std::int64_t rank = down.size(1);
@@ -114,6 +125,7 @@ Tensor folded_unembedding(const Model& model) {
   const std::int64_t V = output.outputs(), d = output.inputs();
   const float* gain =
       weights.final_norm.weight.defined() ? weights.final_norm.weight.value().f32() : nullptr;
+  const Elements elements(output);
   Tensor folded = Tensor::empty({V, d});
   float* data = folded.mutable_f32();
   parallel_for(V, 256, [&](std::int64_t begin, std::int64_t end) {
@@ -121,7 +133,7 @@ Tensor folded_unembedding(const Model& model) {
       float* row = data + t * d;
       double mean = 0;
       for (std::int64_t i = 0; i < d; ++i) {
-        row[i] = element(output, i, t) * (gain == nullptr ? 1.0f : gain[i]);
+        row[i] = elements.at(i, t) * (gain == nullptr ? 1.0f : gain[i]);
         mean += row[i];
       }
       if (!weights.final_norm.centres()) continue;

@@ -99,12 +99,12 @@ endfunction()
 
 # filigree_compile_together(TARGET)
 #
-# Compiles eight files as one, a third of the work where every file spends most of it on the same
+# Compiles a dozen files as one, a third of the work where every file spends most of it on the same
 # library's templates. Names in the files' unnamed namespaces must then differ. As above, only for
 # builds from nothing: a cache keeps the files apart, and so does an analyser that wants them so.
 function(filigree_compile_together target)
   if(NOT FILIGREE_CCACHE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
   endif()
 endfunction()
 

@@ -11,8 +11,6 @@
 namespace filigree {
 namespace {
 
-constexpr std::string_view kMetadataKey = "__metadata__";
-
 class HeaderReader final : public JsonEvents {
  public:
   HeaderReader(const std::string& label, std::string_view text)

@@ -12,6 +12,9 @@
 
 namespace filigree {
 
+// Not a tensor's name.
+inline constexpr std::string_view kMetadataKey = "__metadata__";
+
 struct SafetensorsEntry {
   std::string name;
   TensorKind kind = TensorKind::kF32;

@@ -14,12 +14,12 @@
 #include "filigree/base/strings.h"
 #include "filigree/base/utf8.h"
 #include "filigree/io/safetensors.h"
+#include "filigree/io/safetensors_header.h"
 
 namespace filigree {
 namespace {
 
 constexpr std::size_t kAlignment = 8;
-constexpr std::string_view kMetadataKey = "__metadata__";
 
 std::string tensor_label(const std::string& source, const TensorToWrite& tensor) {
   return fmt::format("safetensors: cannot write '{}': tensor '{}'", source, printable(tensor.name));

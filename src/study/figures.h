@@ -46,12 +46,12 @@ bool is_figure_file(const std::filesystem::path& path);
 void check_figure_file(const std::filesystem::path& path);
 
 // What a figure is made of; never null.
-using FigureInput = std::variant<const figure::AttentionGrid*, const figure::CircuitCurves*,
-                                 const figure::CircuitDrawing*, const figure::CorrelationMap*,
-                                 const figure::HeadPage*, const figure::HeadStrip*,
-                                 const figure::LabelledMaps*, const figure::ScatterMatrix*,
-                                 const figure::StatisticsBars*, const figure::TokenCircuit*,
-                                 const figure::TrainingCurves*>;
+using FigureInput =
+    std::variant<const figure::AttentionGrid*, const figure::CircuitCurves*,
+                 const figure::CircuitDrawing*, const figure::CorrelationMap*,
+                 const figure::HeadPage*, const figure::HeadStrip*, const figure::LabelledMaps*,
+                 const figure::ScatterMatrix*, const figure::StatisticsBars*,
+                 const figure::TokenCircuit*, const figure::TrainingCurves*>;
 
 // The ending of the path chooses the format.
 void save_figure(const FigureInput& input, const std::filesystem::path& path,

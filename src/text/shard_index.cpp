@@ -15,7 +15,7 @@ namespace filigree {
 namespace {
 
 constexpr std::string_view kFormat = "filigree token shards";
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kIndexVersion = 1;
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 56;  // sums of it cannot overflow
 
 std::uint64_t count(const JsonObject& object, const char* key, std::uint64_t most = kMostTokens) {
@@ -89,7 +89,7 @@ std::string write_shard_index(const ShardIndex& index) {
                       {"shards", shards}});
   }
   const nlohmann::ordered_json document = {{"format", kFormat},
-                                           {"version", kVersion},
+                                           {"version", kIndexVersion},
                                            {"vocabulary", index.vocabulary},
                                            {"token_bytes", index.token_bytes()},
                                            {"end_of_text", index.end_of_text},
@@ -102,8 +102,8 @@ ShardIndex parse_shard_index(std::string_view text, const std::string& name) {
   const JsonObject document = JsonObject::parse(text, name);
   require(document.string("format") == kFormat, "{}: it is not an index of token shards", name);
   const std::uint64_t version = count(document, "version");
-  require(version == kVersion, "{}: version {} of the format; this program reads version {}", name,
-          version, kVersion);
+  require(version == kIndexVersion, "{}: version {} of the format; this program reads version {}",
+          name, version, kIndexVersion);
   ShardIndex index;
   index.vocabulary = static_cast<std::uint64_t>(document.integer("vocabulary", 1, INT32_MAX));
   index.end_of_text = static_cast<TokenId>(count(document, "end_of_text", index.vocabulary - 1));

@@ -154,7 +154,9 @@ class HeadText {
   }
 
   static std::string effect(const Estimate& value) {
-    return fmt::format("{:+.3f} +- {:.3f}", value.mean, value.error);
+    std::string text = fmt::format("{:+.3f}", value.mean);
+    if (value.error) text += fmt::format(" +- {:.3f}", *value.error);
+    return text;
   }
 
   // "' to' <- ' Mary' 1.00" of the strongest one in a task; the prompts are the tasks' unless

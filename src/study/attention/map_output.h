@@ -27,7 +27,7 @@ struct MapOutputOptions {
   bool average = false;
   FigureStyle style = {};
   GridLayout grid = {};
-  std::vector<HeadId> order = {};  // of the maps in figures; those it does not name come last
+  std::vector<HeadId> order = {};    // of the maps in figures; those it does not name come last
   Interventions interventions = {};  // of the runs, for what the files say about themselves
 };
 

@@ -129,7 +129,8 @@ figure::HeadPage figure_of(const HeadPage& page) {
       const double whole = task.check.difference.mean;
       const bool able = is_able(task.check);
       bar.values.push_back(able ? task.share : 0.0);
-      bar.errors.push_back(able && whole != 0 ? task.drop.error / std::abs(whole) : 0.0);
+      bar.errors.push_back(able && whole != 0 ? task.drop.error.value_or(0.0) / std::abs(whole)
+                                              : 0.0);
     }
     drawn.bars.push_back(std::move(bar));
   }

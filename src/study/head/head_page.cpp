@@ -81,7 +81,8 @@ std::optional<HeadExample> example_of(const HeadFacts& facts, const HeadRequest&
   std::size_t first = 0;  // prompt of the task at hand
   for (const TaskEffect& effect : facts.tasks) {
     if (is_able(effect.check) && effect.last && effect.last->weight >= kLeastExample &&
-        std::abs(effect.drop.mean) > 2 * effect.drop.error && std::abs(effect.share) > most) {
+        effect.drop.error && std::abs(effect.drop.mean) > 2 * *effect.drop.error &&
+        std::abs(effect.share) > most) {
       most = std::abs(effect.share);
       example = effect.last;
       example->prompt += first;

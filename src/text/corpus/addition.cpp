@@ -13,7 +13,7 @@
 namespace filigree::corpus {
 namespace {
 
-constexpr std::string_view kPatterns[] = {
+constexpr std::string_view kAdditionPatterns[] = {
     "{a} + {b} =[ {c}]",
     "{a}+{b}=[{c}]",
     "{a} + {b} =[ {c}].",
@@ -50,13 +50,13 @@ TaskExample draw_addition(Random& random) {
   const int b = pick_number(random, 10, 99);
   const std::vector<std::string> people = pick_several(random, names(), 2);
   TaskExample example =
-      compose(pick(random, kPatterns), {{"a", std::to_string(a)},
-                                        {"b", std::to_string(b)},
-                                        {"c", std::to_string(a + b)},
-                                        {"name", people[0]},
-                                        {"other", people[1]},
-                                        {"items", std::string(pick(random, kItems))},
-                                        {"thing", std::string(pick(random, things()))}});
+      compose(pick(random, kAdditionPatterns), {{"a", std::to_string(a)},
+                                                {"b", std::to_string(b)},
+                                                {"c", std::to_string(a + b)},
+                                                {"name", people[0]},
+                                                {"other", people[1]},
+                                                {"items", std::string(pick(random, kItems))},
+                                                {"thing", std::string(pick(random, things()))}});
   const std::string lead = example.answer.starts_with(' ') ? " " : "";
   // One off, and what forgetting or inventing a carry gives.
   for (const int slip : {1, -1, 10, -10})
@@ -70,7 +70,7 @@ TaskPair pair_addition(Random& random) {
   const int b = pick_number(random, 10, 99);
   int other = b;
   while (other == b) other = pick_number(random, 10, 99);
-  const std::string_view pattern = pick(random, kPatterns);
+  const std::string_view pattern = pick(random, kAdditionPatterns);
   const std::vector<std::string> people = pick_several(random, names(), 2);
   const std::string items(pick(random, kItems)), thing(pick(random, things()));
   const auto slots = [&](int second) {

@@ -52,7 +52,7 @@ constexpr Noun kPeople[] = {{"teacher", "teachers"},
                             {"waiter", "waiters"},
                             {"poet", "poets"}};
 
-constexpr Noun kThings[] = {
+constexpr Noun kThingNouns[] = {
     {"key", "keys"},       {"cabinet", "cabinets"},   {"book", "books"},
     {"table", "tables"},   {"chair", "chairs"},       {"window", "windows"},
     {"door", "doors"},     {"car", "cars"},           {"house", "houses"},
@@ -122,17 +122,17 @@ constexpr Verb kAboutPeople[] = {
     {"doesn't", "don't", "agree"},    {"isn't", "aren't", "at home"},
     {"wasn't", "weren't", "invited"}, {"hasn't", "haven't", "arrived"}};
 
-constexpr std::string_view kOpenings[] = {"The ",
-                                          "The ",
-                                          "The ",
-                                          "Today the ",
-                                          "I think that the ",
-                                          "It is clear that the ",
-                                          "They say that the ",
-                                          "We noticed that the ",
-                                          "As you can see, the ",
-                                          "Perhaps the ",
-                                          "Everyone knows that the "};
+constexpr std::string_view kAgreementOpenings[] = {"The ",
+                                                   "The ",
+                                                   "The ",
+                                                   "Today the ",
+                                                   "I think that the ",
+                                                   "It is clear that the ",
+                                                   "They say that the ",
+                                                   "We noticed that the ",
+                                                   "As you can see, the ",
+                                                   "Perhaps the ",
+                                                   "Everyone knows that the "};
 
 std::string_view form(const Noun& noun, bool plural) {
   return plural ? noun.plural : noun.singular;
@@ -144,14 +144,15 @@ TaskExample draw_agreement(Random& random) {
   const bool about_people = coin(random);
   const bool plural = coin(random);
   const bool other_plural = coin(random);
-  const Noun& subject = about_people ? pick(random, kPeople) : pick(random, kThings);
+  const Noun& subject = about_people ? pick(random, kPeople) : pick(random, kThingNouns);
   const Noun* other = &subject;
   // Who met, saw or hid something: the distracting noun is a person where the phrase needs one.
-  while (other == &subject) other = about_people ? &pick(random, kPeople) : &pick(random, kThings);
+  while (other == &subject)
+    other = about_people ? &pick(random, kPeople) : &pick(random, kThingNouns);
   const std::string_view between =
       about_people ? pick(random, kBetweenPeople) : pick(random, kBetween);
   const Verb& verb = about_people ? pick(random, kAboutPeople) : pick(random, kAboutThings);
-  const std::string pattern = std::string(pick(random, kOpenings)) + "{subject}" +
+  const std::string pattern = std::string(pick(random, kAgreementOpenings)) + "{subject}" +
                               std::string(between) + "[ {verb}] {rest}.";
   TaskExample example =
       compose(pattern, {{"subject", std::string(form(subject, plural))},
@@ -169,14 +170,14 @@ TaskPair pair_agreement(Random& random) {
   const bool plural = coin(random);
   const bool other_plural = coin(random);
   const std::span<const Noun> nouns =
-      about_people ? std::span<const Noun>(kPeople) : std::span<const Noun>(kThings);
+      about_people ? std::span<const Noun>(kPeople) : std::span<const Noun>(kThingNouns);
   const Noun& subject = pick(random, nouns);
   const Noun* other = &subject;
   while (other == &subject) other = &pick(random, nouns);
   const std::string between(about_people ? pick(random, kBetweenPeople) : pick(random, kBetween));
   const Verb& verb = about_people ? pick(random, kAboutPeople) : pick(random, kAboutThings);
   const std::string pattern =
-      std::string(pick(random, kOpenings)) + "{subject}" + between + "[ {verb}] {rest}.";
+      std::string(pick(random, kAgreementOpenings)) + "{subject}" + between + "[ {verb}] {rest}.";
   const auto slots = [&](bool many) {
     return Slots{{"subject", std::string(form(subject, many))},
                  {"n", std::string(form(*other, other_plural))},

@@ -147,7 +147,7 @@ constexpr Pair kPairs[] = {{"hot", "cold"},
                            {"arrest", "release"},
                            {"profit", "loss"}};
 
-constexpr std::string_view kPatterns[] = {
+constexpr std::string_view kAntonymPatterns[] = {
     "The opposite of \"{word}\" is \"[{opposite}]\".",
     "The antonym of \"{word}\" is \"[{opposite}]\".",
     "\"{^word}\" is the opposite of \"[{opposite}]\".",
@@ -183,7 +183,7 @@ Choice choose(Random& random) {
 
 TaskExample draw_antonym(Random& random) {
   const Choice choice = choose(random);
-  const std::string_view pattern = pick(random, kPatterns);
+  const std::string_view pattern = pick(random, kAntonymPatterns);
   const std::vector<std::string> people = pick_several(random, names(), 2);
   TaskExample example = compose(pattern, {{"word", std::string(choice.word)},
                                           {"opposite", std::string(choice.opposite)},
@@ -203,7 +203,7 @@ TaskPair pair_antonym(Random& random) {
   const Choice choice = choose(random);
   Choice other = choice;
   while (other.word == choice.word || other.opposite == choice.word) other = choose(random);
-  const std::string_view pattern = pick(random, kPatterns);
+  const std::string_view pattern = pick(random, kAntonymPatterns);
   const std::vector<std::string> people = pick_several(random, names(), 2);
   const auto slots = [&](const Choice& chosen) {
     return Slots{{"word", std::string(chosen.word)},

@@ -141,7 +141,7 @@ constexpr Country kCountries[] = {{"France", "Paris"},
                                   {"New Zealand", "Wellington"},
                                   {"Fiji", "Suva"}};
 
-constexpr std::string_view kPatterns[] = {
+constexpr std::string_view kCapitalPatterns[] = {
     "The capital of {country} is[ {capital}].",
     "The capital city of {country} is[ {capital}].",
     "The capital of {country} is called[ {capital}].",
@@ -169,7 +169,7 @@ constexpr std::string_view kPatterns[] = {
 
 TaskExample draw_capital(Random& random) {
   const Country& country = pick(random, kCountries);
-  const std::string_view pattern = pick(random, kPatterns);
+  const std::string_view pattern = pick(random, kCapitalPatterns);
   const std::vector<std::string> people = pick_several(random, names(), 2);
   TaskExample example = compose(pattern, {{"country", std::string(country.name)},
                                           {"capital", std::string(country.capital)},
@@ -189,7 +189,7 @@ TaskPair pair_capital(Random& random) {
   const Country& country = pick(random, kCountries);
   const Country* other = &country;
   while (other == &country) other = &pick(random, kCountries);
-  const std::string_view pattern = pick(random, kPatterns);
+  const std::string_view pattern = pick(random, kCapitalPatterns);
   const std::vector<std::string> people = pick_several(random, names(), 2);
   const auto slots = [&](const Country& chosen) {
     return Slots{{"country", std::string(chosen.name)},

@@ -23,7 +23,7 @@ constexpr std::string_view kEvents[] = {
     "journey",     "exile",     "marriage",   "contract",      "regime",       "colony",
     "mission",     "uprising",  "recession",  "ceasefire",     "excavation",   "renovation"};
 
-constexpr std::string_view kPatterns[] = {
+constexpr std::string_view kGreaterThanPatterns[] = {
     "The {event} lasted from the year {c}{y} to the year {c}[{z}].",
     "The {event} began in {c}{y} and ended in {c}[{z}].",
     "The {event} started in the year {c}{y} and went on until {c}[{z}].",
@@ -70,10 +70,10 @@ TaskExample draw_greater_than(Random& random) {
   const int begin = pick_number(random, 1, 98);
   const int end = pick_number(random, begin + 1, 99);
   TaskExample example =
-      compose(pick(random, kPatterns), {{"event", std::string(pick(random, kEvents))},
-                                        {"c", century},
-                                        {"y", two_digits(begin)},
-                                        {"z", two_digits(end)}});
+      compose(pick(random, kGreaterThanPatterns), {{"event", std::string(pick(random, kEvents))},
+                                                   {"c", century},
+                                                   {"y", two_digits(begin)},
+                                                   {"z", two_digits(end)}});
   sort_years(begin, end, example);
   example.combination = century + two_digits(begin);
   return example;
@@ -86,7 +86,7 @@ TaskPair pair_greater_than(Random& random, YearChange change) {
   int other = 1;
   while (change == YearChange::kOtherYear && (other == 1 || other == begin))
     other = pick_number(random, 2, 98);
-  const std::string_view pattern = pick(random, kPatterns);
+  const std::string_view pattern = pick(random, kGreaterThanPatterns);
   const std::string event(pick(random, kEvents));
   const auto slots = [&](int year) {
     return Slots{{"event", event}, {"c", century}, {"y", two_digits(year)}, {"z", two_digits(end)}};

@@ -15,7 +15,7 @@ namespace filigree::corpus {
 namespace {
 
 // Each ends where a clause with one of the two people begins.
-constexpr std::string_view kOpenings[] = {
+constexpr std::string_view kIndirectObjectOpenings[] = {
     "When {A} and {B} went to the {place}, ",
     "After {A} and {B} went to the {place}, ",
     "While {A} and {B} were at the {place}, ",
@@ -78,7 +78,7 @@ TaskExample draw_indirect_object(Random& random) {
   const std::string& giver = people[abba ? 1 : 0];
   const std::string& receiver = people[abba ? 0 : 1];
   const std::string pattern =
-      std::string(pick(random, kOpenings)) + std::string(pick(random, kClosings));
+      std::string(pick(random, kIndirectObjectOpenings)) + std::string(pick(random, kClosings));
   TaskExample example = compose(pattern, {{"A", people[0]},
                                           {"B", people[1]},
                                           {"S", giver},
@@ -95,7 +95,8 @@ TaskPair pair_indirect_object(Random& random, NameOrder order, GiverChange chang
   const bool abba = order == NameOrder::kEither ? coin(random) : order == NameOrder::kAbba;
   const std::string& giver = people[abba ? 1 : 0];
   const std::string& receiver = people[abba ? 0 : 1];
-  const std::string opening(pick(random, kOpenings)), closing(pick(random, kClosings));
+  const std::string opening(pick(random, kIndirectObjectOpenings)),
+      closing(pick(random, kClosings));
   const std::string place(pick(random, places())), thing(pick(random, things()));
   const auto slots = [&](const std::string& a, const std::string& b, const std::string& gives) {
     return Slots{{"A", a},        {"B", b},         {"S", gives},

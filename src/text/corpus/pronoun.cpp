@@ -13,7 +13,7 @@ namespace filigree::corpus {
 namespace {
 
 // {he}, {his}, {him} and {himself} stand for the form of the name's gender.
-constexpr std::string_view kPatterns[] = {
+constexpr std::string_view kPronounPatterns[] = {
     "So {name} is a really great {job}, isn't[ {he}]?",
     "{name} is a good {job}, and everyone knows that[ {he}] works hard.",
     "{name} was late because[ {he}] had missed the bus.",
@@ -73,7 +73,7 @@ Slots with_pronouns(Slots slots, const Pronouns& pronouns) {
 TaskExample draw_pronoun(Random& random) {
   const bool male = coin(random);
   const std::string name(pick(random, male ? male_names() : female_names()));
-  const std::string_view pattern = pick(random, kPatterns);
+  const std::string_view pattern = pick(random, kPronounPatterns);
   const std::vector<std::string> jobs = pick_several(random, professions(), 2);
   const Slots slots = {{"name", name},
                        {"job", jobs[0]},
@@ -92,7 +92,7 @@ TaskPair pair_pronoun(Random& random) {
   const bool male = coin(random);
   const std::string name(pick(random, male ? male_names() : female_names()));
   const std::string other_name(pick(random, male ? female_names() : male_names()));
-  const std::string_view pattern = pick(random, kPatterns);
+  const std::string_view pattern = pick(random, kPronounPatterns);
   const std::vector<std::string> jobs = pick_several(random, professions(), 2);
   const std::string place(pick(random, places())), thing(pick(random, things()));
   const auto slots = [&](const std::string& who, bool he) {

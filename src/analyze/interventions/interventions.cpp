@@ -20,7 +20,7 @@ namespace {
       printable(text));
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_spaces(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
@@ -87,8 +87,8 @@ void read_part(std::string_view rest, TapPlace& place) {
 // "5" or, of a pattern, "5<-2".
 void read_position(std::string_view text, TapPlace& place) {
   const std::size_t arrow = text.find("<-");
-  place.position = whole(trimmed(text.substr(0, arrow)));
-  if (arrow != std::string_view::npos) place.key = whole(trimmed(text.substr(arrow + 2)));
+  place.position = whole(without_spaces(text.substr(0, arrow)));
+  if (arrow != std::string_view::npos) place.key = whole(without_spaces(text.substr(arrow + 2)));
   if (!place.position || (arrow != std::string_view::npos && !place.key))
     fail(
         "'{}' in '{}' is no position; write a whole number, from 0 on or, from the end, -1, or of "
@@ -105,7 +105,7 @@ template <typename Take>
 void for_parts(std::string_view text, const Take& body) {
   while (true) {
     const std::size_t comma = text.find(',');
-    body(trimmed(text.substr(0, comma)));
+    body(without_spaces(text.substr(0, comma)));
     if (comma == std::string_view::npos) return;
     text.remove_prefix(comma + 1);
   }
@@ -115,7 +115,7 @@ void for_parts(std::string_view text, const Take& body) {
 
 TapPlace parse_tap_place(std::string_view text) {
   TapPlace place;
-  place.text = std::string(trimmed(text));
+  place.text = std::string(without_spaces(text));
   std::string_view rest = place.text;
   const std::size_t at = rest.find('@');
   const std::string_view part = rest.substr(0, at);

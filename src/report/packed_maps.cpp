@@ -54,6 +54,16 @@ std::string PackedMaps::finish() {
   return base64(output_);
 }
 
+std::string packed_text(std::string_view text) {
+  uLongf size = compressBound(static_cast<uLong>(text.size()));
+  std::vector<unsigned char> packed(size);
+  require(compress(packed.data(), &size, reinterpret_cast<const Bytef*>(text.data()),
+                   static_cast<uLong>(text.size())) == Z_OK,
+          "report: out of memory for compressing a figure");
+  packed.resize(size);
+  return base64(packed);
+}
+
 std::string base64(std::span<const unsigned char> bytes) {
   static constexpr char kDigits[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

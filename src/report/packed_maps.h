@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace filigree {
@@ -37,5 +38,8 @@ class PackedMaps {
 };
 
 std::string base64(std::span<const unsigned char> bytes);
+
+// A text as maps are packed: deflated and written in base64. Drawings shrink to a fifth.
+std::string packed_text(std::string_view text);
 
 }  // namespace filigree

@@ -67,14 +67,11 @@ Json tasks_json(const std::vector<ReportTask>& tasks) {
   for (const ReportTask& task : tasks) {
     Json figures = Json::array();
     for (const ReportFigure& figure : task.figures) {
-      const auto packed = [](const std::string& svg) {
-        return base64({reinterpret_cast<const unsigned char*>(svg.data()), svg.size()});
-      };
       figures.push_back(
           {{"title", figure.title},
            {"caption", figure.caption},
-           {"svg", packed(figure.svg)},
-           {"dark_svg", figure.dark_svg.empty() ? Json() : Json(packed(figure.dark_svg))}});
+           {"svg", packed_text(figure.svg)},
+           {"dark_svg", figure.dark_svg.empty() ? Json() : Json(packed_text(figure.dark_svg))}});
     }
     list.push_back({{"name", task.name},
                     {"description", task.description},

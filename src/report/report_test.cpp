@@ -19,6 +19,23 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+std::string unpacked(const std::string& text) {
+  const std::string deflated = from_base64(text);
+  std::string bytes(1 << 16, '\0');
+  uLongf size = bytes.size();
+  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size,
+                       reinterpret_cast<const Bytef*>(deflated.data()), deflated.size()),
+            Z_OK);
+  bytes.resize(size);
+  return bytes;
+}
+
+TEST(PackedText, ComesBack) {
+  for (const std::string& text : {std::string(), std::string("<svg/>"), std::string(50000, 'x')})
+    EXPECT_EQ(unpacked(packed_text(text)), text);
+  EXPECT_LT(packed_text(std::string(50000, 'x')).size(), 1000u);
+}
+
 TEST(Base64, OfKnownTexts) {
   const auto encode = [](std::string_view text) {
     return base64({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
@@ -107,7 +124,8 @@ TEST(Report, HoldsTasksWithTheirFigures) {
   EXPECT_EQ(task["rows"][2],
             (std::vector<std::string>{"attention edges", "2,000 of 30,240", "none claimed", ""}));
   EXPECT_EQ(task["figures"][1]["title"], "Edges of the circuits");
-  EXPECT_THAT(from_base64(task["figures"][0]["svg"].get<std::string>()), HasSubstr("<svg "));
+  EXPECT_THAT(unpacked(task["figures"][0]["svg"].get<std::string>()), HasSubstr("<svg "));
+  EXPECT_TRUE(task["figures"][0]["dark_svg"].is_null());
 }
 
 TEST(CircuitSection, SaysWhatIsThereWithoutAnyPart) {

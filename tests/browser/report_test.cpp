@@ -121,13 +121,13 @@ TEST_F(ReportPage, ShowsTasksWithSizesAndPictures) {
   EXPECT_THAT(text_of("#tasks"), HasSubstr("61 of 144"));
   EXPECT_THAT(text_of("#tasks"), HasSubstr("6.78"));
   EXPECT_THAT(text_of("#tasks"), HasSubstr("metric: logit-diff"));
-  browser_->wait_for("return document.querySelector('#tasks img').complete");
+  browser_->wait_for("return document.querySelector('#tasks img').naturalWidth > 0");
   EXPECT_EQ(browser_->run("return document.querySelector('#tasks img').naturalWidth"), 30);
   EXPECT_EQ(text_of("nav a[href=\"#tasks\"]"), "tasks");
   EXPECT_THAT(text_of("#tasks"), HasSubstr("2,000 of 30,240"));
   EXPECT_THAT(text_of("#tasks"), HasSubstr("Edges of the circuits"));
   // A drawing wider than the page is made to fit it.
-  browser_->wait_for("return document.querySelectorAll('#tasks img')[1].complete");
+  browser_->wait_for("return document.querySelectorAll('#tasks img')[1].naturalWidth > 0");
   EXPECT_TRUE(
       browser_->run("const i = document.querySelectorAll('#tasks img')[1];"
                     "return i.naturalWidth === 3000 && i.clientWidth > 200 &&"

@@ -53,7 +53,7 @@ export interface Task {
   columns: string[];
   rows: string[][]; // the first cell names the row
   heads: string[][]; // of each model: those of its circuit, the most important first
-  figures: { title: string; caption: string; svg: string; dark_svg: string | null }[]; // base64
+  figures: { title: string; caption: string; svg: string; dark_svg: string | null }[]; // deflated, base64
 }
 
 // "#RRGGBB" each; src/base/palette.h says what they stand for.
@@ -104,7 +104,8 @@ export class AttentionMap {
   }
 }
 
-async function inflate(base64: string): Promise<ArrayBuffer> {
+// What the report holds deflated and in base64.
+export async function inflate(base64: string): Promise<ArrayBuffer> {
   const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();

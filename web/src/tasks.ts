@@ -1,5 +1,5 @@
 // What the models need for tasks: sizes of their circuits side by side, and the figures of them.
-import { LoadedReport, Task, Theme } from "./data";
+import { LoadedReport, Task, Theme, inflate } from "./data";
 import { element, scrolled } from "./dom";
 import { state, subscribe } from "./state";
 
@@ -25,14 +25,16 @@ function taskView(task: Task): HTMLElement {
   const figures = task.figures.map((figure) => {
     const image = element("img", { alt: figure.title });
     // A figure that was drawn for light pages only keeps their background.
-    const draw = (theme: Theme): void => {
+    const draw = async (theme: Theme): Promise<void> => {
       const dark = theme === "dark" && figure.dark_svg !== null;
-      image.src = `data:image/svg+xml;base64,${dark ? figure.dark_svg : figure.svg}`;
+      const svg = new TextDecoder().decode(await inflate(dark ? figure.dark_svg! : figure.svg));
+      if (theme !== state().theme) return; // changed again meanwhile
+      image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
       image.classList.toggle("dark", dark);
     };
-    draw(state().theme);
+    void draw(state().theme);
     subscribe((now, before) => {
-      if (now.theme !== before.theme) draw(now.theme);
+      if (now.theme !== before.theme) void draw(now.theme);
     });
     return element(
       "figure",

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+constexpr std::size_t kSourceBytes = std::size_t{1} << 16;
 // xz -9 needs 65 MiB to unpack, zstd -19 8 MiB and zstd --ultra --long 128 MiB.
 constexpr std::uint64_t kXzMemoryLimit = std::uint64_t{512} << 20;
 constexpr int kZstdWindowLog = 27;
@@ -69,10 +69,10 @@ class BlockReader {
  private:
   bool read_more() {
     const std::size_t before = block_.size();
-    block_.resize(before + kReadBytes);
+    block_.resize(before + kSourceBytes);
     ssize_t count;
     do {
-      count = ::read(descriptor_, block_.data() + before, kReadBytes);
+      count = ::read(descriptor_, block_.data() + before, kSourceBytes);
     } while (count < 0 && errno == EINTR);
     const int code = errno;
     block_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));

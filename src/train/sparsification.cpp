@@ -28,6 +28,16 @@ constexpr double kClimbOfGap = 1.25;
 constexpr double kLeapOfGap = 1.5;
 constexpr double kLeap = 0.5;
 
+// A share below this counts as so much in a power, whose slope is infinite at zero: far less than
+// one edge of the longest window.
+constexpr float kLeastShare = 1e-9f;
+
+// Of each share its power.
+Variable to_the_power(const Variable& shares, double power) {
+  if (power == 1.0) return shares;
+  return exp(scale(log(shift(shares, kLeastShare)), static_cast<float>(power)));
+}
+
 }  // namespace
 
 Sparsification::Sparsification(Model& student, const Model* teacher,
@@ -41,6 +51,8 @@ Sparsification::Sparsification(Model& student, const Model* teacher,
   require(options.most_open > 0.0 && options.most_open <= 1.0,
           "sparsify: the share {} of open edges that a head may have is not between 0 and 1",
           options.most_open);
+  require(options.head_power > 0.0 && options.head_power <= 1.0,
+          "sparsify: the power {} of the heads' shares is not between 0 and 1", options.head_power);
   const auto biases = static_cast<std::int64_t>(student.config().gate.bias.size());
   require(options.most_open == 1.0 || biases == student.config().layers * student.config().heads,
           "sparsify: to keep heads from being more open than {} every head needs its own gate bias",
@@ -77,6 +89,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
   const auto active = static_cast<double>(mean_all(concat(active_by_layer, 0)).value().item());
   const Variable shares = concat(by_layer, 0);  // [L, B * H]
   const Variable expected = mean_all(shares);   // E
+  const Variable powers = mean_all(to_the_power(shares, options_.head_power));
   const auto number = [](const Tensor& value) {
     return value.defined() ? static_cast<double>(value.item()) : 0.0;
   };
@@ -84,24 +97,29 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
   // Sums over the global batch: of rows and of targets, and of what is a mean over either.
   const auto rows = static_cast<double>(batch.ids.size(0));
   const auto targets = static_cast<double>(counted_targets(batch));
-  const auto here = static_cast<double>(expected.value().item());
+  const auto here = static_cast<double>(powers.value().item());
   double sums[] = {rows,
                    rows * here,
+                   rows * static_cast<double>(expected.value().item()),
                    rows * active,
                    targets,
                    targets * number(task.cross_entropy),
                    targets * number(task.teacher_cross_entropy),
                    targets * number(task.divergence)};
   ranks.sum(sums);
-  const auto& [all_rows, all_expected, all_active, all_targets, all_cross, all_teacher, all_kl] =
-      sums;
+  const auto& [all_rows, all_powers, all_expected, all_active, all_targets, all_cross, all_teacher,
+               all_kl] = sums;
 
-  // E of the global batch, of which the other ranks' part is a constant here.
-  const double share = rows / all_rows, global = all_expected / all_rows;
-  const Tensor others = Tensor::full(expected.shape(), static_cast<float>(global - share * here),
-                                     expected.value().device());
-  const Variable all_edges = add(scale(expected, static_cast<float>(share)), others);
-  const Variable edges = options_.objective == EdgeObjective::kLog ? log(all_edges) : all_edges;
+  // The mean power of the global batch, of which the other ranks' part is a constant here.
+  const double share = rows / all_rows;
+  const Tensor others =
+      Tensor::full(powers.shape(), static_cast<float>(all_powers / all_rows - share * here),
+                   powers.value().device());
+  const Variable global = add(scale(powers, static_cast<float>(share)), others);
+  const double root = 1.0 / options_.head_power;
+  const Variable edges = options_.objective == EdgeObjective::kLog
+                             ? scale(log(global), static_cast<float>(root))
+                             : to_the_power(global, root);
   const double lambda = multiplier_.lambda();
   const auto inverse = static_cast<float>(1.0 / (1.0 + lambda));
   Variable loss =
@@ -110,9 +128,12 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
 
   const double student_loss = all_cross / all_targets, taught = all_teacher / all_targets;
   const double allowed = options_.target ? *options_.target : taught + options_.margin;
-  metrics = {{"loss", student_loss},     {"gap", student_loss - allowed},
-             {"teacher_loss", taught},   {"divergence", all_kl / all_targets},
-             {"expected_edges", global}, {"active_edges", all_active / all_rows},
+  metrics = {{"loss", student_loss},
+             {"gap", student_loss - allowed},
+             {"teacher_loss", taught},
+             {"divergence", all_kl / all_targets},
+             {"expected_edges", all_expected / all_rows},
+             {"active_edges", all_active / all_rows},
              {"lambda", lambda}};
   if (options_.most_open < 1.0)
     metrics.emplace_back("widest_head", measure_heads(shares.value(), all_rows, ranks));
@@ -213,25 +234,17 @@ Settings Sparsification::settings() const {
   const SettingValue teacher = teacher_ != nullptr
                                    ? SettingValue(checksum_text(weights_checksum(*teacher_)))
                                    : SettingValue();
-  return {{"task", "sparsification"},
-          {"objective", std::string(name_of(options_.objective))},
-          {"most_open", options_.most_open},
-          {"margin", options_.margin},
-          {"target", setting_of(options_.target)},
-          {"distill", options_.distillation},
-          {"lambda0", multiplier.initial},
-          {"lambda_min", multiplier.least},
-          {"lambda_max", multiplier.most},
-          {"dual_rate", multiplier.rate},
-          {"dual_gain", multiplier.gain},
-          {"dual_limit", multiplier.limit},
-          {"dual_average", multiplier.averaging},
-          {"dual_every", multiplier.every},
-          {"patience", options_.patience},
-          {"tolerance", options_.tolerance},
-          {"least_edges", options_.least_edges},
-          {"gate_seed", options_.seed},
-          {"teacher", teacher}};
+  return {
+      {"task", "sparsification"},          {"objective", std::string(name_of(options_.objective))},
+      {"head_power", options_.head_power}, {"most_open", options_.most_open},
+      {"margin", options_.margin},         {"target", setting_of(options_.target)},
+      {"distill", options_.distillation},  {"lambda0", multiplier.initial},
+      {"lambda_min", multiplier.least},    {"lambda_max", multiplier.most},
+      {"dual_rate", multiplier.rate},      {"dual_gain", multiplier.gain},
+      {"dual_limit", multiplier.limit},    {"dual_average", multiplier.averaging},
+      {"dual_every", multiplier.every},    {"patience", options_.patience},
+      {"tolerance", options_.tolerance},   {"least_edges", options_.least_edges},
+      {"gate_seed", options_.seed},        {"teacher", teacher}};
 }
 
 nlohmann::json Sparsification::state() const {

@@ -4,10 +4,13 @@
 //   task = (1 - kd) CE(student) + kd KL(teacher || student)
 //   gap  = CE(student) - CE(teacher) - margin                 (or CE(student) - target)
 //
-// E is the expected share of open edges, averaged over layers, heads and the batch; lambda follows
-// the gap (multiplier.h); the teacher is the dense model on the same batch, its gates ignored. All
-// of this is about the global batch where several ranks share it: E is averaged before its
-// logarithm.
+// E is the expected share of open edges, averaged over layers, heads and the batch. With a head
+// power p below 1 the objective takes (mean of e^p)^(1/p) in its place, e being the shares of
+// single heads in single windows: an edge of a head that has few others open in its window then
+// costs more than one of a head that has many, so that few heads do what many shared. Lambda
+// follows the gap (multiplier.h); the teacher is the dense model on the same batch, its gates
+// ignored. All of this is about the global batch where several ranks share it: E is averaged before
+// its logarithm.
 //
 // A head whose gate logits are all large feels no pressure, because the slope of its expected edges
 // vanishes, yet it weighs in E as much as it can; bias and weights alone would need many thousand
@@ -32,6 +35,7 @@ inline constexpr auto kNames<EdgeObjective> = std::to_array<Named<EdgeObjective>
 
 struct SparsificationOptions {
   EdgeObjective objective = EdgeObjective::kLog;
+  double head_power = 1.0;       // p
   double margin = 0.01;          // nats that the student may lose
   std::optional<double> target;  // a fixed cross entropy instead of the teacher's
   double distillation = 0.5;     // kd

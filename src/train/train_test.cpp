@@ -133,6 +133,38 @@ TEST(Sparsification, TheLossIsTheWeightedSumOfItsParts) {
   }
 }
 
+TEST(Sparsification, WeighsTheEdgesOfASparseHeadMoreWithAHeadPower) {
+  // Two heads, of which one is nearly closed: how the loss moves with the bias of each.
+  const auto slopes = [](double power) {
+    const auto student = make_model(parse_model_config(gated_json(), "test"), 1);
+    const auto heads = static_cast<std::size_t>(student->config().layers * student->config().heads);
+    std::vector<float> biases(heads, 2.0f);
+    biases[0] = -6.0f;
+    student->set_gate({biases});
+    const auto teacher = make_model(parse_model_config(gated_json(), "test"), 1);
+    SparsificationOptions options;
+    options.head_power = power;
+    options.multiplier.initial = options.multiplier.least = 1e-6;
+    Sparsification sparsification(*student, teacher.get(), options);
+    const auto value = [&](std::size_t head, float by) {
+      std::vector<float> moved = biases;
+      moved[head] += by;
+      student->set_gate({moved});
+      Metrics metrics;
+      return static_cast<double>(
+          sparsification.loss(some_batch(), 5, *make_single_process(), metrics).value().item());
+    };
+    const double closed = value(0, 0.5f) - value(0, -0.5f);
+    const double open = value(1, 0.5f) - value(1, -0.5f);
+    return closed / open;
+  };
+  // A share of about e^-6 against one of 0.88: with power p its slope is larger by their ratio to
+  // the power p - 1.
+  const double plain = slopes(1.0);
+  EXPECT_NEAR(slopes(0.5) / plain, std::pow(std::exp(-6.0) / 0.88, -0.5), 4.0);
+  EXPECT_GT(slopes(0.5) / plain, 10.0);
+}
+
 TEST(Sparsification, LowersTheBiasOfHeadsThatAreTooOpen) {
   nlohmann::json json = gated_json();
   const auto shared = make_model(parse_model_config(json, "test"), 1);

@@ -48,6 +48,10 @@ void add_gate_options(CLI::App& app, SparsifyRequest& request) {
              "lower the bias of a head of whose edges more than this share is open; 1: never; "
              "needs --per-head-bias",
              number(0.01, 1.0));
+  add_number(app, kGroup, "--head-power", sparsification.head_power,
+             "power of each head's share of open edges in a window; below 1 edges of heads that "
+             "have few cost more, so that fewer heads are used",
+             number(0.1, 1.0));
   add_number(app, kGroup, "--margin", sparsification.margin,
              "nats that the loss may rise above the dense model's", number(-kLarge, kLarge));
   app.add_option_function<double>(

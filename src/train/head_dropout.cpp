@@ -18,11 +18,19 @@ void HeadDropout::check() const {
   require(share >= 0.0 && share < 1.0, "the share {} of silent heads is not in [0, 1)", share);
 }
 
+double HeadDropout::share_at(std::int64_t micro_step) const {
+  if (fade_to <= fade_from || micro_step <= fade_from) return share;
+  if (micro_step >= fade_to) return 0.0;
+  return share * static_cast<double>(fade_to - micro_step) /
+         static_cast<double>(fade_to - fade_from);
+}
+
 void HeadDropout::apply(Taps& taps, const Batch& batch, std::int64_t micro_step) const {
   const std::uint64_t stream = kStreams + static_cast<std::uint64_t>(micro_step);
   const auto first_row = static_cast<std::uint64_t>(batch.first_row);
-  const auto threshold = static_cast<float>(share);
-  const auto louder = static_cast<float>(1.0 / (1.0 - share));
+  const double now = share_at(micro_step);
+  const auto threshold = static_cast<float>(now);
+  const auto louder = static_cast<float>(1.0 / (1.0 - now));
   // Taps are passed layer by layer, so that counting them numbers the layers.
   const auto layer = std::make_shared<std::uint64_t>(0);
   taps.stay_on_device();

@@ -14,8 +14,14 @@ namespace filigree {
 struct HeadDropout {
   double share = 0.0;  // of heads that are silent, each by itself in each window; below 1
   std::uint64_t seed = 0;
+  // The share falls from here to nothing at `fade_to`, both counted in batches: a model that ends
+  // with all of its heads keeps what it learnt in several of them, and has nothing left to gain
+  // from training without silent ones. Equal: it never falls.
+  std::int64_t fade_from = 0, fade_to = 0;
 
   bool on() const { return share > 0.0; }
+  // Of the batch of this number.
+  double share_at(std::int64_t micro_step) const;
   // Throws Error for a share that is none.
   void check() const;
   // Silences heads of all layers, and makes the others louder by as much as is missing on average.

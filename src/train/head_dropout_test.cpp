@@ -58,6 +58,25 @@ TEST(HeadDropout, SilencesWholeHeadsOfWindowsAndMakesTheOthersLouder) {
   EXPECT_NEAR(silent, 200, 50);
 }
 
+TEST(HeadDropout, FadesToNone) {
+  const HeadDropout silent{0.4, 5, 100, 200};
+  EXPECT_EQ(silent.share_at(0), 0.4);
+  EXPECT_EQ(silent.share_at(100), 0.4);
+  EXPECT_NEAR(silent.share_at(150), 0.2, 1e-12);
+  EXPECT_EQ(silent.share_at(200), 0.0);
+  EXPECT_EQ((HeadDropout{0.4, 5}).share_at(1000), 0.4);
+
+  const std::unique_ptr<Model> model = make_model(tiny_config(false), 1);
+  int zeros = 0;
+  for (const float factor : factors_of(*model, windows(500), silent, 150)) {
+    if (factor == 0.0f)
+      ++zeros;
+    else
+      EXPECT_NEAR(factor, 1.25f, 1e-4f);
+  }
+  EXPECT_NEAR(zeros, 200, 50);
+}
+
 TEST(HeadDropout, LayersAreDrawnApart) {
   const std::unique_ptr<Model> model = make_model(tiny_config(false), 1);
   const Batch batch = windows(64);

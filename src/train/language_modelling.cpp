@@ -13,8 +13,9 @@ LanguageModelling::LanguageModelling(Model& model, const HeadDropout& silent)
 Variable LanguageModelling::loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
                                  Metrics& metrics) {
   Taps taps;
-  if (silent_.on()) silent_.apply(taps, batch, micro_step);
-  const Variable hidden = model_.final_hidden(batch.ids, {.taps = silent_.on() ? &taps : nullptr});
+  const bool silence = silent_.share_at(micro_step) > 0.0;
+  if (silence) silent_.apply(taps, batch, micro_step);
+  const Variable hidden = model_.final_hidden(batch.ids, {.taps = silence ? &taps : nullptr});
   const Variable mean = output_loss(hidden, model_.output_layer(), batch.targets).loss;
   const auto targets = static_cast<double>(counted_targets(batch));
   double sums[] = {targets, targets * static_cast<double>(mean.value().item())};
@@ -28,6 +29,8 @@ Settings LanguageModelling::settings() const {
   if (silent_.on()) {
     settings.add({"drop_heads", silent_.share});
     settings.add({"drop_heads_seed", silent_.seed});
+    settings.add({"drop_heads_fade_from", silent_.fade_from});
+    settings.add({"drop_heads_fade_to", silent_.fade_to});
   }
   return settings;
 }

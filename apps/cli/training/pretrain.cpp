@@ -71,6 +71,12 @@ void add_pretrain(Program& program) {
       ->type_name("X")
       ->capture_default_str()
       ->group("Training");
+  app.add_option("--drop-heads-fade", options->request.drop_heads_fade,
+                 "share of the steps, at the end, in which the silent heads become none")
+      ->check(number(0.0, 1.0))
+      ->type_name("X")
+      ->capture_default_str()
+      ->group("Training");
   add_training_options(app, options->request.training, options->dry_run);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/json/json.h"
@@ -41,6 +43,13 @@ ModelConfig model_config(const PretrainRequest& request, const ShardIndex& index
   return config;
 }
 
+HeadDropout silent_heads(const PretrainRequest& request, std::uint64_t seed) {
+  const std::int64_t batches = request.training.steps * request.training.accumulate;
+  const auto fading = static_cast<std::int64_t>(
+      std::llround(request.drop_heads_fade * static_cast<double>(batches)));
+  return {request.drop_heads, seed, batches - fading, batches};
+}
+
 struct PretrainStart {
   TrainingData data;
   ModelConfig config;
@@ -71,7 +80,7 @@ TrainingResult run_pretrain(const PretrainRequest& request, const Context& conte
   const TrainingRequest& training = request.training;
   const std::unique_ptr<Model> model = make_model(start.config, context.seed, context.placement);
   ModelTrainable trained(*model, {.drawn_from = context.seed});
-  LanguageModelling objective(*model, {request.drop_heads, context.seed});
+  LanguageModelling objective(*model, silent_heads(request, context.seed));
   const ModelRun run{"pretrain", training.out, start.config.context, start.data.folder};
   TrainingResult result = train_model(run, trained, objective, training, start.data, context);
   if (!result.interrupted() && start.data.held_out)

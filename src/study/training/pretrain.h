@@ -20,6 +20,7 @@ struct PretrainRequest {
   // Of heads that are silent in each window of training (train/head_dropout.h); not together with
   // recomputed activations.
   double drop_heads = 0.0;
+  double drop_heads_fade = 0.0;  // of the steps, at the end, in which that share falls to none
   TrainingRequest training;
 };
 

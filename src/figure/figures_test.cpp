@@ -226,6 +226,18 @@ TEST(StatisticsBars, OddInput) {
   draw(statistics_bars(input, light_theme()));
 }
 
+// A note that is too long for its plot is wrapped, not cut, and the page grows by the line.
+TEST(StatisticsBars, LongNotesHaveRoom) {
+  StatisticsBars input = {.models = {"m"}};
+  for (const char* name : {"a", "b", "c", "d", "e"})
+    input.statistics.push_back({.name = name, .note = "+1", .estimates = {{{1, 1, 1}}}});
+  const double short_notes = statistics_bars(input, light_theme()).size.height;
+  input.statistics[1].note = input.statistics[2].note =
+      "+72 points [+67, +77], p \u2264 0.0078 of these prompts";
+  EXPECT_DOUBLE_EQ(statistics_bars(input, light_theme()).size.height,
+                   short_notes + line_height(light_theme().small_size));
+}
+
 // The legend takes a second line when the names need one, and the page grows by it.
 TEST(TrainingCurves, ALongLegendHasRoom) {
   TrainingCurves curves;

@@ -105,24 +105,39 @@ Point draw_estimate(Canvas& canvas, const Rect& slot, const Estimate& estimate, 
   return {x, upwards ? end - 2.5 : end + 2 + cap_height(theme.small_size)};
 }
 
-// The plots of one column are aligned: `left` is the room for the widest tick labels among them.
-void draw_statistic(Canvas& canvas, const Rect& box, const Statistic& statistic, double left,
-                    const Theme& theme) {
+// Wrapped, so that no interval or p-value is cut.
+TextStyle note_style(const Theme& theme, double width) {
+  return {.size = theme.small_size,
+          .color = theme.muted,
+          .vertical = VerticalAlign::kTop,
+          .max_width = width,
+          .max_lines = 3};
+}
+
+// What stands above a plot: name, notes, and room for the numbers of the bars.
+double head_height(double notes, const Theme& theme) {
+  return line_height(theme.text_size + 0.5) + notes + 13;
+}
+
+// What keeps the plots of a column and of a row aligned: room for the widest tick labels and for
+// the longest note among them.
+struct Room {
+  double ticks, notes;
+};
+
+void draw_statistic(Canvas& canvas, Point corner, double width, const Statistic& statistic,
+                    const Room& room, const Theme& theme) {
   const double name_height = line_height(theme.text_size + 0.5);
-  canvas.text({box.x, box.y}, statistic.name,
+  canvas.text(corner, statistic.name,
               {.size = theme.text_size + 0.5,
                .color = theme.text,
                .bold = true,
                .vertical = VerticalAlign::kTop,
-               .max_width = box.width});
-  canvas.text({box.x, box.y + name_height}, statistic.note,
-              {.size = theme.small_size,
-               .color = theme.muted,
-               .vertical = VerticalAlign::kTop,
-               .max_width = box.width});
+               .max_width = width});
+  canvas.text({corner.x, corner.y + name_height}, statistic.note, note_style(theme, width));
   const Axis axis = value_axis(statistic);
-  const double head = name_height + line_height(theme.small_size) + 13;
-  const Rect area = {box.x + left, box.y + head, box.width - left, kPlotHeight};
+  const Rect area = {corner.x + room.ticks, corner.y + head_height(room.notes, theme),
+                     width - room.ticks, kPlotHeight};
   draw_value_axis(canvas, area, axis, theme);
 
   const std::size_t groups = std::max<std::size_t>(1, statistic.groups.size());
@@ -180,13 +195,22 @@ Figure statistics_bars(const StatisticsBars& input, const Theme& theme) {
   const std::size_t columns = std::min(most_columns, input.statistics.size());
   const double box_width = (kFullWidth - static_cast<double>(most_columns - 1) * kGap) /
                            static_cast<double>(most_columns);
-  const double box_height = line_height(theme.text_size + 0.5) + line_height(theme.small_size) +
-                            13 + kPlotHeight +
-                            (most_groups > 1 ? line_height(theme.small_size) : 0) + 3;
   const std::size_t rows = (input.statistics.size() + columns - 1) / columns;
+  std::vector<double> notes(rows, line_height(theme.small_size));
+  for (std::size_t i = 0; i < input.statistics.size(); ++i)
+    notes[i / columns] =
+        std::max(notes[i / columns],
+                 text_size(input.statistics[i].note, note_style(theme, box_width)).height);
   const double width = std::max(200.0, static_cast<double>(columns) * (box_width + kGap) - kGap);
   const double top = legend_height(legend, width, theme) + 6;
-  const double height = top + static_cast<double>(rows) * (box_height + kGap) - kGap;
+  std::vector<double> row_tops;
+  double height = top;
+  for (const double note : notes) {
+    row_tops.push_back(height);
+    height += head_height(note, theme) + kPlotHeight +
+              (most_groups > 1 ? line_height(theme.small_size) : 0) + 3 + kGap;
+  }
+  height -= kGap;
 
   std::vector<double> left(columns);
   for (std::size_t i = 0; i < input.statistics.size(); ++i)
@@ -199,10 +223,10 @@ Figure statistics_bars(const StatisticsBars& input, const Theme& theme) {
   return make_page(parts, {width, height}, theme, [=](Canvas& canvas, const Rect& body) {
     draw_legend(canvas, {body.x, body.y}, width, legend, theme);
     for (std::size_t i = 0; i < statistics->size(); ++i) {
-      const Rect box = {body.x + static_cast<double>(i % columns) * (box_width + kGap),
-                        body.y + top + static_cast<double>(i / columns) * (box_height + kGap),
-                        box_width, box_height};
-      draw_statistic(canvas, box, (*statistics)[i], left[i % columns], theme);
+      const Point corner = {body.x + static_cast<double>(i % columns) * (box_width + kGap),
+                            body.y + row_tops[i / columns]};
+      draw_statistic(canvas, corner, box_width, (*statistics)[i],
+                     {left[i % columns], notes[i / columns]}, theme);
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace filigree::study {
@@ -147,6 +148,15 @@ figure::ScatterMatrix scatter_matrix_of(std::span<const AnalysedModel> models,
   return matrix;
 }
 
+namespace {
+
+// "+72", with a true minus sign.
+std::string two_digits(double value) {
+  return fmt::format("{}{:.2g}", value < 0 ? "\u2212" : "+", std::abs(value));
+}
+
+}  // namespace
+
 figure::Estimate mean_with_interval(const AnalysedModel& model, const ComparedStatistic& row) {
   const std::vector<double> series = model.statistics->series(row.group, row.statistic);
   const double mean = model.statistics->mean(row.group, row.statistic);
@@ -167,20 +177,23 @@ figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,
     statistic.name = heading_of(row.statistic);
     const bool share = is_share(row.statistic);
     const double times = share ? 100 : 1;  // differences of shares are points
-    statistic.note = fmt::format("change {:+.2g}", times * row.change);
+    if (share) statistic.axis.format = figure::NumberFormat::kPercent;
+    statistic.note = two_digits(times * row.change) + (share ? " points" : "");
     if (row.interval)
-      statistic.note += fmt::format(" ({:+.2g} to {:+.2g})", times * row.interval->low,
-                                    times * row.interval->high);
-    if (share) statistic.note += " points";
-    statistic.note += fmt::format(", p {} {:.2g}", row.at_least_p() ? "\u2264" : "=", row.p);
+      statistic.note += fmt::format(" [{}, {}]", two_digits(times * row.interval->low),
+                                    two_digits(times * row.interval->high));
+    // Where the note is wrapped, its p stays in one piece.
+    statistic.note +=
+        fmt::format(", p\u00A0{}\u00A0{:.2g}", row.at_least_p() ? "\u2264" : "=", row.p);
     for (const AnalysedModel& model : models)
       statistic.estimates.push_back({mean_with_interval(model, row)});
     bars.statistics.push_back(std::move(statistic));
   }
   bars.caption =
-      "Means over heads and prompts, whiskers: bootstrap intervals of 95 % over the prompts; "
-      "changes with paired intervals and permutation p (\u2264: the least that so many prompts can "
-      "give).";
+      "Means over heads and prompts, whiskers: bootstrap intervals of 95 % over the prompts. Below "
+      "the names: the change, its paired interval and permutation p (\u2264: the least that so "
+      "many "
+      "prompts can give).";
   return bars;
 }
 

@@ -57,12 +57,15 @@ function thumbnail(model: Model, index: number, head: number, map: AttentionMap)
 export function gridView(loaded: LoadedReport): HTMLElement {
   const panels = loaded.report.models.map((model) => {
     const maps = element("div", { class: "maps" });
-    const facts = model.facts.map(([name, value]) => `${name} ${value}`).join(" \u00b7 ");
+    const facts = model.facts.flatMap((fact, n) => [
+      n > 0 ? " \u00b7 " : null,
+      element("span", {}, fact.join(" ")),
+    ]);
     const panel = element(
       "section",
       { class: "panel" },
       element("div", { class: "title" },
-        element("h2", {}, model.name), element("p", { class: "facts", title: facts }, facts)),
+        element("h2", {}, model.name), element("p", { class: "facts" }, ...facts)),
       maps,
     );
     return { panel, maps };

@@ -269,6 +269,30 @@ TEST(UserTasks, AreReadLineByLine) {
   EXPECT_EQ(made.dropped[static_cast<std::size_t>(DropReason::kDifferentLengths)], 1u);
 }
 
+TEST(UserTasks, MayNameRoles) {
+  const auto roles = [](const std::string& text, const FitOptions& options = {}) {
+    const std::string line =
+        R"({"clean": "the king of the man", "corrupt": "the king of the king", "answer": " of", )"
+        R"("wrong": " to", "roles": )";
+    return parse_task(line + text + "}", "my.jsonl", tokenizer(), options, 1).prompts[0].roles;
+  };
+  using Roles = std::vector<std::string>;
+  EXPECT_EQ(roles("{}"), (Roles{"START", "", "", "", "END"}));
+  EXPECT_EQ(roles(R"({"A": "king", "B": ["the", 2], "C": -2, "D": 0, "E": 4})"),
+            (Roles{"D", "A", "", "B/C", "END"}));
+  EXPECT_EQ(roles(R"({"A": 1})", {.end_of_text_first = true}),
+            (Roles{"START", "", "A", "", "", "END"}));
+  const auto error = [&](const char* text) { return error_of([&] { roles(text); }); };
+  EXPECT_THAT(error(R"({"A": "queen"})"), HasSubstr("line 1: role 'A': 'queen' is not in clean"));
+  EXPECT_THAT(error(R"({"A": ["the", 3]})"), HasSubstr("'the' is not 3 times in clean"));
+  EXPECT_THAT(error(R"({"A": 5})"), HasSubstr("no position 5; clean has 5 tokens, 0 to 4"));
+  EXPECT_THAT(error(R"({"A": -6})"), HasSubstr("no position -6"));
+  EXPECT_THAT(error(R"({"A": [1]})"), HasSubstr("a text and which of its places"));
+  EXPECT_THAT(error(R"({"END": 1})"), HasSubstr("'END' is no name of a role"));
+  EXPECT_THAT(error(R"({"": 1})"), HasSubstr("no name of a role"));
+  EXPECT_THAT(error("[1]"), HasSubstr("'roles' is no object"));
+}
+
 TEST(UserTasks, BadLinesAreErrorsWithTheirNumber) {
   const std::string good =
       R"({"clean": "the king", "corrupt": "the man", "answer": " of", "wrong": " to"})"

@@ -1,5 +1,6 @@
 #include "filigree/analyze/task/user_task.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "filigree/analyze/task/tasks.h"
@@ -27,11 +28,69 @@ std::vector<std::string> texts(const JsonObject& object, const char* key) {
   return list;
 }
 
+// What a line says of the clean prompt: stretches of its text, and positions of its tokens.
+struct LineRoles {
+  std::vector<RoleSpan> spans;
+  std::vector<std::pair<std::string, std::int64_t>> positions;
+};
+
+// Where `text` is in `clean` for the n-th time, from 1.
+RoleSpan span_of(const std::string& role, const std::string& text, std::int64_t n,
+                 const std::string& clean, const JsonObject& object) {
+  std::size_t at = text.empty() || n < 1 ? std::string::npos : clean.find(text);
+  for (std::int64_t i = 1; i < n && at != std::string::npos; ++i) at = clean.find(text, at + 1);
+  require(at != std::string::npos, "{}: role '{}': '{}' is not {}in clean", object.source(),
+          printable(role), printable(text), n == 1 ? "" : fmt::format("{} times ", n));
+  return {role, at, at + text.size()};
+}
+
+LineRoles roles_in(const JsonObject& object, const std::string& clean) {
+  LineRoles roles;
+  const auto found = object.raw().find("roles");
+  if (found == object.raw().end()) return roles;
+  require(found->is_object() && found->size() <= kMostRoles,
+          "{}: 'roles' is no object of at most {} roles", object.source(), kMostRoles);
+  for (const auto& [role, place] : found->items()) {
+    require(!role.empty() && role.size() <= kLongestRole && role != "START" && role != "END",
+            "{}: '{}' is no name of a role: 1 to {} bytes, and START and END are the first and the "
+            "last token",
+            object.source(), printable(role), kLongestRole);
+    if (place.is_string())
+      roles.spans.push_back(span_of(role, place.get<std::string>(), 1, clean, object));
+    else if (place.is_array() && place.size() == 2 && place[0].is_string() &&
+             place[1].is_number_integer())
+      roles.spans.push_back(
+          span_of(role, place[0].get<std::string>(), place[1].get<std::int64_t>(), clean, object));
+    else if (place.is_number_integer())
+      roles.positions.emplace_back(role, place.get<std::int64_t>());
+    else
+      fail("{}: role '{}' is at a text, a text and which of its places, or a position",
+           object.source(), printable(role));
+  }
+  return roles;
+}
+
+// Roles of single positions. The last one is END whatever else it is, as in the built-in tasks.
+void add_roles(const LineRoles& roles, const FitOptions& options, const std::string& source,
+               TaskPrompt& prompt) {
+  const std::int64_t first = options.end_of_text_first ? 1 : 0, length = prompt.length() - first;
+  for (const auto& [role, place] : roles.positions) {
+    require(place >= -length && place < length,
+            "{}: role '{}': there is no position {}; clean has {} tokens, 0 to {}", source,
+            printable(role), place, length, length - 1);
+    const auto at = static_cast<std::size_t>(first + (place < 0 ? place + length : place));
+    std::string& name = prompt.roles[at];
+    if (at + 1 < prompt.roles.size())
+      name = name.empty() || name == "START" ? role : name + "/" + role;
+  }
+}
+
 PromptText prompt_of(const JsonObject& object) {
   for (const std::string& key : object.keys())
-    require(key == "clean" || key == "corrupt" || key == "answer" || key == "wrong",
-            "{}: unknown key '{}'; a line has clean, corrupt, answer, wrong", object.source(),
-            printable(key));
+    require(
+        key == "clean" || key == "corrupt" || key == "answer" || key == "wrong" || key == "roles",
+        "{}: unknown key '{}'; a line has clean, corrupt, answer, wrong, and may have roles",
+        object.source(), printable(key));
   return {object.string("clean"), object.string("corrupt"), texts(object, "answer"),
           texts(object, "wrong")};
 }
@@ -50,8 +109,13 @@ TaskPrompts parse_task(std::string_view text, const std::string& source, const T
   JsonLines lines(text, source, LastLine::kWhole, limits);
   while (result.prompts.size() < most && lines.next()) {
     require(lines.number() <= kMostTaskLines, "{}: more than {} lines", source, kMostTaskLines);
-    const PromptText pair = prompt_of(lines.object());
-    result.add(fit(pair, tokenizer, options), pair);
+    const JsonObject object = lines.object();
+    PromptText pair = prompt_of(object);
+    const LineRoles roles = roles_in(object, pair.clean);
+    pair.roles = roles.spans;
+    Fit fitted = fit(pair, tokenizer, options);
+    if (fitted.prompt) add_roles(roles, options, object.source(), *fitted.prompt);
+    result.add(std::move(fitted), pair);
   }
   require(result.drawn > 0, "{}: there is no prompt in it", source);
   require_prompts(result);

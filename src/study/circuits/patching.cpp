@@ -47,6 +47,25 @@ std::vector<std::string> column_names(const PatchSweep& sweep, SweepAxis axis,
   return names;
 }
 
+// The role that all prompts give a position, counted as the sweep counts them; "": none.
+std::vector<std::string> column_roles(const PatchSweep& sweep,
+                                      const std::vector<TaskPrompt>& prompts) {
+  std::vector<std::string> roles;
+  for (std::int64_t column = 0; column < sweep.columns; ++column) {
+    const auto role_in = [&](const TaskPrompt& prompt) {
+      const std::int64_t before = sweep.from_end ? prompt.length() - sweep.columns : 0;
+      const auto at = static_cast<std::size_t>(before + column);
+      return at < prompt.roles.size() ? prompt.roles[at] : std::string();
+    };
+    const std::string first = role_in(prompts[0]);
+    const bool shared = std::all_of(prompts.begin(), prompts.end(), [&](const TaskPrompt& prompt) {
+      return role_in(prompt) == first;
+    });
+    roles.push_back(shared ? first : "");
+  }
+  return roles;
+}
+
 SweptModel sweep_model(const PatchRequest& request, const LoadedModel& model,
                        const Context& context) {
   SweptModel swept;
@@ -67,6 +86,7 @@ SweptModel sweep_model(const PatchRequest& request, const LoadedModel& model,
         watched(options.patch, fmt::format("{} {}", model.label(), name_of(site)), context);
     SweptSite one = {site, options.axis, sweep_patches(model.model(), swept.prompts, options), {}};
     one.columns = column_names(one.sweep, one.axis, swept.prompts, model.tokenizer());
+    if (one.axis == SweepAxis::kPosition) one.roles = column_roles(one.sweep, swept.prompts);
     swept.sites.push_back(std::move(one));
   }
   return swept;
@@ -87,6 +107,7 @@ Json site_json(const SweptSite& site) {
           {"by", name_of(site.axis)},
           {"from_end", site.sweep.from_end},
           {"columns", site.columns},
+          {"roles", site.roles},
           {"clean", to_json(site.sweep.clean)},
           {"corrupt", to_json(site.sweep.corrupt)},
           {"effect", effects},
@@ -102,6 +123,8 @@ figure::MapPanel panel_of(const SweptSite& site, std::string title) {
   const bool heads = site.axis == SweepAxis::kHead;
   panel.columns.name = heads ? "head" : site.sweep.from_end ? "position from the end" : "position";
   panel.columns.labels = site.columns;
+  for (std::size_t i = 0; i < site.roles.size(); ++i)
+    if (!site.roles[i].empty()) panel.columns.labels[i] = site.roles[i];
   panel.columns.tokens = !heads;
   for (const Estimate& effect : site.sweep.effects)
     panel.values.push_back(static_cast<float>(effect.mean));
@@ -132,8 +155,9 @@ std::string SweptSite::place(std::size_t cell) const {
   if (axis == SweepAxis::kHead) return fmt::format("L{}H{}", layer, column);
   const std::string number =
       std::to_string(static_cast<std::int64_t>(index) - (sweep.from_end ? sweep.columns : 0));
-  return number == column ? fmt::format("L{} position {}", layer, number)
-                          : fmt::format("L{} position {} '{}'", layer, number, column);
+  std::string text = fmt::format("L{} position {}", layer, number);
+  if (index < roles.size() && !roles[index].empty()) text += " " + printable(roles[index]);
+  return number == column ? text : text + " '" + printable(column) + "'";
 }
 
 std::vector<std::size_t> SweptSite::order() const {

@@ -32,9 +32,12 @@ struct SweptSite {
   Site site = Site::kZ;
   SweepAxis axis = SweepAxis::kHead;
   PatchSweep sweep = {};
-  std::vector<std::string> columns = {};  // heads as numbers, positions as tokens or numbers
+  // Heads as numbers; positions as the tokens that all prompts have there, or numbers.
+  std::vector<std::string> columns = {};
+  std::vector<std::string> roles = {};  // of positions, that all prompts share; "": none
 
-  // "L3H7", "L3 position -2", "L3 position 4 ' to'": of a cell of the sweep's effects.
+  // "L3H7", "L3 position -2", "L3 position 4 ' to'", "L3 position -5 S2": of a cell of the sweep's
+  // effects.
   std::string place(std::size_t cell) const;
   // Cells by their absolute effect, the strongest first.
   std::vector<std::size_t> order() const;

@@ -43,6 +43,9 @@ TEST(SweptSites, NameTheirPlacesAndOrderThem) {
   positions.sweep.from_end = true;
   EXPECT_EQ(positions.place(2), "L1 position -2");
   EXPECT_EQ(positions.place(3), "L1 position -1 ' to'");
+  positions.roles = {"S2", "END"};
+  EXPECT_EQ(positions.place(2), "L1 position -2 S2");
+  EXPECT_EQ(positions.place(3), "L1 position -1 END ' to'");
 }
 
 TEST(Patching, SweepsSitesOfModelsSideBySide) {

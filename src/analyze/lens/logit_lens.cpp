@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <span>
 
+#include "filigree/analyze/next_token.h"
 #include "filigree/base/component.h"
 #include "filigree/base/error.h"
 #include "filigree/runtime/threads.h"
@@ -13,28 +13,15 @@
 namespace filigree {
 namespace {
 
-LensCell read_cell(const float* logits, std::int64_t V, std::int64_t top,
-                   std::optional<TokenId> wanted) {
-  const float most = *std::max_element(logits, logits + V);
-  double sum = 0;
-  for (std::int64_t i = 0; i < V; ++i) sum += std::exp(static_cast<double>(logits[i]) - most);
-  const double normaliser = most + std::log(sum);
-  std::vector<TokenId> order(static_cast<std::size_t>(V));
-  std::iota(order.begin(), order.end(), TokenId{0});
-  const auto count = static_cast<std::ptrdiff_t>(std::min(top, V));
-  std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](TokenId a, TokenId b) {
-    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-  });
+LensCell read_cell(std::span<const float> logits, std::int64_t top, std::optional<TokenId> wanted) {
+  const double log_sum = log_sum_of(logits);
+  const auto log_probability = [&](TokenId id) {
+    return static_cast<double>(logits[static_cast<std::size_t>(id)]) - log_sum;
+  };
   LensCell cell;
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    const TokenId id = order[static_cast<std::size_t>(i)];
-    cell.top.push_back({id, std::exp(static_cast<double>(logits[id]) - normaliser)});
-  }
-  if (wanted) {
-    cell.log_probability = static_cast<double>(logits[*wanted]) - normaliser;
-    cell.rank =
-        std::count_if(logits, logits + V, [&](float logit) { return logit > logits[*wanted]; });
-  }
+  for (const TokenId id : likeliest_tokens(logits, static_cast<std::size_t>(top)))
+    cell.top.push_back({id, std::exp(log_probability(id))});
+  if (wanted) cell.log_probability = log_probability(*wanted), cell.rank = rank_of(logits, *wanted);
   return cell;
 }
 
@@ -89,8 +76,9 @@ LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
       for (std::int64_t t = begin; t < end; ++t) {
         std::optional<TokenId> wanted = options.token;
         if (!wanted && t + 1 < T) wanted = ids[static_cast<std::size_t>(t + 1)];
-        lens.cells[p * ids.size() + static_cast<std::size_t>(t)] =
-            read_cell(logits.f32() + t * V, V, options.top, wanted);
+        lens.cells[p * ids.size() + static_cast<std::size_t>(t)] = read_cell(
+            logits.values().subspan(static_cast<std::size_t>(t * V), static_cast<std::size_t>(V)),
+            options.top, wanted);
       }
     });
     if (options.progress) options.progress(p + 1, lens.points.size());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "filigree/analyze/next_token.h"
 #include "filigree/base/error.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/embedding/embedding.h"
@@ -29,27 +30,9 @@ double most_of(const float* row, const std::vector<TokenId>& ids) {
   return most;
 }
 
-// Logarithm of the sum of exponentials.
-double normaliser(const float* row, std::int64_t V) {
-  const float most = *std::max_element(row, row + V);
-  double sum = 0;
-  for (std::int64_t i = 0; i < V; ++i) sum += std::exp(row[i] - most);
-  return most + std::log(sum);
-}
-
 double probability_of(const float* row, const std::vector<TokenId>& ids, double log_sum) {
   double sum = 0;
   for (const TokenId id : ids) sum += std::exp(row[id] - log_sum);
-  return sum;
-}
-
-double divergence(const float* clean, const float* row, std::int64_t V) {
-  const double clean_sum = normaliser(clean, V), row_sum = normaliser(row, V);
-  double sum = 0;
-  for (std::int64_t i = 0; i < V; ++i) {
-    const double log_p = clean[i] - clean_sum;
-    sum += std::exp(log_p) * (log_p - (row[i] - row_sum));
-  }
   return sum;
 }
 
@@ -58,11 +41,14 @@ double measure_row(Metric metric, const float* row, std::int64_t V, const TaskPr
   switch (metric) {
     case Metric::kLogitDifference: return mean_of(row, prompt.answers) - mean_of(row, prompt.wrong);
     case Metric::kProbabilityDifference: {
-      const double log_sum = normaliser(row, V);
+      const double log_sum = log_sum_of({row, static_cast<std::size_t>(V)});
       return probability_of(row, prompt.answers, log_sum) -
              probability_of(row, prompt.wrong, log_sum);
     }
-    case Metric::kKl: return -divergence(clean, row, V);
+    case Metric::kKl: {
+      const auto size = static_cast<std::size_t>(V);
+      return -divergence({clean, size}, {row, size});
+    }
     case Metric::kAccuracy: return most_of(row, prompt.answers) > most_of(row, prompt.wrong);
   }
   return 0;

@@ -318,7 +318,8 @@ void draw_panel_body(Canvas& canvas, const Drawing& drawing, std::size_t index, 
   draw_answer(canvas, drawing, panel, corner, theme);
 }
 
-// Lines of three widths with what they stand for, and the squares of MLPs. Returns where it ends.
+// Below the panels: lines of three widths and squares of two sizes with what they stand for, and
+// the colour of what works against the answer.
 void draw_key(Canvas& canvas, Point corner, const Drawing& drawing, const Theme& theme) {
   const double middle = corner.y + line_height(theme.text_size) / 2;
   const TextStyle style = {

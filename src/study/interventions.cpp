@@ -13,6 +13,14 @@ Interventions for_model(Interventions interventions, const LoadedModel& model) {
   return interventions;
 }
 
+Interventions for_text(Interventions interventions, const LoadedModel& model,
+                       std::span<const TokenId> ids) {
+  std::vector<std::string> tokens;
+  for (const TokenId id : ids) tokens.push_back(shown_token(model.tokenizer(), id));
+  interventions.resolve_positions(tokens);
+  return for_model(std::move(interventions), model);
+}
+
 void check_positions(const Interventions& interventions, std::int64_t length) {
   for (const Change& change : interventions.changes)
     for (const std::optional<std::int64_t>& position : {change.place.position, change.place.key})
@@ -21,12 +29,23 @@ void check_positions(const Interventions& interventions, std::int64_t length) {
               position.value_or(0), length, length - 1);
 }
 
+namespace {
+
+// A number, or the token that stands for it.
+Json position_json(const std::optional<std::int64_t>& position, const std::string& token) {
+  return token.empty() ? json_or_null(position) : Json(token);
+}
+
+}  // namespace
+
 Json to_json(const Interventions& interventions) {
   Json list = Json::array();
   for (const Change& change : interventions.changes)
     list.push_back({{"kind", name_of(change.kind)},
                     {"place", change.place.text},
                     {"tap", change.place.tap},
+                    {"position", position_json(change.place.position, change.place.position_token)},
+                    {"key", position_json(change.place.key, change.place.key_token)},
                     {"factor", change.kind == ChangeKind::kPatch ? Json() : Json(change.factor)},
                     {"prompt", change.kind == ChangeKind::kPatch ? Json(change.prompt) : Json()}});
   return list;

@@ -33,12 +33,12 @@ void add_changes(CLI::App& app, const std::string& name, Interventions& interven
 
 void add_intervention_options(CLI::App& app, Interventions& interventions) {
   add_changes(app, "--ablate", interventions, &Interventions::add_ablations, "places", "PLACE,...",
-              "set to zero: L6H11, L7MLP, L6H*, L6H11.q, L6.resid or a tap; L6H11@-1 at the last "
-              "position only");
+              "set to zero: L6H11, L7MLP, L6H*, L6H11.q, L6.resid or a tap; L6H11@-1, "
+              "@START, @END or @' John' at one position only");
   add_changes(app, "--scale", interventions, &Interventions::add_scales, "factors", "PLACE=X,...",
               "multiply: L6H11=0.5,L7MLP=2");
   add_changes(app, "--patch", interventions, &Interventions::add_patch, "patch", "PLACE=TEXT",
-              "take the value from the run on another text: L6H11@-1=TEXT; may come again");
+              "take the value from the run on another text: L6H11@' John'=TEXT; may come again");
 }
 
 std::string changed_text(const Interventions& interventions) {

@@ -83,6 +83,7 @@ std::string places_text(const study::RunResult& result) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return result.divergence[a] > result.divergence[b];
   });
+  if (result.divergence[order[0]] == 0) return "\nthe prediction is the same everywhere\n";
   Table table(
       {{"", Align::kRight}, {"after"}, {"plain"}, {"changed"}, {"KL in nats", Align::kRight}});
   for (std::size_t i = 0; i < std::min(order.size(), kShownPlaces); ++i) {

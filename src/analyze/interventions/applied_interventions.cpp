@@ -10,12 +10,6 @@
 namespace filigree {
 namespace {
 
-// Of [B, H, queries, keys].
-bool over_keys(const std::string& tap) {
-  return tap.ends_with("hook_pattern") || tap.ends_with("hook_attn_scores") ||
-         tap.ends_with("hook_gate");
-}
-
 std::int64_t from_start(std::int64_t position, std::int64_t length) {
   return position < 0 ? position + length : position;
 }
@@ -36,6 +30,10 @@ AppliedInterventions::AppliedInterventions(const Model& model, Interventions int
   const NoGrad no_grad;
   for (const Change& change : interventions_.changes) {
     check_tap_place(change.place, model);
+    require(change.place.position_token.empty() && change.place.key_token.empty(),
+            "'{}': a token names a position only where one text is run; write a number, START or "
+            "END",
+            printable(change.place.text));
     std::vector<std::string> names;
     for (const std::string& name : model.tap_names())
       if (tap_matches(change.place.tap, name)) names.push_back(name);
@@ -76,7 +74,7 @@ Variable AppliedInterventions::changed(std::size_t number, const std::string& ta
   const Change& change = interventions_.changes[number];
   const TapPlace& place = change.place;
   const Shape& shape = value.shape();
-  const bool keys = over_keys(tap);
+  const bool keys = is_over_keys(tap);
   const std::int64_t whole = length_.value_or(total_);
   // The positions of a value are the last ones of the pass.
   const std::int64_t first = total_ - (keys ? shape[2] : shape[1]);
@@ -85,7 +83,7 @@ Variable AppliedInterventions::changed(std::size_t number, const std::string& ta
     const std::optional<std::int64_t>& wanted = is_key ? place.key : place.position;
     if (!wanted) continue;
     const std::int64_t resolved = from_start(*wanted, whole);
-    if (resolved >= total_ && shorter_runs_) return value;
+    if (shorter_runs_ && (resolved >= total_ || (resolved < 0 && !length_))) return value;
     require(resolved >= 0 && resolved < total_,
             "'{}': there is no position {}; the run has {} tokens, 0 to {}", place.text, *wanted,
             whole, whole - 1);

@@ -31,7 +31,7 @@ class AppliedInterventions {
   // the length from which negative positions count. Positions that a pass does not have are left
   // for later ones.
   void set_pass(std::int64_t first, std::int64_t length);
-  // For runs of several lengths: positions beyond the end are not there to be changed.
+  // For runs of several lengths: positions beyond either end are not there to be changed.
   void allow_shorter_runs() { shorter_runs_ = true; }
 
  private:

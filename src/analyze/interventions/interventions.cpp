@@ -1,6 +1,7 @@
 #include "filigree/analyze/interventions/interventions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,10 +14,12 @@
 namespace filigree {
 namespace {
 
+constexpr std::size_t kChoicesNamed = 40;  // tokens in a message
+
 [[noreturn]] void wrong_place(std::string_view text) {
   fail(
       "'{}' is no place in a model; write L6H11, L6H*, L7MLP, L6H11.q, L6.resid, embedding or a "
-      "tap, and @3 or @-1 behind it for one position",
+      "tap, and @3, @END or @' John' behind it for one position",
       printable(text));
 }
 
@@ -84,27 +87,80 @@ void read_part(std::string_view rest, TapPlace& place) {
     place.tap.replace(place.tap.find('0'), 1, std::to_string(*place.layer));
 }
 
-// "5" or, of a pattern, "5<-2".
+// Where a token in quotes that begins at `open` ends: at a quote with nothing of it behind. Tokens
+// may hold quotes.
+std::size_t closing_quote(std::string_view text, std::size_t open) {
+  std::size_t close = text.find('\'', open + 2);
+  while (close != std::string_view::npos && close + 1 < text.size() &&
+         std::string_view(",=< ").find(text[close + 1]) == std::string_view::npos)
+    close = text.find('\'', close + 1);
+  return close;
+}
+
+// The first `wanted` that is in no token in quotes; those follow '@' or "<-" or begin the text.
+std::size_t find_outside(std::string_view text, std::string_view wanted) {
+  char before = '@';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i).starts_with(wanted)) return i;
+    if (text[i] == '\'' && (before == '@' || before == '-'))
+      i = std::min(closing_quote(text, i), text.size() - 1);
+    if (text[i] != ' ') before = text[i];
+  }
+  return std::string_view::npos;
+}
+
+// "5", "-1", "START", "END", or a token.
+void read_one_position(std::string_view text, std::optional<std::int64_t>& position,
+                       std::string& token) {
+  position = text == "START" ? std::optional<std::int64_t>(0)
+             : text == "END" ? std::optional<std::int64_t>(-1)
+                             : whole(text);
+  if (!position) token = text;
+}
+
+// One or, of a pattern, two: "5<-2".
 void read_position(std::string_view text, TapPlace& place) {
-  const std::size_t arrow = text.find("<-");
-  place.position = whole(without_spaces(text.substr(0, arrow)));
-  if (arrow != std::string_view::npos) place.key = whole(without_spaces(text.substr(arrow + 2)));
-  if (!place.position || (arrow != std::string_view::npos && !place.key))
+  const std::size_t arrow = find_outside(text, "<-");
+  const bool two = arrow != std::string_view::npos;
+  read_one_position(without_spaces(text.substr(0, arrow)), place.position, place.position_token);
+  if (two) read_one_position(without_spaces(text.substr(arrow + 2)), place.key, place.key_token);
+  if (!place.at_position() || (two && !place.key && place.key_token.empty()))
     fail(
-        "'{}' in '{}' is no position; write a whole number, from 0 on or, from the end, -1, or of "
-        "a pattern two: 5<-2",
+        "'{}' in '{}' is no position; write a whole number, from 0 on or, from the end, -1, START, "
+        "END or a token, or of a pattern two: 5<-2",
         printable(text), printable(place.text));
 }
 
-bool over_keys(const TapPlace& place) {
-  return place.tap.ends_with("hook_pattern") || place.tap.ends_with("hook_attn_scores") ||
-         place.tap.ends_with("hook_gate");
+// The position of a token, as it was written: in quotes as it is, else with or without the space
+// before it.
+std::int64_t position_of(const std::string& name, std::span<const std::string> tokens,
+                         const TapPlace& place) {
+  const bool quoted = name.size() > 2 && name.front() == '\'' && name.back() == '\'';
+  const std::string text = quoted ? name.substr(1, name.size() - 2) : name;
+  const auto places_of = [&](const std::string& wanted) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      if (tokens[i] == wanted) places.push_back(i);
+    return places;
+  };
+  std::vector<std::size_t> found = places_of(text);
+  if (found.empty() && !quoted) found = places_of(" " + text);
+  if (found.size() == 1) return static_cast<std::int64_t>(found[0]);
+  if (!found.empty())
+    fail("'{}': the token '{}' is at {}; write one of these numbers", printable(place.text),
+         printable(tokens[found[0]]), fmt::join(found, " and "));
+  std::vector<std::string> choices;
+  for (const std::string& token : tokens)
+    if (choices.size() < kChoicesNamed) choices.push_back("'" + printable(token) + "'");
+  fail("'{}': the text has no token '{}'; its positions are 0 to {}, START, END or one of {}{}",
+       printable(place.text), printable(text), tokens.size() - 1, join(choices, ", "),
+       tokens.size() > choices.size() ? ", ..." : "");
 }
 
 template <typename Take>
 void for_parts(std::string_view text, const Take& body) {
   while (true) {
-    const std::size_t comma = text.find(',');
+    const std::size_t comma = find_outside(text, ",");
     body(without_spaces(text.substr(0, comma)));
     if (comma == std::string_view::npos) return;
     text.remove_prefix(comma + 1);
@@ -130,16 +186,30 @@ TapPlace parse_tap_place(std::string_view text) {
     wrong_place(text);
   }
   if (at != std::string_view::npos) read_position(rest.substr(at + 1), place);
-  require(!place.key || over_keys(place), "'{}': only patterns, scores and gates have keys",
-          printable(place.text));
+  require((!place.key && place.key_token.empty()) || is_over_keys(place.tap),
+          "'{}': only patterns, scores and gates have keys", printable(place.text));
   return place;
 }
 
 Interventions Interventions::for_any_text() const {
   Interventions kept;
   for (const Change& change : changes)
-    if (change.kind != ChangeKind::kPatch && !change.place.position) kept.changes.push_back(change);
+    if (change.kind != ChangeKind::kPatch && !change.place.at_position())
+      kept.changes.push_back(change);
   return kept;
+}
+
+void Interventions::resolve_positions(std::span<const std::string> tokens) {
+  for (Change& change : changes) {
+    TapPlace& place = change.place;
+    for (auto& [name, position] : {std::pair<std::string&, std::optional<std::int64_t>&>(
+                                       place.position_token, place.position),
+                                   {place.key_token, place.key}}) {
+      if (name.empty()) continue;
+      position = position_of(name, tokens, place);
+      name.clear();
+    }
+  }
 }
 
 void Interventions::add(Change change) {
@@ -169,7 +239,7 @@ void Interventions::add_scales(std::string_view text) {
 }
 
 void Interventions::add_patch(std::string_view text) {
-  const std::size_t sign = text.find('=');
+  const std::size_t sign = find_outside(text, "=");
   require(sign != std::string_view::npos && sign + 1 < text.size(),
           "'{}' names no text to take the value from; write L6H11@-1=Another text",
           printable(text));
@@ -205,9 +275,18 @@ void check_tap_place(const TapPlace& place, const Model& model) {
     check_target(target, model.config(), 1);
   } else if (std::none_of(names.begin(), names.end(),
                           [&](const std::string& name) { return tap_matches(place.tap, name); })) {
-    fail("the model has no tap '{}'; the nearest are {}", printable(place.tap),
-         join(nearest_names(place.tap, names, 3), ", "));
+    fail_no_tap(place.tap, model);
   }
+}
+
+void fail_no_tap(std::string_view name, const Model& model) {
+  fail("the model has no tap '{}'; the nearest are {}", printable(name),
+       join(nearest_names(name, model.tap_names(), 3), ", "));
+}
+
+bool is_over_keys(std::string_view tap) {
+  return tap.ends_with("hook_pattern") || tap.ends_with("hook_attn_scores") ||
+         tap.ends_with("hook_gate");
 }
 
 }  // namespace filigree

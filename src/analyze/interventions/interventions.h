@@ -13,6 +13,7 @@
 //   embedding  what the tokens are embedded as
 //   blocks.6.mlp.hook_post  any tap by its name
 //   ...@3  only at position 3, the first being 0; ...@-1  only at the last
+//   ...@START  ...@END  at the first and the last; ...@' John'  ...@John  at this token
 //   L6H11.pattern@5<-2  only the weight of query 5 on key 2
 //
 // Heads of k and v are key heads, where several heads share them.
@@ -20,6 +21,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,10 @@ struct TapPlace {
   std::optional<Site> site = {};  // unless it was written as a tap
   std::optional<std::int64_t> layer = {}, head = {};    // none: all of them
   std::optional<std::int64_t> position = {}, key = {};  // none: all; negative: from the end
+  // Positions that were named by their tokens, until resolve_positions() has seen the text.
+  std::string position_token = {}, key_token = {};
+
+  bool at_position() const { return position || !position_token.empty(); }
 
   friend bool operator==(const TapPlace&, const TapPlace&) = default;
 };
@@ -65,6 +71,9 @@ struct Interventions {
   bool empty() const { return changes.empty(); }
   // Those that mean the same for any text: no patches, and nothing at a position.
   Interventions for_any_text() const;
+  // Numbers in the place of tokens, of the text with these. Throws Error, with the choices, for a
+  // token that the text does not have or has several times.
+  void resolve_positions(std::span<const std::string> tokens);
   // Each takes what is written after the option of its name, and throws Error for what it cannot
   // read. Whether the model has the place shows when it is run.
   void add_ablations(std::string_view text);  // with commas
@@ -86,5 +95,10 @@ std::string text_of(const Interventions& interventions);
 
 // Throws Error for a place that the model does not have, with the nearest names of a tap.
 void check_tap_place(const TapPlace& place, const Model& model);
+// Throws Error: the model has no tap of this name, and the nearest ones.
+[[noreturn]] void fail_no_tap(std::string_view name, const Model& model);
+
+// Whether the values of a tap are [B, H, queries, keys].
+bool is_over_keys(std::string_view tap);
 
 }  // namespace filigree

@@ -42,6 +42,45 @@ TEST(InterventionText, ReadsEveryWayToWriteAPlace) {
   is("embedding@3", "hook_embed", {}, 3);
   is("blocks.3.mlp.hook_post@4", "blocks.3.mlp.hook_post", {}, 4);
   is("blocks.*.attn.hook_attn_scores@4 <- -1", "blocks.*.attn.hook_attn_scores", {}, 4, -1);
+  is("L6H11@START", "blocks.6.attn.hook_z", 11, 0);
+  is("L6H1.pattern@END<-START", "blocks.6.attn.hook_pattern", 1, -1, 0);
+}
+
+TEST(InterventionText, PositionsMayBeTokens) {
+  const std::vector<std::string> tokens = {"When", " Mary", ",", "'s", " to", " to", "=", "Mary"};
+  const auto at = [&](const std::string& place) {
+    Interventions changes;
+    changes.add_ablations(place);
+    changes.resolve_positions(tokens);
+    return changes.changes[0].place;
+  };
+  EXPECT_EQ(at("L6H11@' Mary'").position, 1);
+  EXPECT_EQ(at("L6H11@'Mary'").position, 7);
+  EXPECT_EQ(at("L6H11@Mary").position, 7);  // as it is before with a space
+  EXPECT_EQ(at("L6H11@When").position, 0);
+  EXPECT_EQ(at("L6H11@','").position, 2);
+  EXPECT_EQ(at("L6H11@''s'").position, 3);
+  EXPECT_EQ(at("L6.pattern@' Mary' <- 'When'").position, 1);
+  EXPECT_EQ(at("L6.pattern@' Mary' <- 'When'").key, 0);
+  EXPECT_EQ(at("L6.pattern@5<-When").key, 0);
+  // Commas, signs of equality and quotes of tokens separate nothing.
+  Interventions changes;
+  changes.add_ablations("L6H11@',',L7MLP@'='");
+  changes.add_scales("L1H0@','=0.5,L1H1@'='=2");
+  changes.add_patch("L2.resid@'='=a = 'b', c");
+  ASSERT_EQ(changes.changes.size(), 5u);
+  EXPECT_EQ(changes.changes[0].prompt, "a = 'b', c");
+  EXPECT_EQ(changes.for_any_text().changes.size(), 0u);
+  changes.resolve_positions(tokens);
+  std::vector<std::int64_t> positions;
+  for (const Change& change : changes.changes) positions.push_back(change.place.position.value());
+  EXPECT_EQ(positions, (std::vector<std::int64_t>{6, 2, 6, 2, 6}));
+
+  EXPECT_THAT(error_of([&] { at("L6H11@' John'"); }),
+              AllOf(HasSubstr("no token ' John'"), HasSubstr("0 to 7, START, END or one of 'When'"),
+                    HasSubstr("' Mary'")));
+  EXPECT_THAT(error_of([&] { at("L6H11@' to'"); }), HasSubstr("' to' is at 4 and 5"));
+  EXPECT_THAT(error_of([&] { at("L6H11@S2"); }), HasSubstr("no token 'S2'"));
 }
 
 TEST(InterventionText, SaysWhatItCannotRead) {
@@ -50,7 +89,9 @@ TEST(InterventionText, SaysWhatItCannotRead) {
   };
   for (const char* text : {"", "L", "L6H", "L6Hx", "6.11", "H6", "L6MLPx", "nonsense", "L-1H2"})
     EXPECT_THAT(error(text), HasSubstr("is no place in a model")) << text;
-  EXPECT_THAT(error("L6H11@x"), HasSubstr("'x' in 'L6H11@x' is no position"));
+  EXPECT_THAT(error("L6H11@"), HasSubstr("'' in 'L6H11@' is no position"));
+  EXPECT_THAT(error("L6.pattern@3<-"), HasSubstr("'3<-' in 'L6.pattern@3<-' is no position"));
+  EXPECT_THAT(error("L6H11@' a'<-' b'"), HasSubstr("only patterns, scores and gates have keys"));
   EXPECT_THAT(error("L6H11@5<-2"), HasSubstr("only patterns, scores and gates have keys"));
   EXPECT_THAT(error("L6H11.resid"), HasSubstr("of a whole layer, L6.resid"));
   EXPECT_THAT(error("L6H11.zz"), HasSubstr("'zz' is no part of"));
@@ -233,6 +274,31 @@ TEST_P(InterventionRun, APassAfterPassGivesWhatOnePassGives) {
   const Tensor whole = logits(ids, fixed);
   for (std::int64_t v = 0; v < kTestVocabulary; ++v)
     EXPECT_NEAR(last.f32()[v], whole.f32()[8 * kTestVocabulary + v], 2e-4);
+}
+
+TEST_P(InterventionRun, ShorterRunsMayLackAPosition) {
+  Interventions changes;
+  changes.add_ablations("L1MLP@7,L0MLP@-8");  // of 9 tokens, not of 6
+  AppliedInterventions applied(*model_, changes);
+  applied.allow_shorter_runs();
+  const auto run = [&](const TaskPrompt& prompt) {
+    Taps taps;
+    applied.put_on(taps);
+    return model_->forward(prompt_ids({&prompt}, false), {.taps = &taps}).value().clone();
+  };
+  const Tensor longer = run(prompts_[0]), expected = logits(prompts_[0].clean, changes);
+  const Tensor shorter = run(prompts_[1]), plain = logits(prompts_[1].clean, {});
+  for (std::int64_t i = 0; i < longer.elements(); ++i)
+    ASSERT_EQ(longer.f32()[i], expected.f32()[i]);
+  for (std::int64_t i = 0; i < shorter.elements(); ++i)
+    ASSERT_NEAR(shorter.f32()[i], plain.f32()[i], 2e-4);
+}
+
+TEST_P(InterventionRun, TokensNamePositionsOfOneTextOnly) {
+  Interventions changes;
+  changes.add_ablations("L1H1@' John'");
+  EXPECT_THAT(error_of([&] { AppliedInterventions(*model_, changes); }),
+              HasSubstr("only where one text is run"));
 }
 
 TEST_P(InterventionRun, ScoresAboveTheDiagonalStay) {

@@ -79,7 +79,9 @@ AttentionResult run_attention(const AttentionRequest& request, std::span<const L
     plan.heads = result.heads;
     plan.roles = request.roles, plan.pairs = request.pairs;
     plan.statistics = request.statistics || table;
-    plan.interventions = for_model(request.interventions, models[m]);
+    plan.interventions = prompts.prompts.size() == 1
+                             ? for_text(request.interventions, models[m], prompts.prompts[0].ids)
+                             : for_model(request.interventions, models[m]);
     output.watch(m, plan);
     result.models.push_back(analyse_model(models[m], prompts, plan, context));
   }

@@ -148,7 +148,7 @@ Generation generate(const GenerationRequest& request, const LoadedModel& model,
   check_ids(ids, config.vocabulary, model.name());
   std::optional<AppliedInterventions> changes;
   if (!request.interventions.empty())
-    changes.emplace(model.model(), for_model(request.interventions, model));
+    changes.emplace(model.model(), for_text(request.interventions, model, ids));
   Generator generator(model.model(), model.tokenizer(), ids, request.options,
                       changes ? &*changes : nullptr);
   Generation result{model.name(), request, ids.size(), config.context, {}};

@@ -8,13 +8,13 @@
 namespace filigree::study {
 namespace {
 
-// Weights below this share of nothing are dust, not edges.
+// Weights below this are dust, not edges.
 constexpr float kLeastEdge = 0.02f;
 constexpr std::int64_t kMapTokens = 2048;
 
 using EdgesByTokens = std::map<std::pair<TokenId, TokenId>, TokenEdge>;
 
-// Adds the edges of one map. A key at the first position is the sink, whatever its token.
+// Adds the edges of one map, all between the same two tokens as one.
 void add_edges(const HeadMap& map, const Prompt& prompt, EdgesByTokens& edges) {
   const std::int64_t T = map.length;
   for (std::int64_t i = 0; i < T; ++i)

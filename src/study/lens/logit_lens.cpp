@@ -18,7 +18,7 @@ LensOfModel look(const LensRequest& request, const LoadedModel& model, const Con
   options.top = std::max<std::int64_t>(request.top, 1), options.middle = request.middle;
   if (!request.token.empty())
     found.token = options.token = single_token(model, request.token, "the token");
-  AppliedInterventions changes(model.model(), for_model(request.interventions, model));
+  AppliedInterventions changes(model.model(), for_text(request.interventions, model, found.ids));
   options.interventions = &changes;
   std::unique_ptr<WorkReport> report;
   options.progress = [&](std::size_t done, std::size_t total) {

@@ -5,54 +5,29 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <span>
 
+#include "filigree/analyze/next_token.h"
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
-#include "filigree/base/strings.h"
 
 namespace filigree::study {
 namespace {
-
-// Log probabilities of one row of logits.
-std::vector<double> log_probabilities(std::span<const float> logits) {
-  const double most = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
-  const double normaliser = most + std::log(sum);
-  std::vector<double> result;
-  for (const float logit : logits) result.push_back(static_cast<double>(logit) - normaliser);
-  return result;
-}
 
 std::span<const float> row_of(const Tensor& logits, std::size_t position) {
   const auto V = static_cast<std::size_t>(logits.size(-1));
   return logits.values().subspan(position * V, V);
 }
 
-NextToken next_token(std::span<const float> logits, TokenId id) {
-  const float own = logits[static_cast<std::size_t>(id)];
-  const double probability = std::exp(log_probabilities(logits)[static_cast<std::size_t>(id)]);
-  // Equal logits by id.
-  std::int64_t rank = 0;
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    if (logits[i] > own || (logits[i] == own && static_cast<TokenId>(i) < id)) ++rank;
-  return {id, rank, own, probability};
-}
-
-std::vector<TokenId> likeliest(std::span<const float> logits, std::size_t count) {
-  std::vector<TokenId> order(logits.size());
-  std::iota(order.begin(), order.end(), TokenId{0});
-  count = std::min(count, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](TokenId a, TokenId b) {
-                      const float x = logits[static_cast<std::size_t>(a)],
-                                  y = logits[static_cast<std::size_t>(b)];
-                      return x != y ? x > y : a < b;
-                    });
-  order.resize(count);
-  return order;
+std::vector<NextToken> next_tokens(std::span<const float> logits, std::span<const TokenId> ids) {
+  const double log_sum = log_sum_of(logits);
+  std::vector<NextToken> tokens;
+  for (const TokenId id : ids) {
+    const double logit = logits[static_cast<std::size_t>(id)];
+    tokens.push_back({id, rank_of(logits, id), logit, std::exp(logit - log_sum)});
+  }
+  return tokens;
 }
 
 // Of one prompt: [1, ...] -> [...].
@@ -125,20 +100,16 @@ RunValues run_once(const LoadedModel& loaded, const RunResult& result,
   }
   for (std::size_t t = 0; t < result.ids.size(); ++t) {
     const std::span<const float> row = row_of(values.logits, t);
-    values.likeliest.push_back(next_token(row, likeliest(row, 1)[0]));
+    values.likeliest.push_back(next_tokens(row, likeliest_tokens(row, 1))[0]);
   }
   return values;
 }
 
 std::vector<double> divergences(const Tensor& plain, const Tensor& changed) {
   std::vector<double> result;
-  for (std::size_t t = 0; t < static_cast<std::size_t>(plain.size(0)); ++t) {
-    const std::vector<double> p = log_probabilities(row_of(plain, t)),
-                              q = log_probabilities(row_of(changed, t));
-    double sum = 0;
-    for (std::size_t i = 0; i < p.size(); ++i) sum += std::exp(p[i]) * (p[i] - q[i]);
-    result.push_back(std::max(sum, 0.0));
-  }
+  for (std::size_t t = 0; t < static_cast<std::size_t>(plain.size(0)); ++t)
+    // Rounding may leave a little below 0.
+    result.push_back(std::max(divergence(row_of(plain, t), row_of(changed, t)), 0.0));
   return result;
 }
 
@@ -153,7 +124,8 @@ std::vector<TokenId> listed_tokens(const RunResult& result, const LoadedModel& m
   const std::size_t last = result.ids.size() - 1;
   for (const RunValues* run : {&result.plain, result.changed ? &*result.changed : nullptr})
     if (run != nullptr)
-      for (const TokenId id : likeliest(row_of(run->logits, last), result.request.top)) add(id);
+      for (const TokenId id : likeliest_tokens(row_of(run->logits, last), result.request.top))
+        add(id);
   return ids;
 }
 
@@ -179,9 +151,12 @@ Json run_json(const RunResult& result, const RunValues& run) {
 }  // namespace
 
 double root_mean_square(std::span<const float> values) {
+  constexpr float kNoScore = -std::numeric_limits<float>::infinity();
   double sum = 0;
-  for (const float value : values) sum += static_cast<double>(value) * value;
-  return values.empty() ? 0.0 : std::sqrt(sum / static_cast<double>(values.size()));
+  std::size_t count = 0;
+  for (const float value : values)
+    if (value != kNoScore) sum += static_cast<double>(value) * value, ++count;
+  return count == 0 ? 0.0 : std::sqrt(sum / static_cast<double>(count));
 }
 
 std::vector<std::string> RunResult::tokens() const {
@@ -194,9 +169,7 @@ std::vector<std::string> matching_taps(const Model& model, const std::string& gl
   std::vector<std::string> names;
   for (const std::string& name : model.tap_names())
     if (fnmatch(glob.c_str(), name.c_str(), 0) == 0) names.push_back(name);
-  if (names.empty())
-    fail("the model has no tap '{}'; the nearest are {}. filigree info --taps lists them",
-         printable(glob), join(nearest_names(glob, model.tap_names(), 3), ", "));
+  if (names.empty()) fail_no_tap(glob, model);
   return names;
 }
 
@@ -211,7 +184,8 @@ RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const 
     for (const std::string& name : matching_taps(model.model(), glob))
       if (std::find(result.taps.begin(), result.taps.end(), name) == result.taps.end())
         result.taps.push_back(name);
-  const Interventions interventions = for_model(request.interventions, model);
+  const Interventions interventions = for_text(request.interventions, model, result.ids);
+  result.request.interventions = interventions;
   check_positions(interventions, static_cast<std::int64_t>(result.ids.size()));
   context.throw_if_stopped();
   result.plain = run_once(model, result, nullptr);
@@ -225,8 +199,7 @@ RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const 
   const std::size_t last = result.ids.size() - 1;
   for (RunValues* run : {&result.plain, result.changed ? &*result.changed : nullptr}) {
     if (run == nullptr) continue;
-    for (const TokenId id : result.listed)
-      run->listed.push_back(next_token(row_of(run->logits, last), id));
+    run->listed = next_tokens(row_of(run->logits, last), result.listed);
     for (const NextToken& token : run->likeliest) result.shown.add(model.tokenizer(), token.id);
   }
   for (const std::vector<TokenId>* ids : {&result.ids, &result.listed})

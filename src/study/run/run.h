@@ -76,7 +76,8 @@ Json to_json(const RunResult& result);
 // "ids", "plain.logits" of the last position, and meta.json.
 void write_npz(const RunResult& result, const std::filesystem::path& file);
 
-// Root of the mean square; 0 of nothing.
+// Root of the mean square; 0 of nothing. Scores of keys after their query, which are minus
+// infinity, do not count.
 double root_mean_square(std::span<const float> values);
 
 }  // namespace filigree::study

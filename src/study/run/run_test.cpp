@@ -136,6 +136,21 @@ TEST_P(Run, WritesWhatNumPyReads) {
   EXPECT_EQ(nlohmann::json::parse(files.at("meta.json"))["interventions"][0]["place"], "L0H1");
 }
 
+TEST_P(Run, TokensNamePositions) {
+  RunRequest by_token = {.prompt = "The cat sat on the"}, by_number = by_token;
+  by_token.interventions.add_ablations("L1H2@' sat'");
+  const RunResult result = run(by_token);
+  const std::vector<std::string> tokens = result.tokens();
+  const auto at = std::find(tokens.begin(), tokens.end(), " sat") - tokens.begin();
+  ASSERT_LT(at, static_cast<std::ptrdiff_t>(tokens.size()));
+  by_number.interventions.add_ablations(fmt::format("L1H2@{}", at));
+  EXPECT_EQ(result.divergence, run(by_number).divergence);
+  EXPECT_EQ(to_json(result)["interventions"][0]["position"], at);
+  by_token.interventions.add_ablations("L1H2@' dog'");
+  EXPECT_THAT(error_of([&] { run(by_token); }),
+              AllOf(HasSubstr("no token ' dog'"), HasSubstr("' sat'")));
+}
+
 TEST_P(Run, NamesTapsAndTokensThatAreNotThere) {
   EXPECT_THAT(error_of([&] { run({.prompt = "a", .taps = {"blocks.1.attn.hook_zz"}}); }),
               AllOf(HasSubstr("no tap 'blocks.1.attn.hook_zz'"),

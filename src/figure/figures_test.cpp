@@ -370,6 +370,15 @@ TEST(TokenCircuit, EdgesOfOneLayerBetweenTheSameTokensShareALine) {
   EXPECT_EQ(name_of(lines[0]), "L3H1,0,7");
   EXPECT_EQ(name_of(lines[1]), "L4H7");
   EXPECT_EQ(name_of({.layer = 3, .heads = {5, 1, 2, 0}}), "L3 \u00D74");
+  EXPECT_EQ(name_with_attention(lines[1]), "L4H7");  // not known
+  EXPECT_EQ(name_with_attention({.layer = 3, .heads = {5, 1}, .attention = {0.926, 1}}),
+            "L3H5,1 0.93,1");
+  EXPECT_EQ(name_with_attention({.layer = 3, .heads = {5, 1, 2}, .attention = {0, 0.1, 0.004}}),
+            "L3H5,1,2 0,0.1,0");
+  const std::vector<TokenLine> known =
+      token_lines({{{3, 7}, 5, 2, 0.5, 0.1}, {{3, 1}, 5, 2, -2.0, 0.9}, {{4, 1}, 5, 2, 0.1}});
+  EXPECT_EQ(known[0].attention, (std::vector<double>{0.9, 0.1}));
+  EXPECT_TRUE(known[1].attention.empty());
   EXPECT_EQ(lines[0].layer, 3u);
   EXPECT_EQ(lines[0].key, 2u);
   EXPECT_EQ(lines[0].heads, (std::vector<std::int64_t>{1, 0, 7}));

@@ -24,7 +24,7 @@ constexpr double kRightRoom = 8;
 constexpr double kAnswerRoom = 27;                      // above the rows
 constexpr double kThinnest = 0.3, kThickest = 3.4;      // of lines
 constexpr double kLeastMlp = 1.8, kLargestMlp = 8;      // sides of squares
-constexpr double kLabelSize = 4.8, kLabelDistance = 5;  // of heads; between tokens' labels
+constexpr double kLabelSize = 5.2, kLabelDistance = 5;  // of heads; between tokens' labels
 constexpr std::size_t kMostLabels = 40;
 constexpr double kLabelledShare = 0.02;        // of the strongest line of the panel
 constexpr std::size_t kAgainst = 6, kMlp = 4;  // categories of the theme
@@ -118,35 +118,44 @@ Point point_on(const Curve& curve, double t) {
   return point;
 }
 
-// Names of heads where they fit, those of the strongest lines first.
+// Names of heads where they fit, those of the strongest lines first, with their weights where these
+// fit too.
 class Labels {
  public:
-  Labels(Canvas& canvas, const Theme& theme) : canvas_(canvas), theme_(theme) {}
+  Labels(Canvas& canvas, const Rect& area, const Theme& theme)
+      : canvas_(canvas), area_(area), theme_(theme) {}
 
   void keep_free(const Rect& rect) { taken_.push_back(rect); }
 
-  void add(const Curve& curve, const std::string& text, const Color& color) {
+  void add(const Curve& curve, const TokenLine& line, const Color& color) {
+    if (!add(curve, name_with_attention(line), color)) add(curve, name_of(line), color);
+  }
+
+ private:
+  bool add(const Curve& curve, const std::string& text, const Color& color) {
     const TextStyle style = {.size = kLabelSize,
                              .color = mix(color, theme_.text, 0.45),
                              .bold = true,
                              .align = Align::kCenter,
                              .vertical = VerticalAlign::kMiddle};
-    const double width = text_size(text, style).width + 1.6, height = kLabelSize * 1.02;
+    const double width = text_size(text, style).width + 2.6, height = kLabelSize * 1.02;
     for (const double part : {0.5, 0.38, 0.62, 0.28, 0.72}) {
       const Point at = point_on(curve, part);
       const Rect rect = {at.x - width / 2, at.y - height / 2, width, height};
-      if (std::any_of(taken_.begin(), taken_.end(),
+      if (rect.x < area_.x || rect.right() > area_.right() ||
+          std::any_of(taken_.begin(), taken_.end(),
                       [&](const Rect& other) { return other.overlaps(rect); }))
         continue;
       taken_.push_back(rect);
       canvas_.fill(rect, theme_.panel.with_alpha(0.82));
       canvas_.text(at, text, style);
-      return;
+      return true;
     }
+    return false;
   }
 
- private:
   Canvas& canvas_;
+  Rect area_;  // what they stay within, from left to right
   const Theme& theme_;
   std::vector<Rect> taken_;
 };
@@ -300,7 +309,8 @@ void draw_panel_body(Canvas& canvas, const Drawing& drawing, std::size_t index, 
     canvas.dots(std::array{curve.back()}, 0.55 + 0.35 * kThickest * part,
                 color.with_alpha(std::min(1.0, faintest + 0.2 + 0.7 * part)));
   }
-  Labels labels(canvas, theme);
+  const double left = corner.x + kPanelPadding + kLayerRoom;
+  Labels labels(canvas, {left, corner.y, corner.x + frame.width - 2 - left, frame.height}, theme);
   for (const TokenMlp& mlp : panel.input.mlps) {
     const double side = kLeastMlp + (kLargestMlp - kLeastMlp) * share(mlp.score, frame.most_mlp);
     const Point at = {corner.x + frame.x(mlp.position), corner.y + frame.y(mlp.layer + 1)};
@@ -313,7 +323,7 @@ void draw_panel_body(Canvas& canvas, const Drawing& drawing, std::size_t index, 
   for (std::size_t i = 0; i < std::min(count, kMostLabels); ++i) {
     const TokenLine& line = panel.lines[i];
     if (line.weight < kLabelledShare * panel.lines[0].weight) break;
-    labels.add(curve_of(frame, line, corner), name_of(line), line.score < 0 ? against : own);
+    labels.add(curve_of(frame, line, corner), line, line.score < 0 ? against : own);
   }
   draw_answer(canvas, drawing, panel, corner, theme);
 }

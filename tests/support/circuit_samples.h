@@ -117,7 +117,7 @@ inline CircuitDrawing one_drawing(int edges) {
 inline TokenPanel token_panel(const std::string& title, int scattered, std::uint64_t seed) {
   TokenPanel panel = {.title = title, .answer = " Mary", .note = "logit difference 4.2"};
   const auto add = [&](HeadId head, std::size_t query, std::size_t key, double score) {
-    panel.edges.push_back({head, query, key, score});
+    panel.edges.push_back({head, query, key, score, std::min(1.0, std::abs(score) / 5)});
   };
   add({0, 1}, 9, 3, 1.4), add({0, 10}, 9, 3, 0.9), add({2, 2}, 4, 3, 0.8);
   add({5, 5}, 9, 4, 1.1), add({7, 3}, 13, 9, 2.2), add({8, 6}, 13, 9, 1.6);

@@ -82,6 +82,19 @@ TEST_F(Circuits, OfEveryKindWithTheirFiguresAndFilesLoadNoModelAgain) {
               std::count_if(edges.begin(), edges.end(), [&](const figure::TokenEdge& edge) {
                 return std::abs(edge.score) > weakest;
               }));
+    // With what its head attends with, as a tap of the plain run has it.
+    const std::vector<TokenId>& ids = circuit.task.prompts.prompts[0].clean;
+    const auto T = static_cast<std::int64_t>(ids.size());
+    Taps taps;
+    taps.observe("blocks.*.attn.hook_pattern");
+    models_->front().model().forward(Tensor::from_ids({1, T}, ids), {.taps = &taps});
+    for (const figure::TokenEdge& edge : edges) {
+      const Tensor& pattern =
+          taps.value(fmt::format("blocks.{}.attn.hook_pattern", edge.head.layer));
+      const std::int64_t at = (edge.head.head * T + static_cast<std::int64_t>(edge.query)) * T +
+                              static_cast<std::int64_t>(edge.key);
+      EXPECT_NEAR(edge.attention.value(), pattern.f32()[at], 1e-6);
+    }
   }
   CircuitOutput output;
   output.folder = scratch_->path() / "out";

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "filigree/analyze/maps/capture.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 
@@ -36,6 +38,25 @@ std::vector<figure::TokenEdge> kept_edges(const CellScores::OfPrompt& scores, st
                      scores.drops[i]});
   }
   return edges;
+}
+
+// What the heads of the edges attend with on the prompt.
+void add_edge_attention(const Model& model, const TaskPrompt& prompt,
+                        std::vector<figure::TokenEdge>& edges) {
+  std::map<HeadId, std::vector<std::size_t>> of_head;
+  for (std::size_t i = 0; i < edges.size(); ++i) of_head[edges[i].head].push_back(i);
+  std::vector<HeadId> heads;
+  for (const auto& [head, numbers] : of_head) heads.push_back(head);
+  const std::vector<Prompt> prompts = {{prompt.clean}};
+  capture_maps(model, prompts, CaptureOptions::of(heads, MapKind::kWeights),
+               [&](std::span<const HeadMap> maps) {
+                 for (const HeadMap& map : maps)
+                   for (const std::size_t i : of_head.at(map.head)) {
+                     figure::TokenEdge& edge = edges[i];
+                     edge.attention = static_cast<double>(
+                         map.weights[edge.query * static_cast<std::size_t>(map.length) + edge.key]);
+                   }
+               });
 }
 
 // MLPs by position, as far as they matter: estimates for all of them from one gradient.
@@ -99,9 +120,11 @@ std::optional<figure::TokenCircuit> token_circuit_of(const CircuitsOfKind& circu
     const Model& model = models[m].model();
     figure.layers = std::max(figure.layers, static_cast<std::size_t>(model.config().layers));
     const CellScores& cells = *circuit.found->cells;
+    std::vector<figure::TokenEdge> edges = kept_edges(cells.prompts[*place], *circuit.size());
+    add_edge_attention(model, circuit.task.prompts.prompts[*place], edges);
     figure.panels.push_back(
         {.title = panel_title(circuits, circuit),
-         .edges = kept_edges(cells.prompts[*place], *circuit.size()),
+         .edges = std::move(edges),
          .mlps = mlps_of(model, circuit, circuit.task.prompts.prompts[*place]),
          .answer = prompt.text.answers.empty() ? "" : prompt.text.answers[0],
          .note = fmt::format("{} of this prompt {:.3g}", name_of(circuit.task.metric),
@@ -120,7 +143,8 @@ std::optional<figure::TokenCircuit> token_circuit_of(const CircuitsOfKind& circu
   figure.caption = fmt::format(
       "Prompt: \u201C{}\u201D. A line runs from the token that a head reads up to the token that "
       "it "
-      "writes to. Kept are the edges of each prompt with the largest {}, all others {}, until "
+      "writes to; behind a head's name is its attention weight. Kept are the edges of each prompt "
+      "with the largest {}, all others {}, until "
       "{:g} % of the effect on {} prompts is there. Squares: MLPs worth at least {:g} % of it by "
       "the "
       "gradient of the clean run.{}",

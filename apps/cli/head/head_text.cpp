@@ -44,7 +44,9 @@ class HeadText {
     const std::size_t tasks = facts_.tasks.size();
     return fmt::format("{} of {}, on {} prompts{}\n{}", head_name(facts_.head),
                        printable(facts_.label), page_.prompts.size(),
-                       page_.request.prompts.empty() ? fmt::format(" of {} tasks", tasks) : "",
+                       page_.request.prompts.empty()
+                           ? fmt::format(" of {} task{}", tasks, tasks == 1 ? "" : "s")
+                           : "",
                        summary(facts_));
   }
 

@@ -94,12 +94,12 @@ figure::HeadPageList own_list(const HeadPage& page) {
   return list;
 }
 
-// Dense is the first colour and sparse the second, everywhere.
+// Dense is the first colour and sparse the second, everywhere; a twin has the other one.
 std::size_t model_color(const HeadPage& page, bool twin) {
-  const std::string& name = twin ? page.twin->facts.label : page.facts.label;
-  if (name.starts_with("dense")) return 0;
-  if (name.starts_with("sparse")) return 1;
-  return twin ? 1 : 0;
+  const bool second = page.facts.label.starts_with("sparse") ||
+                      (page.twin && page.twin->facts.label.starts_with("dense") &&
+                       !page.facts.label.starts_with("dense"));
+  return second != twin ? 1 : 0;
 }
 
 }  // namespace
@@ -147,17 +147,15 @@ figure::HeadPage figure_of(const HeadPage& page) {
   drawn.lists.push_back(composition_list("Reads heads as its", facts.reads_heads));
   drawn.caption = fmt::format(
       "Maps: {}. Bars: share of the metric's difference between clean and corrupt prompts that is "
-      "lost, with standard errors; the numbers are {}'s; in italics tasks that it cannot do. "
-      "Raised "
-      "and lowered: logits after {}.",
+      "lost, with standard errors; the numbers are {}'s; in italics tasks that it cannot do.{}",
       !facts.example || facts.example->task.empty()
           ? std::string("the prompt of the strongest edge")
           : "a prompt of the task " + facts.example->task + ", which loses most",
       facts.label,
       facts.example
-          ? "'" + printable(drawn.tokens[static_cast<std::size_t>(facts.example->query)]) +
-                "' of that prompt"
-          : std::string("the last token"));
+          ? fmt::format(" Raised and lowered: logits after '{}' of that prompt.",
+                        printable(drawn.tokens[static_cast<std::size_t>(facts.example->query)]))
+          : std::string());
   return drawn;
 }
 

@@ -193,7 +193,8 @@ TEST_F(HeadPageTest, ATwinIsFoundByItsMaps) {
         yy += (y[i] - my) * (y[i] - my);
   EXPECT_NEAR(all[1], xy / std::sqrt(xx * yy), 1e-6);
   const figure::HeadPage drawn = figure_of(page);
-  EXPECT_EQ(drawn.maps.size(), 2u);
+  ASSERT_EQ(drawn.maps.size(), 2u);
+  EXPECT_NE(drawn.maps[0].color, drawn.maps[1].color);
   EXPECT_EQ(drawn.bars.size(), 1u);
   EXPECT_EQ(to_json(page)["twin"]["facts"]["name"], "L1H2");
 }

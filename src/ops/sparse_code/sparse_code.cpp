@@ -1,0 +1,109 @@
+#include "filigree/ops/sparse_code/sparse_code.h"
+
+#include <vector>
+
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/sparse_code/on_device.h"
+#include "filigree/ops/sparse_code/sparse_code_kernels.h"
+
+namespace filigree {
+SparseCode make_code(std::int64_t features, const std::vector<std::int32_t>& begin,
+                     const std::vector<std::int32_t>& feature, const Variable& value) {
+  const auto entries = static_cast<std::int64_t>(feature.size());
+  require(!begin.empty() && begin.front() == 0 && begin.back() == entries,
+          "sparse code: the rows do not begin at 0 and end at {} entries", entries);
+  require(value.shape() == Shape({entries}), "sparse code: values {} for {} entries",
+          value.shape().to_string(), entries);
+  for (std::size_t r = 0; r + 1 < begin.size(); ++r) {
+    require(begin[r] <= begin[r + 1] && begin[r + 1] <= entries,
+            "sparse code: row {} ends before it begins", r);
+    for (auto p = static_cast<std::size_t>(begin[r]); p < static_cast<std::size_t>(begin[r + 1]);
+         ++p)
+      require(feature[p] >= 0 && feature[p] < features &&
+                  (p == static_cast<std::size_t>(begin[r]) || feature[p - 1] < feature[p]),
+              "sparse code: feature {} of row {} is not ascending within {} features", feature[p],
+              r, features);
+  }
+  const DeviceKind device = value.value().device();
+  SparseCode code;
+  code.rows = static_cast<std::int64_t>(begin.size()) - 1;
+  code.features = features;
+  code.begin = Tensor::from_ids({code.rows + 1}, begin).to(device);
+  code.feature = Tensor::from_ids({entries}, feature).to(device);
+  code.value = value;
+  return code;
+}
+
+CodeByFeature entries_by_feature(const SparseCode& code) {
+  if (code.by_feature.defined()) return code.by_feature;
+  CodeByFeature by;
+  by.begin = code.begin.like({code.features + 1});
+  by.row = code.feature.like({code.entries()});
+  by.entry = code.feature.like({code.entries()});
+  const CodeByFeatureArgs args{.rows = code.rows,
+                               .features = code.features,
+                               .entries = code.entries(),
+                               .begin = code.begin.data<std::int32_t>(),
+                               .feature = code.feature.data<std::int32_t>(),
+                               .feature_begin = by.begin.mutable_data<std::int32_t>(),
+                               .row = by.row.mutable_data<std::int32_t>(),
+                               .entry = by.entry.mutable_data<std::int32_t>()};
+  on_device_of(
+      code.begin, [&] { cpu::code_by_feature(args); }, [&](auto) { cuda::code_by_feature(args); });
+  return by;
+}
+
+Tensor dense_code(const SparseCode& code) {
+  Tensor dense = Tensor::zeros({code.rows, code.features});
+  const Tensor begin = code.begin.to(DeviceKind::kCpu), feature = code.feature.to(DeviceKind::kCpu),
+               value = code.value.value().on_host();
+  for (std::int64_t r = 0; r < code.rows; ++r)
+    for (std::int32_t p = begin.i32()[r]; p < begin.i32()[r + 1]; ++p)
+      dense.mutable_f32()[r * code.features + feature.i32()[p]] = value.f32()[p];
+  return dense;
+}
+
+Variable saturated_activity(const SparseCode& code, const Variable& norms, float c) {
+  require(norms.shape() == Shape({code.features}),
+          "saturated_activity: norms {} for a code of {} features", norms.shape().to_string(),
+          code.features);
+  const Variable& value = code.value;
+  Tensor y = value.value().like(value.shape());
+  const SaturationArgs args{code.entries(),
+                            c,
+                            code.feature.data<std::int32_t>(),
+                            value.value().data<float>(),
+                            norms.value().data<float>(),
+                            y.mutable_data<float>()};
+  on_device_of(
+      y, [&] { cpu::saturation(args); }, [&](auto) { cuda::saturation(args); });
+  return make_result(y, {&value, &norms}, [code, norms, c, y](const Tensor& grad) {
+    Tensor dvalue = y.like(y.shape()), slope = y.like(y.shape());
+    const SaturationGradArgs slopes{code.entries(),
+                                    c,
+                                    code.feature.data<std::int32_t>(),
+                                    code.value.value().data<float>(),
+                                    norms.value().data<float>(),
+                                    y.data<float>(),
+                                    grad.data<float>(),
+                                    dvalue.mutable_data<float>(),
+                                    slope.mutable_data<float>()};
+    on_device_of(
+        y, [&] { cpu::saturation_grad(slopes); }, [&](auto) { cuda::saturation_grad(slopes); });
+    if (norms.requires_grad()) {
+      const CodeByFeature by = entries_by_feature(code);
+      const SumEntriesArgs sums{code.features,
+                                by.begin.data<std::int32_t>(),
+                                by.entry.data<std::int32_t>(),
+                                slope.data<float>(),
+                                1.0f,
+                                norms.grad_to_add_into().mutable_data<float>()};
+      on_device_of(
+          y, [&] { cpu::sum_entries(sums); }, [&](auto) { cuda::sum_entries(sums); });
+    }
+    if (code.value.requires_grad()) code.value.accumulate_grad(std::move(dvalue));
+  });
+}
+
+}  // namespace filigree

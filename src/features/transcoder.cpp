@@ -1,0 +1,168 @@
+#include "filigree/features/transcoder.h"
+
+#include <fmt/format.h>
+
+#include <span>
+
+#include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
+#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/layout/layout.h"
+#include "filigree/ops/linear/linear.h"
+#include "filigree/ops/sparse_decode/sparse_decode.h"
+
+namespace filigree {
+namespace {
+
+Variable parameter(const Shape& shape, float value, const Placement& placement) {
+  return Variable(Tensor::full(shape, value, placement.device));
+}
+
+// The sum over the processes. Each has the gradient of the whole already.
+Variable sum_over_ranks(const Variable& part, Communicator& ranks) {
+  Tensor whole = part.value().clone();
+  ranks
+      .start_sum(
+          {std::span(whole.mutable_data<float>(), static_cast<std::size_t>(whole.elements()))},
+          whole.device())
+      ->wait();
+  return make_result(std::move(whole), {&part},
+                     [part](const Tensor& grad) { part.accumulate_grad(grad.clone()); });
+}
+
+// The value as it is, a share of its gradient: parameters that all processes use on the same tokens
+// get the whole one by the sum over the processes.
+Variable share_gradient(const Variable& parameter, int ranks) {
+  if (ranks == 1) return parameter;
+  const float share = 1.0f / static_cast<float>(ranks);
+  return make_result(parameter.value(), {&parameter}, [parameter, share](const Tensor& grad) {
+    const NoGrad constant;
+    parameter.accumulate_grad(scale(Variable(grad), share).value());
+  });
+}
+
+}  // namespace
+
+std::int64_t TranscoderShape::parameters() const {
+  std::int64_t rows = 0;  // of decoders, a feature
+  for (std::int64_t l = 0; l < layers; ++l) rows += reach(l);
+  return features * (layers * (width + 1) + rows * width) + layers * width +
+         (skip ? layers * width * width : 0);
+}
+
+void check_shape(const TranscoderShape& shape) {
+  require(shape.layers >= 1 && shape.width >= 1 && shape.features >= 1,
+          "transcoder: {} layers of width {} with {} features", shape.layers, shape.width,
+          shape.features);
+  require(!shape.skip || shape.kind == TranscoderKind::kPerLayer,
+          "transcoder: only per-layer transcoders have skips; leave the skip out");
+}
+
+FeatureRange features_of_rank(std::int64_t features, int rank, int size) {
+  return {features * rank / size, features * (rank + 1) / size};
+}
+
+Tensor layer_rows(const Tensor& all, std::int64_t layer) {
+  return all.rows(layer, layer + 1).reshape({all.size(1), all.size(2)});
+}
+
+Transcoder::Transcoder(const TranscoderShape& shape, FeatureActivation activation,
+                       FeatureRange features, const Placement& placement)
+    : shape_(shape), activation_(activation), features_(features), placement_(placement) {
+  check_shape(shape);
+  require(features.begin >= 0 && features.count() >= 1 && features.end <= shape.features,
+          "transcoder: features {} to {} of {}", features.begin, features.end, shape.features);
+  const std::int64_t F = features.count(), d = shape.width;
+  for (std::int64_t l = 0; l < shape.layers; ++l) {
+    TranscoderLayer layer;
+    layer.encoder = parameter({F, d}, 0.0f, placement);
+    layer.encoder_bias = parameter({F}, 0.0f, placement);
+    if (activation == FeatureActivation::kJumpRelu)
+      layer.log_threshold = parameter({F}, 0.0f, placement);
+    layer.decoder = parameter({F, shape.reach(l) * d}, 0.0f, placement);
+    if (shape.skip) layer.skip = parameter({d, d}, 0.0f, placement);
+    layers_.push_back(std::move(layer));
+  }
+  decoder_bias_ = parameter({shape.layers, 1, d}, 0.0f, placement);
+}
+
+std::vector<NamedParameter> Transcoder::feature_parameters() const {
+  std::vector<NamedParameter> all;
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    const TranscoderLayer& layer = layers_[l];
+    all.push_back({fmt::format("W_enc_{}", l), layer.encoder});
+    all.push_back({fmt::format("b_enc_{}", l), layer.encoder_bias});
+    if (layer.log_threshold.defined())
+      all.push_back({fmt::format("log_threshold_{}", l), layer.log_threshold});
+    all.push_back({fmt::format("W_dec_{}", l), layer.decoder});
+  }
+  return all;
+}
+
+std::vector<NamedParameter> Transcoder::shared_parameters() const {
+  std::vector<NamedParameter> all = {{"b_dec", decoder_bias_}};
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    if (layers_[l].skip.defined()) all.push_back({fmt::format("W_skip_{}", l), layers_[l].skip});
+  return all;
+}
+
+Variable Transcoder::threshold(std::int64_t layer) const {
+  const Variable& logarithm = layers_[static_cast<std::size_t>(layer)].log_threshold;
+  return logarithm.defined() ? exp(logarithm) : Variable();
+}
+
+EncoderWeights Transcoder::encoder_weights(std::int64_t layer) const {
+  const TranscoderLayer& weights = layers_[static_cast<std::size_t>(layer)];
+  return {weights.encoder, weights.encoder_bias, threshold(layer)};
+}
+
+Activity Transcoder::encode(const Tensor& inputs, const ActivityOptions& options,
+                            Communicator* ranks) const {
+  require(inputs.shape().rank() == 3 && inputs.size(0) == shape_.layers &&
+              inputs.size(2) == shape_.width,
+          "transcoder: inputs {} are not [{}, tokens, {}]", inputs.shape().to_string(),
+          shape_.layers, shape_.width);
+  EncodeOptions encode;
+  encode.precision = placement_.precision;
+  encode.k = options.k;
+  if (activation_ == FeatureActivation::kJumpRelu) encode.bandwidth = options.bandwidth;
+  if (activation_ == FeatureActivation::kTopK) encode.selection = Selection::kTopK;
+  if (activation_ == FeatureActivation::kBatchTopK) encode.selection = Selection::kBatchTopK;
+  if (ranks != nullptr && ranks->size() > 1) {
+    encode.sum = [ranks](std::span<double> values) { ranks->sum(values); };
+    encode.process = ranks->rank();
+    encode.processes = ranks->size();
+  }
+  Activity activity;
+  for (std::int64_t l = 0; l < shape_.layers; ++l) {
+    Encoded encoded =
+        sparse_encode(layer_rows(inputs, l), encoder_weights(l), encode, options.below);
+    activity.codes.push_back(std::move(encoded.code));
+    activity.bounds.push_back(encoded.bound);
+    if (options.below) activity.below.push_back(std::move(encoded.below));
+  }
+  return activity;
+}
+
+Variable Transcoder::decode(const std::vector<SparseCode>& codes, const Tensor& inputs,
+                            Communicator* ranks) const {
+  const int processes = ranks != nullptr ? ranks->size() : 1;
+  std::vector<DecoderSource> sources;
+  for (std::int64_t l = 0; l < shape_.layers; ++l)
+    sources.push_back({codes[static_cast<std::size_t>(l)],
+                       layers_[static_cast<std::size_t>(l)].decoder, l, shape_.reach(l)});
+  Variable written = sparse_decode(sources, shape_.layers, shape_.width, placement_.precision);
+  if (processes > 1) written = sum_over_ranks(written, *ranks);
+  written = add(written, share_gradient(decoder_bias_, processes));
+  if (!shape_.skip) return written;
+  std::vector<Variable> passed;
+  for (std::int64_t l = 0; l < shape_.layers; ++l) {
+    const Variable weight = share_gradient(layers_[static_cast<std::size_t>(l)].skip, processes);
+    const Tensor x = layer_rows(inputs, l);
+    passed.push_back(linear(x.to(DType::kF32), {.weight = weight, .bias = {}, .out_in = true}));
+  }
+  Variable skips = concat(passed, 0);
+  return add(written, reshape(skips, written.shape()));
+}
+
+}  // namespace filigree

@@ -1,0 +1,52 @@
+#include "filigree/features/transcoder_loss.h"
+
+#include <cmath>
+
+#include "filigree/base/error.h"
+#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/reduce/reduce.h"
+
+namespace filigree {
+
+Variable decoder_norms(const TranscoderLayer& layer) {
+  // The number keeps the slope finite where a decoder is still zero.
+  return sqrt(shift(sum(square(layer.decoder), 1), 1e-20f));
+}
+
+TranscoderLoss transcoder_loss(const Transcoder& transcoder, const Tensor& inputs,
+                               const Tensor& targets, const ActivityOptions& options,
+                               const Penalties& penalties, Communicator* ranks) {
+  require(targets.shape() == inputs.shape(), "transcoder: targets {} for inputs {}",
+          targets.shape().to_string(), inputs.shape().to_string());
+  const bool counts = penalties.sparsity > 0.0, pulls = penalties.inactive > 0.0;
+  const float share = 1.0f / static_cast<float>(inputs.size(1));
+  ActivityOptions with = options;
+  with.below = options.below || pulls;
+  TranscoderLoss result;
+  result.activity = transcoder.encode(inputs, with, ranks);
+  const Variable written = transcoder.decode(result.activity.codes, inputs, ranks);
+  const Variable difference = sub(written, Variable(targets));
+  result.difference = difference.value();
+  const Variable error = scale(sum_all(square(difference)), share);
+  result.error = static_cast<double>(error.value().item());
+  result.loss = error;
+  double own[2] = {0.0, 0.0};
+  const auto add_term = [&](const Variable& sum, double weight, double& value) {
+    value += static_cast<double>(sum.value().item()) * static_cast<double>(share);
+    result.loss = add(result.loss, scale(sum, static_cast<float>(weight) * share));
+  };
+  for (std::size_t l = 0; (counts || pulls) && l < transcoder.layers().size(); ++l) {
+    const Variable norms = decoder_norms(transcoder.layers()[l]);
+    const auto c = static_cast<float>(penalties.saturation);
+    if (counts)
+      add_term(sum_all(saturated_activity(result.activity.codes[l], norms, c)), penalties.sparsity,
+               own[0]);
+    if (pulls) add_term(sum_all(mul(result.activity.below[l], norms)), penalties.inactive, own[1]);
+  }
+  if (ranks != nullptr && (counts || pulls)) ranks->sum(own);
+  result.sparsity = own[0];
+  result.inactive = own[1];
+  return result;
+}
+
+}  // namespace filigree

@@ -16,6 +16,10 @@
 
 namespace filigree::study {
 
+// The reference models that come with the program.
+inline constexpr const char* kBundledDense = "dense-12x12";
+inline constexpr const char* kBundledSparse = "sparse-12x12";
+
 // Whether they exist or not.
 std::vector<std::filesystem::path> model_places();
 

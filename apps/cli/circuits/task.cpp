@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
+#include <span>
 
 #include "apps/cli/circuits/task_options.h"
 #include "apps/cli/circuits/task_text.h"
@@ -13,6 +15,7 @@
 #include "apps/cli/program/table.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/model_places.h"
 
 namespace filigree::cli {
 namespace {
@@ -29,7 +32,8 @@ void list_tasks(const Session& session) {
   if (session.json()) return session.print_json(study::task_list_json());
   std::string text;
   for (const TaskDefinition& task : task_definitions()) {
-    text += fmt::format("{}: {} ({})\n", task.name, task.description, name_of(task.metric));
+    text += fmt::format("{}: {} ({}{})\n", task.name, task.description, name_of(task.metric),
+                        task.from_text ? ", --text FILE" : "");
     for (const TaskCorruption& corruption : task.corruptions)
       text += fmt::format("    {:<14} {}\n", corruption.name, corruption.description);
   }
@@ -60,13 +64,21 @@ void show_prompt(const TaskPrompt& prompt, const Tokenizer& tokenizer, std::stri
   text += table.text() + "\n";
 }
 
+std::string task_line(const study::LoadedTask& task) {
+  const std::string text = task.text.empty() ? "" : fmt::format(", text {}", printable(task.text));
+  return fmt::format("{}: {}, corruption {}{}\n", printable(task.prompts.task), task.description,
+                     task.prompts.corruption, text);
+}
+
 void show_task(const TaskCommand& command, const Session& session) {
   const Tokenizer tokenizer = open_tokenizer(command.model);
+  std::filesystem::path folder = command.model;
+  if (const auto named = study::find_named_model(command.model)) folder = *named;
   const study::LoadedTask task =
-      study::load_task(command.selection, tokenizer, nullptr, session.options().seed);
+      study::load_task(study::choose_text(command.selection, std::span(&folder, 1)), tokenizer,
+                       nullptr, session.options().seed);
   if (session.json()) return session.print_json(to_json(task));
-  std::string text = fmt::format("{}: {}, corruption {}\n\n", printable(task.prompts.task),
-                                 task.description, task.prompts.corruption);
+  std::string text = task_line(task) + "\n";
   for (const TaskPrompt& prompt : task.prompts.prompts) show_prompt(prompt, tokenizer, text);
   session.print(text + dropped_text(task.prompts));
 }
@@ -84,9 +96,8 @@ void check_model(const TaskCommand& command, Session& session) {
              estimate_text(check.corrupt)});
   table.add({"accuracy", fmt::format("{:.1f} %", 100 * check.clean_accuracy),
              fmt::format("{:.1f} %", 100 * check.corrupt_accuracy)});
-  session.print(fmt::format("{}: {}, corruption {}\n", printable(task.prompts.task),
-                            task.description, task.prompts.corruption) +
-                dropped_text(task.prompts) + "\n" + table.text() + "\n" + verdict_text(check));
+  session.print(task_line(task) + dropped_text(task.prompts) + "\n" + table.text() + "\n" +
+                verdict_text(check));
 }
 
 void run_task(TaskCommand& command, bool prompts_given, Session& session) {
@@ -111,6 +122,7 @@ void add_task(Program& program) {
                        "List tasks, show their prompts, check whether a model can do one.",
                        {"filigree task list", "filigree task show gpt2 ioi --prompts 5",
                         "filigree task check gpt2 greater-than",
+                        "filigree task check gpt2 returning-word --text book.txt",
                         "filigree task check gpt2 my-task.jsonl --metric prob-diff --json"},
                        Computes::kOnDevice},
                       [command, app](Session& session) {

@@ -23,6 +23,11 @@ void add_task_options(CLI::App& app, study::TaskSelection& selection, bool with_
     add_choice(app, "--metric", selection.metric, "what is measured (default the task's own)");
   add_choice(app, "--split", selection.split,
              "combinations that the corpus keeps from training, or not");
+  app.add_option("--text", selection.text,
+                 "text that the task's passages are drawn from, UTF-8, .xz or .zst, for tasks such "
+                 "as returning-word (default held-out.txt of a model's folder, else of the bundled "
+                 "model)")
+      ->type_name("FILE");
   app.add_flag("--first-token", selection.first_token,
                "of answers of several tokens take the first instead of dropping the prompt");
   app.add_flag("--end-of-text", selection.end_of_text,

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using Arguments = std::vector<std::string>;
 
 TEST(TaskCommand, ListsTasksAndCorruptions) {
   const ProgramRun run = run_program({"task", "list"});
@@ -35,6 +36,35 @@ TEST(TaskCommand, ShowsPromptsForATokenizer) {
   EXPECT_EQ(json["prompts"].size(), 4u);
   EXPECT_EQ(json["corruption"], "all-words");
   EXPECT_EQ(json["prompts"][0]["clean_tokens"].size(), json["prompts"][0]["corrupt_tokens"].size());
+}
+
+TEST(TaskCommand, DrawsPassagesFromAText) {
+  const ModelFolder model;
+  const std::string text = (model.path() / "my-text.txt").string();
+  std::ofstream(text) << "The books on the table were old. The old man with two dogs has gone.\n";
+  const Arguments show = {"task", "show", model.name(), "agreement-in-text", "--json"};
+  const auto with = [](Arguments arguments, const Arguments& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  const auto json = nlohmann::json::parse(run_program(with(show, {"--text", text})).out);
+  EXPECT_EQ(json["text"], text);
+  EXPECT_EQ(json["prompts"].size(), 2u);
+  EXPECT_EQ(json["prompts"][0]["clean_tokens"].size(), json["prompts"][0]["corrupt_tokens"].size());
+  // Without one, the model's own.
+  std::ofstream(model.path() / "held-out.txt") << "The books on the table were old.\n";
+  const auto own = nlohmann::json::parse(run_program(show).out);
+  EXPECT_EQ(own["text"], (model.path() / "held-out.txt").string());
+  EXPECT_EQ(own["prompts"][0]["clean"], "The books on the table");
+  const ProgramRun check =
+      run_program({"task", "check", model.name(), "agreement-in-text", "--quiet", "--text", text});
+  EXPECT_EQ(check.code, 3) << check.err;  // two prompts show nothing
+  EXPECT_THAT(check.out, HasSubstr("text " + text));
+  EXPECT_THAT(run_program({"task", "list"}).out, HasSubstr("(logit-diff, --text FILE)"));
+  const ProgramRun none = run_program({"task", "show", model.name(), "ioi", "--text", text});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("not drawn from a text"));
+  EXPECT_THAT(run_program(with(show, {"--text", "absent.txt"})).err, HasSubstr("absent.txt"));
 }
 
 TEST(TaskCommand, SaysPlainlyThatARandomModelIsNotBetterThanChance) {

@@ -33,6 +33,8 @@ study::ComparisonRequest request_of(const CompareCommand& command, const Session
   for (const std::string& name : command.tasks) {
     request.tasks.push_back(command.task);
     request.tasks.back().name = name;
+    const TaskDefinition* task = study::find_task(name);
+    if (task == nullptr || !task->from_text) request.tasks.back().text.clear();
   }
   check_request(request);
   return request;
@@ -107,6 +109,10 @@ void add_compare(Program& program) {
       ->check(whole_number(1, 10000))
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--task-text", command->task.text,
+                 "text that tasks such as returning-word are drawn from (default held-out.txt of a "
+                 "model's folder, else of the bundled model)")
+      ->type_name("FILE");
   app.add_flag("--first-token", command->task.first_token,
                "of a task's answers of several tokens take the first");
   app.add_option("--level", request.effort.level, "share of a task's effect to explain")

@@ -81,6 +81,10 @@ void add_head(Program& program) {
       ->check(whole_number(1, 10000))
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--task-text", request.text,
+                 "text that tasks such as returning-word are drawn from (default held-out.txt of "
+                 "the model's folder or of the bundled model, for such tasks of --task alone)")
+      ->type_name("FILE");
   add_choice(app, "--replacement", request.replacement, "what takes its place in tasks");
   add_prompt_options(app, command->prompts);
   app.add_option("--top", request.top, "rows of each list")

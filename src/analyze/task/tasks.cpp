@@ -6,6 +6,7 @@
 #include <set>
 
 #include "filigree/analyze/task/induction.h"
+#include "filigree/analyze/task/text_tasks.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/text/shard_checksum.h"
@@ -26,8 +27,8 @@ constexpr std::size_t kLeastTries = 2000;
 // Draws for each of these: one in 16 is held out, and small tasks repeat themselves.
 constexpr std::size_t kDrawsPerTry = 64;
 
-std::function<DrawPair(const Tokenizer&)> plain(DrawPair draw) {
-  return [draw = std::move(draw)](const Tokenizer&) { return draw; };
+std::function<DrawPair(const TaskMaterial&)> plain(DrawPair draw) {
+  return [draw = std::move(draw)](const TaskMaterial&) { return draw; };
 }
 
 std::vector<TaskCorruption> giver_corruptions(NameOrder order) {
@@ -77,10 +78,9 @@ std::vector<TaskDefinition> all_tasks() {
   tasks.push_back({"induction", "", "random tokens of the model's own vocabulary a second time"});
   tasks.back().corruptions = {
       {"one-token", "another token where the answer stands first",
-       [](const Tokenizer& tokenizer) { return induction_draw(tokenizer, CopyChange::kOneWord); }},
-      {"all-tokens", "other tokens the first time", [](const Tokenizer& tokenizer) {
-         return induction_draw(tokenizer, CopyChange::kAllWords);
-       }}};
+       [](const TaskMaterial& m) { return induction_draw(m.tokenizer, CopyChange::kOneWord); }},
+      {"all-tokens", "other tokens the first time",
+       [](const TaskMaterial& m) { return induction_draw(m.tokenizer, CopyChange::kAllWords); }}};
   tasks.push_back({"docstring", "docstring", "the next argument of a function, documented"});
   tasks.back().corruptions = {
       {"one-argument", "another name where the signature has the answer",
@@ -90,6 +90,18 @@ std::vector<TaskDefinition> all_tasks() {
   tasks.push_back({"addition", "addition", "the sum of two numbers of two digits"});
   tasks.back().corruptions = {
       {"other-summand", "another second summand", plain(corpus::pair_addition)}};
+  const auto from_text = [&](std::string_view name, std::string_view description,
+                             TaskCorruption corruption) {
+    tasks.push_back({name, "", description});
+    tasks.back().from_text = tasks.back().first_token = true;
+    tasks.back().corruptions = {std::move(corruption)};
+  };
+  from_text("returning-word", "a name or rare word that returns in a passage of a text",
+            {"other-word", "another word the first time", returning_word_draw});
+  from_text("agreement-in-text", "a verb in the number of its subject, in a passage of a text",
+            {"other-number", "the subject in the other number", agreement_in_text_draw});
+  from_text("closing-quote", "a quotation that ends, in a passage of a text",
+            {"no-quote", "a word instead of the opening quote", closing_quote_draw});
   return tasks;
 }
 
@@ -141,24 +153,32 @@ TaskPrompts make_task(const TaskDefinition& task, const TaskCorruption& corrupti
   result.corruption = corruption.name;
   FitOptions fitting = options.fit;
   fitting.every_wrong_answer = fitting.answers_apart = task.fixed_answers;
-  const DrawPair draw = corruption.prepare(tokenizer);
+  if (task.first_token) fitting.answer_tokens = AnswerTokens::kFirst;
+  require(!task.from_text || options.text != nullptr,
+          "task '{}' is drawn from a text, and there is none", task.name);
+  const DrawPair draw = corruption.prepare({tokenizer, options.text});
   Random random(options.seed, xxh64(task.name));
   std::set<std::string> kept;  // clean prompts
   const std::size_t most = std::max(kLeastTries, options.prompts * kTriesPerPrompt);
   for (std::size_t draws = 0; draws < most * kDrawsPerTry && result.drawn < most &&
                               result.prompts.size() < options.prompts;
        ++draws) {
-    TaskPair pair = draw(random);
-    if (!task.corpus_task.empty() && is_held_out(task.corpus_task, pair.clean.combination) !=
+    std::optional<TaskPair> pair = draw(random);
+    if (!pair) break;
+    if (!task.corpus_task.empty() && is_held_out(task.corpus_task, pair->clean.combination) !=
                                          (options.split == DataSplit::kHeldOut))
       continue;
-    const PromptText text = text_of(std::move(pair));
+    const PromptText text = text_of(std::move(*pair));
     // One that did not fit may do so with another corrupt prompt.
     if (kept.contains(text.clean)) continue;
     Fit fitted = fit(text, tokenizer, fitting);
     if (fitted.prompt) kept.insert(text.clean);
     result.add(std::move(fitted), text);
   }
+  require(!task.from_text || result.drawn > 0,
+          "task '{}': '{}', of {} words, has no passage for it; take a longer text", task.name,
+          task.from_text ? printable(options.text->source) : "",
+          task.from_text ? with_thousands(options.text->word_count()) : "");
   require_prompts(result);
   return result;
 }

@@ -58,9 +58,10 @@ std::vector<CircuitsOfKind> find_all(const CircuitRequest& request,
                                      std::span<const LoadedModel> models, SweepState* state,
                                      const Context& context) {
   std::vector<CircuitsOfKind> found(kinds.size());
+  const TaskSelection task = choose_text(request.task, models);
   for (std::size_t m = 0; m < models.size(); ++m) {
-    std::vector<ModelCircuit> circuits = search_kinds(
-        models[m], request.task, kinds, {state, fmt::format("model {}", m + 1)}, context);
+    std::vector<ModelCircuit> circuits =
+        search_kinds(models[m], task, kinds, {state, fmt::format("model {}", m + 1)}, context);
     for (std::size_t k = 0; k < kinds.size(); ++k) found[k].push_back(std::move(circuits[k]));
   }
   return found;
@@ -269,6 +270,7 @@ Json to_json(const CircuitsOfKind& circuits, Scores scores) {
   return {{"task", circuits[0].task.prompts.task},
           {"corruption", circuits[0].task.prompts.corruption},
           {"metric", name_of(circuits[0].task.metric)},
+          {"text", text_json(circuits[0].task)},
           {"kind", name_of(options.parts)},
           {"method", name_of(options.method)},
           {"steps", integrated ? Json(options.steps) : Json()},

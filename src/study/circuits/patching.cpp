@@ -173,8 +173,9 @@ PatchResult sweep_models(const PatchRequest& request, std::span<const LoadedMode
                          const Context& context) {
   check_request(request);
   PatchResult result = {request, {}};
+  result.request.task = choose_text(request.task, models);
   for (const LoadedModel& model : models)
-    result.models.push_back(sweep_model(request, model, context));
+    result.models.push_back(sweep_model(result.request, model, context));
   return result;
 }
 

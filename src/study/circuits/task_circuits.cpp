@@ -54,8 +54,9 @@ TaskCircuits find_task_circuits(const TaskSelection& selection, std::span<const 
   }
   TaskCircuits found;
   found.kinds.resize(kinds.size());
+  const TaskSelection task = choose_text(selection, models);
   for (const LoadedModel& model : models) {
-    std::vector<ModelCircuit> circuits = find_model_circuits(model, selection, kinds, context);
+    std::vector<ModelCircuit> circuits = find_model_circuits(model, task, kinds, context);
     for (std::size_t k = 0; k < kinds.size(); ++k) found.kinds[k].push_back(std::move(circuits[k]));
   }
   return found;

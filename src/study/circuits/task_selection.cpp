@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "filigree/analyze/task/user_task.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/model_places.h"
 
 namespace filigree::study {
 namespace {
@@ -20,6 +22,29 @@ FitOptions fit_options(const TaskSelection& selection, const ModelConfig* config
 }
 
 }  // namespace
+
+TaskSelection choose_text(TaskSelection selection,
+                          std::span<const std::filesystem::path> model_folders) {
+  const TaskDefinition* task = find_task(selection.name);
+  if (task == nullptr || !task->from_text || !selection.text.empty()) return selection;
+  std::vector<std::filesystem::path> folders(model_folders.begin(), model_folders.end());
+  if (const auto bundled = find_named_model(kBundledDense)) folders.push_back(*bundled);
+  std::error_code ignored;
+  for (const std::filesystem::path& folder : folders)
+    if (std::filesystem::is_regular_file(folder / kHeldOutFile, ignored)) {
+      selection.text = folder / kHeldOutFile;
+      return selection;
+    }
+  throw RequestError(
+      fmt::format("the task '{}' is drawn from a text: name one, or put {} into the model's folder",
+                  task->name, kHeldOutFile));
+}
+
+TaskSelection choose_text(TaskSelection selection, std::span<const LoadedModel> models) {
+  std::vector<std::filesystem::path> folders;
+  for (const LoadedModel& model : models) folders.push_back(model.folder());
+  return choose_text(std::move(selection), folders);
+}
 
 const TaskDefinition* find_task(const std::string& name) {
   for (const TaskDefinition& task : task_definitions())
@@ -36,6 +61,10 @@ LoadedTask load_task(const TaskSelection& selection, const Tokenizer& tokenizer,
   LoadedTask loaded;
   const TaskDefinition* task = find_task(selection.name);
   const FitOptions fit = fit_options(selection, config);
+  if (!selection.text.empty() && (task == nullptr || !task->from_text))
+    throw RequestError(
+        fmt::format("the task '{}' is not drawn from a text; '{}' would have no part in it",
+                    printable(selection.name), printable(selection.text.string())));
   if (task == nullptr) {
     if (!selection.corruption.empty())
       throw RequestError(
@@ -51,6 +80,11 @@ LoadedTask load_task(const TaskSelection& selection, const Tokenizer& tokenizer,
     options.seed = seed;
     options.split = selection.split;
     options.fit = fit;
+    if (task->from_text) {
+      const TaskSelection chosen = choose_text(selection, std::span<const LoadedModel>());
+      options.text = std::make_shared<const TaskText>(read_task_text(chosen.text));
+      loaded.text = chosen.text.string();
+    }
     loaded.prompts =
         make_task(*task, corruption_of(*task, selection.corruption), tokenizer, options);
     loaded.metric = task->metric;
@@ -62,7 +96,8 @@ LoadedTask load_task(const TaskSelection& selection, const Tokenizer& tokenizer,
 
 LoadedTask load_task(const TaskSelection& selection, const LoadedModel& model,
                      const Context& context) {
-  return load_task(selection, model.tokenizer(), &model.config(), context.seed);
+  return load_task(choose_text(selection, {&model, 1}), model.tokenizer(), &model.config(),
+                   context.seed);
 }
 
 std::string task_title(const LoadedTask& task) {
@@ -108,6 +143,8 @@ Json fit_json(const TaskPrompts& prompts) {
           {"first_token_answers", prompts.shortened}};
 }
 
+Json text_json(const LoadedTask& task) { return task.text.empty() ? Json() : Json(task.text); }
+
 Json to_json(const LoadedTask& task) {
   Json prompts = Json::array();
   for (const TaskPrompt& prompt : task.prompts.prompts)
@@ -119,11 +156,9 @@ Json to_json(const LoadedTask& task) {
                        {"corrupt_tokens", prompt.corrupt},
                        {"answer_tokens", prompt.answers},
                        {"wrong_tokens", prompt.wrong}});
-  return {{"task", task.prompts.task},
-          {"corruption", task.prompts.corruption},
-          {"metric", name_of(task.metric)},
-          {"fit", fit_json(task.prompts)},
-          {"prompts", prompts}};
+  return {{"task", task.prompts.task},      {"corruption", task.prompts.corruption},
+          {"metric", name_of(task.metric)}, {"text", text_json(task)},
+          {"fit", fit_json(task.prompts)},  {"prompts", prompts}};
 }
 
 Json to_json(const TaskCheck& check) {
@@ -145,6 +180,7 @@ Json to_json(const CheckedTask& checked) {
                {"corruption", checked.task.prompts.corruption},
                {"model", checked.model},
                {"metric_name", name_of(checked.task.metric)},
+               {"text", text_json(checked.task)},
                {"fit", fit_json(checked.task.prompts)}};
   json.update(to_json(checked.check));
   return json;
@@ -163,6 +199,7 @@ Json task_list_json() {
     list.push_back({{"name", task.name},
                     {"description", task.description},
                     {"metric", name_of(task.metric)},
+                    {"from_text", task.from_text},
                     {"corruptions", corruptions}});
   }
   return {{"tasks", list}};

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "filigree/analyze/task/check.h"
@@ -21,7 +23,19 @@ struct TaskSelection {
   std::int64_t prompts = 64;
   bool first_token = false;  // of answers of several tokens the first counts
   bool end_of_text = false;  // before every prompt
+  // Of tasks that are drawn from one; "": the one that choose_text() finds.
+  std::filesystem::path text = {};
 };
+
+// A text that a model's folder may bring along, which the model was not trained on.
+inline constexpr const char* kHeldOutFile = "held-out.txt";
+
+// Fills in the text of a task that is drawn from one and has none: held-out.txt of the first of the
+// folders that has it, else of the bundled dense model. Throws RequestError when there is neither.
+// Studies of several models call it once, so that all are asked the same.
+TaskSelection choose_text(TaskSelection selection,
+                          std::span<const std::filesystem::path> model_folders);
+TaskSelection choose_text(TaskSelection selection, std::span<const LoadedModel> models);
 
 // The built-in task of that name, or null for a file. Throws Error when it is neither.
 const TaskDefinition* find_task(const std::string& name);
@@ -30,13 +44,15 @@ struct LoadedTask {
   TaskPrompts prompts = {};
   Metric metric = Metric::kLogitDifference;
   std::string description = {};
+  std::string text = {};  // the file that prompts are passages of; "": of none
 };
 
 // With a configuration, only prompts that the model can take. Throws Error when none fits, and
-// RequestError for a corruption of a file, which holds its own.
+// RequestError for a corruption of a file, which holds its own, and for a text that the task does
+// not need or has not got.
 LoadedTask load_task(const TaskSelection& selection, const Tokenizer& tokenizer,
                      const ModelConfig* config, std::uint64_t seed);
-// As this model takes them.
+// As this model takes them; a text that is not named is its own (choose_text).
 LoadedTask load_task(const TaskSelection& selection, const LoadedModel& model,
                      const Context& context);
 
@@ -60,6 +76,8 @@ CheckedTask check_model_on_task(const TaskSelection& selection, const LoadedMode
 
 // What became of the prompts that were drawn; the prompts themselves are left out.
 Json fit_json(const TaskPrompts& prompts);
+// The file that its prompts are passages of, or null.
+Json text_json(const LoadedTask& task);
 // The task with its prompts, as texts and tokens.
 Json to_json(const LoadedTask& task);
 Json to_json(const TaskCheck& check);

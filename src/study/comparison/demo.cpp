@@ -11,9 +11,6 @@
 namespace filigree::study {
 namespace {
 
-// A text that a bundled model brings along to be measured on.
-constexpr const char* kHeldOutFile = "held-out.txt";
-
 EvaluationText text_of(const std::filesystem::path& file) {
   const std::shared_ptr<const MappedFile> mapped = MappedFile::open(file);
   const std::span<const std::byte> bytes = mapped->bytes();

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "filigree/study/comparison/comparison.h"
+#include "filigree/study/model_places.h"
 
 namespace filigree::study {
 
 struct DemoRequest {
-  std::string dense = "dense-12x12", sparse = "sparse-12x12";  // folders or names
+  std::string dense = kBundledDense, sparse = kBundledSparse;  // folders or names
   std::filesystem::path folder = "demo";
   // Prose to measure the models on; nothing: held-out.txt beside the dense model, if there.
   std::optional<EvaluationText> prose = {};

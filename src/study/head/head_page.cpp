@@ -32,12 +32,15 @@ std::vector<NamedTask> tasks_for(const HeadRequest& request, const LoadedModel& 
     TaskSelection selection;
     selection.name = name;
     selection.prompts = request.task_prompts;
+    const TaskDefinition* task = find_task(name);
+    if (task != nullptr && task->from_text) selection.text = request.text;
     tasks.push_back({name, load_task(selection, model, context)});
   };
   for (const std::string& name : request.tasks) load(name);
   if (!request.tasks.empty()) return tasks;
   std::vector<std::string_view> known;
   for (const TaskDefinition& task : task_definitions()) {
+    if (task.from_text && request.text.empty()) continue;
     const std::string name(task.name);
     // Of variants of one task the first.
     if (!task.corpus_task.empty() &&

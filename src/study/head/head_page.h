@@ -18,7 +18,10 @@ namespace filigree::study {
 struct HeadRequest {
   std::string head = {};       // "L6H11"
   PromptRequest prompts = {};  // where attention is looked at; none: the tasks' clean prompts
-  std::vector<std::string> tasks = {};  // none: every built-in task that fits the tokenizer
+  // None: every built-in task that fits the tokenizer, those that are drawn from a text if there is
+  // one.
+  std::vector<std::string> tasks = {};
+  std::filesystem::path text = {};  // of tasks that are drawn from one; "": see choose_text()
   std::int64_t task_prompts = 32;
   Replacement replacement = Replacement::kCorrupt;  // what takes the head's place in tasks
   std::size_t top = 8;                              // of each list

@@ -134,8 +134,9 @@ AttributionResult attribute_models(const AttributionRequest& request,
                                    std::span<const LoadedModel> models, const Context& context) {
   check_request(request);
   AttributionResult result = {request, {}};
+  if (!request.task.name.empty()) result.request.task = choose_text(request.task, models);
   for (const LoadedModel& model : models)
-    result.models.push_back(attribute(request, model, context));
+    result.models.push_back(attribute(result.request, model, context));
   return result;
 }
 

@@ -5,8 +5,9 @@
 #include <numeric>
 #include <set>
 
+#include "filigree/analyze/circuit/clean_run.h"
 #include "filigree/analyze/circuit/gradient_run.h"
-#include "filigree/analyze/circuit/replacements.h"
+#include "filigree/analyze/circuit/sweep.h"
 #include "filigree/base/error.h"
 #include "filigree/ops/elementwise/elementwise.h"
 
@@ -100,54 +101,118 @@ CellScores by_batches(const Model& model, const std::vector<TaskPrompt>& prompts
   return scores;
 }
 
-// Everything but the kept cells, in targets as large as they can be.
-PatchSet all_but(const ModelConfig& config, std::int64_t length,
-                 const std::vector<AttentionCell>& kept) {
-  const auto row_of = [&](std::int64_t l, std::int64_t h, std::int64_t i) {
-    return static_cast<std::size_t>((l * config.heads + h) * length + i);
-  };
-  // Whether cells are kept, and how many of each row, head and layer.
-  const auto rows = row_of(config.layers, 0, 0);
-  std::vector<bool> live(rows * static_cast<std::size_t>(length));
-  std::vector<std::int64_t> in_row(rows), in_head(rows / static_cast<std::size_t>(length)),
-      in_layer(static_cast<std::size_t>(config.layers));
-  const auto cell_of = [&](std::size_t row, std::int64_t j) {
-    return row * static_cast<std::size_t>(length) + static_cast<std::size_t>(j);
-  };
-  const auto head_of = [&](std::int64_t l, std::int64_t h) {
-    return static_cast<std::size_t>(l * config.heads + h);
-  };
-  for (const AttentionCell& cell : kept) {
-    const std::size_t row = row_of(cell.layer, cell.head, cell.query);
-    live[cell_of(row, cell.key)] = true;
-    ++in_row[row];
-    ++in_head[head_of(cell.layer, cell.head)];
-    ++in_layer[static_cast<std::size_t>(cell.layer)];
-  }
-  PatchSet set;
-  for (std::int64_t l = 0; l < config.layers; ++l) {
-    if (in_layer[static_cast<std::size_t>(l)] == 0) {
-      set.push_back({Site::kPattern, l});
-      continue;
-    }
-    for (std::int64_t h = 0; h < config.heads; ++h) {
-      if (in_head[head_of(l, h)] == 0) {
-        set.push_back({Site::kPattern, l, h});
-        continue;
-      }
-      for (std::int64_t i = 0; i < length; ++i) {
-        const std::size_t row = row_of(l, h, i);
-        if (in_row[row] == 0) {
-          set.push_back({Site::kPattern, l, h, i});
-          continue;
-        }
-        for (std::int64_t j = 0; j <= i; ++j)
-          if (!live[cell_of(row, j)]) set.push_back({Site::kPattern, l, h, i, j});
+// Runs of a batch of prompts in which only each prompt's most important cells are kept, as many as
+// a run's size says. Patterns are multiplied with what is kept of them, all runs of a pass at once:
+// a cell by itself would be a copy each, and they are tens of thousands.
+class KeptCells final : public SweepBatch {
+ public:
+  // `prompts` are among those of `scores`, the first of which is `all`.
+  KeptCells(const Model& model, const PromptRefs& prompts, const TaskPrompt* all,
+            const CellScores& scores, const std::vector<std::size_t>& sizes,
+            const PatchOptions& options)
+      : layers_(model.config().layers),
+        heads_(model.config().heads),
+        sizes_(sizes),
+        options_(options),
+        run_(model, prompts, options.replacement == Replacement::kCorrupt, {kStart}) {
+    for (const TaskPrompt* prompt : prompts)
+      corrupt_.push_back(scores.corrupt[static_cast<std::size_t>(prompt - all)]);
+    const std::int64_t first = run_.first(), length = run_.length();
+    places_.assign(static_cast<std::size_t>(layers_ * layer_cells()), kNever);
+    for (std::size_t row = 0; row < prompts.size(); ++row) {
+      const CellScores::OfPrompt& scored =
+          scores.prompts[static_cast<std::size_t>(prompts[row] - all)];
+      const std::vector<std::size_t> order = scored.order();
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        const AttentionCell& cell = scored.cells[order[i]];
+        if (cell.query < first) continue;  // the same in both runs, and not computed again
+        const std::int64_t head =
+            (cell.layer * run_.rows() + static_cast<std::int64_t>(row)) * heads_ + cell.head;
+        places_[static_cast<std::size_t>((head * (length - first) + cell.query - first) * length +
+                                         cell.key)] = static_cast<std::uint32_t>(i);
       }
     }
+    if (options.replacement != Replacement::kCorrupt) return;
+    std::set<std::string> names;
+    for (std::int64_t l = 0; l < layers_; ++l) names.insert(pattern_tap(l));
+    const TapValues patterns = observed(model, prompts, true, names);
+    for (std::int64_t l = 0; l < layers_; ++l)
+      replacements_.push_back(patterns.at(pattern_tap(l)).on_host());
   }
-  return set;
-}
+
+  std::vector<double> clean() const override { return metric_of(run_.logits()); }
+  std::vector<double> corrupt() const override { return corrupt_; }
+  std::int64_t tokens() const override { return run_.tokens(); }
+  std::int64_t bytes() const override {
+    const auto number = static_cast<std::int64_t>(sizeof(float));
+    return run_.bytes(false) + 4 * number * layer_cells();
+  }
+
+  std::vector<double> changed(const std::vector<std::size_t>& chosen) override {
+    Taps taps;
+    for (std::int64_t l = 0; l < layers_; ++l)
+      taps.intervene(pattern_tap(l),
+                     [this, l, &chosen](const Variable& x) { return kept(l, chosen, x.value()); });
+    return metric_of(run_.continued(kStart, static_cast<std::int64_t>(chosen.size()), taps));
+  }
+
+ private:
+  static constexpr std::int64_t kStart = 0;  // before the attention of the first layer
+  static constexpr std::uint32_t kNever = UINT32_MAX;
+
+  std::int64_t layer_cells() const {
+    return run_.rows() * heads_ * (run_.length() - run_.first()) * run_.length();
+  }
+
+  // A layer's patterns with what the runs do not keep of them replaced.
+  Variable kept(std::int64_t layer, const std::vector<std::size_t>& chosen,
+                const Tensor& pattern) const {
+    const auto cells = static_cast<std::size_t>(layer_cells());
+    const std::uint32_t* places = places_.data() + static_cast<std::size_t>(layer) * cells;
+    const Tensor of_corrupt = replacements_.empty() ? Tensor() : corrupt_pattern(layer);
+    Tensor factors = Tensor::empty(pattern.shape());
+    Tensor others = of_corrupt.defined() ? Tensor::empty(pattern.shape()) : Tensor();
+    for (std::size_t run = 0; run < chosen.size(); ++run) {
+      const std::size_t size = sizes_[chosen[run]];
+      float* factor = factors.mutable_f32() + run * cells;
+      for (std::size_t i = 0; i < cells; ++i) factor[i] = places[i] < size ? 1.0f : 0.0f;
+      if (!others.defined()) continue;
+      float* other = others.mutable_f32() + run * cells;
+      const float* corrupt = of_corrupt.f32();
+      for (std::size_t i = 0; i < cells; ++i) other[i] = places[i] < size ? 0.0f : corrupt[i];
+    }
+    const auto there = [&](const Tensor& values) {
+      return Variable(values.to(pattern.device()).to(pattern.dtype()));
+    };
+    const Variable product = mul(pattern, there(factors));
+    return others.defined() ? add(product, there(others)) : product;
+  }
+
+  // The rows of it that are computed again.
+  Tensor corrupt_pattern(std::int64_t layer) const {
+    const Tensor& whole = replacements_[static_cast<std::size_t>(layer)];
+    const std::int64_t first = run_.first(), length = run_.length();
+    const std::int64_t count = (length - first) * length;
+    Tensor rows = Tensor::empty({run_.rows(), heads_, length - first, length});
+    for (std::int64_t head = 0; head < run_.rows() * heads_; ++head)
+      std::copy_n(whole.f32() + head * length * length + first * length, count,
+                  rows.mutable_f32() + head * count);
+    return rows;
+  }
+
+  std::vector<double> metric_of(const Tensor& logits) const {
+    return measure(options_.metric, logits, run_.prompts(), run_.logits());
+  }
+
+  const std::int64_t layers_, heads_;
+  const std::vector<std::size_t>& sizes_;
+  const PatchOptions& options_;
+  CleanRun run_;
+  std::vector<double> corrupt_;
+  // By layer, prompt, head, query and key: the cell's place in its prompt's order.
+  std::vector<std::uint32_t> places_;
+  std::vector<Tensor> replacements_;  // patterns of the corrupt prompts, by layer, on the CPU
+};
 
 // Runs of one prompt after the other, each with its own sets; their progress as one.
 std::vector<PatchedRuns> run_by_prompt(const Model& model, const std::vector<TaskPrompt>& prompts,
@@ -264,26 +329,12 @@ Curve keep_cells(const Model& model, const std::vector<TaskPrompt>& prompts,
           scores.prompts.size(), prompts.size());
   const std::size_t most = scores.most_cells();
   if (sizes.empty()) sizes = spread_sizes(most);
-  std::vector<std::vector<std::size_t>> orders;
-  for (const CellScores::OfPrompt& prompt : scores.prompts) orders.push_back(prompt.order());
+  const SweepLimits limits = patch_limits(options, device_memory(model), model.config());
   return measured_curve(most, std::move(sizes), level, [&](const std::vector<std::size_t>& kept) {
-    std::vector<std::vector<PatchSet>> sets(prompts.size());
-    for (std::size_t p = 0; p < prompts.size(); ++p)
-      for (const std::size_t count : kept) {
-        std::vector<AttentionCell> cells;
-        for (std::size_t i = 0; i < std::min(count, orders[p].size()); ++i)
-          cells.push_back(scores.prompts[p].cells[orders[p][i]]);
-        sets[p].push_back(all_but(model.config(), prompts[p].length(), cells));
-      }
-    const std::vector<PatchedRuns> runs = run_by_prompt(model, prompts, sets, options);
-    PatchedRuns all;
-    all.patched.assign(kept.size(), {});
-    for (const PatchedRuns& run : runs) {
-      all.clean.push_back(run.clean[0]);
-      all.corrupt.push_back(run.corrupt[0]);
-      for (std::size_t k = 0; k < kept.size(); ++k) all.patched[k].push_back(run.patched[k][0]);
-    }
-    return all;
+    const std::vector<std::int64_t> starts(kept.size(), 0);
+    return sweep(prompts, starts, limits, options, [&](const PromptRefs& batch) {
+      return std::make_unique<KeptCells>(model, batch, prompts.data(), scores, kept, options);
+    });
   });
 }
 

@@ -1,5 +1,5 @@
 // One head, large: its map in each model and their difference, with tokens and what the pointer is on.
-import { Rgb, differenceColour, roleColour, weightColour } from "./colour";
+import { Rgb, differenceColour, roleStripe, weightColour } from "./colour";
 import { AttentionMap, LoadedReport, visible } from "./data";
 import { context, element, number, sharpCanvas } from "./dom";
 import { ramp } from "./legend";
@@ -123,7 +123,7 @@ function step(loaded: LoadedReport, by: number): void {
 function roleLine(loaded: LoadedReport, head: number): HTMLElement {
   const parts = loaded.report.models.map((model) => {
     const { role, confidence } = model.roles[head]!;
-    const dot = element("i", { class: "dot", style: `background: ${roleColour(role)}` });
+    const dot = element("i", { class: "dot", style: `background: ${roleStripe(role)}` });
     return element("span", {}, dot, ` ${model.name}: ${role} (${confidence.toFixed(2)})`);
   });
   return element("p", { class: "roleline" }, ...parts);

@@ -2,7 +2,7 @@
 import { roleColour, roleStripe, weightColour } from "./colour";
 import { AttentionMap, LoadedReport, Model, headsInLayer } from "./data";
 import { element, sharpCanvas } from "./dom";
-import { fill, matrixImage } from "./matrix";
+import { fill, fillForPrint, matrixImage } from "./matrix";
 import { Order, change, state, subscribe } from "./state";
 
 const kThumbnail = 96; // CSS pixels at most
@@ -87,8 +87,18 @@ export function gridView(loaded: LoadedReport): HTMLElement {
         ...heads.map((head) => thumbnail(model, m, head, all[m]![head]!)),
       );
     });
+    shown = all;
     markMembers();
   };
+  // With the colours of the theme, at once: printing does not wait.
+  let shown: AttentionMap[][] = [];
+  const repaint = (): void =>
+    shown.forEach((ofModel, m) =>
+      panels[m]!.maps.querySelectorAll<HTMLElement>(".head").forEach((button) => {
+        const head = loaded.report.models[m]!.heads.indexOf(button.dataset["head"]!);
+        fillForPrint(button.querySelector("canvas")!, mapImage(ofModel[head]!));
+      }),
+    );
   const markMembers = (): void =>
     panels.forEach(({ maps }, m) =>
       maps.querySelectorAll<HTMLElement>(".head").forEach((button) =>
@@ -96,9 +106,9 @@ export function gridView(loaded: LoadedReport): HTMLElement {
       ),
     );
   subscribe((now, before) => {
-    if (now.prompt !== before.prompt || now.order !== before.order || now.theme !== before.theme)
-      void draw();
-    else if (now.task !== before.task) markMembers();
+    if (now.prompt !== before.prompt || now.order !== before.order) void draw();
+    if (now.theme !== before.theme) repaint();
+    if (now.task !== before.task) markMembers();
   });
   void draw();
   return element("div", { class: "grid", id: "grid" }, ...panels.map(({ panel }) => panel));

@@ -1,7 +1,7 @@
 // The report page: reads the data in the page and shows it. Makes no request of any kind.
 import styles from "./style.css";
 import { useTheme } from "./colour";
-import { LoadedReport, load, visible } from "./data";
+import { LoadedReport, Theme, load, visible } from "./data";
 import { detailView } from "./detail";
 import { element } from "./dom";
 import { gridView } from "./grid";
@@ -44,21 +44,35 @@ function circuitChooser(loaded: LoadedReport): HTMLElement | null {
   return element("label", {}, "circuit of ", select);
 }
 
+// What was chosen by the button, if anything; else the system's theme is followed. Paper is light.
+let chosen: Theme | null = null;
+let printing = false;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+function applyTheme(): void {
+  change({ theme: printing ? "light" : (chosen ?? (dark.matches ? "dark" : "light")) });
+}
+
 function themeButton(): HTMLElement {
   const button = element("button", { type: "button", id: "theme", title: "light or dark", "aria-label": "light or dark" }, "\u25d0");
-  button.addEventListener("click", () =>
-    change({ theme: state().theme === "dark" ? "light" : "dark" }),
-  );
+  button.addEventListener("click", () => {
+    chosen = state().theme === "dark" ? "light" : "dark";
+    applyTheme();
+  });
   return button;
 }
 
 // Subscribes before all views, so that they draw with the new colours.
 function followTheme(loaded: LoadedReport): void {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
   subscribe((now) => useTheme(loaded.report, now.theme));
-  const follow = (): void => change({ theme: dark.matches ? "dark" : "light" });
-  dark.addEventListener("change", follow);
-  follow();
+  const print = (now: boolean): void => {
+    printing = now;
+    applyTheme();
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  dark.addEventListener("change", applyTheme);
+  applyTheme();
 }
 
 function madeBy(loaded: LoadedReport): HTMLElement {

@@ -1,7 +1,6 @@
 // What the models need for tasks: sizes of their circuits side by side, and the figures of them.
-import { LoadedReport, Task, Theme, inflate } from "./data";
+import { LoadedReport, Task, inflate } from "./data";
 import { element, scrolled } from "./dom";
-import { state, subscribe } from "./state";
 
 function sizes(task: Task): HTMLElement | null {
   if (task.rows.length === 0) return null;
@@ -23,24 +22,25 @@ function sizes(task: Task): HTMLElement | null {
 
 function taskView(task: Task): HTMLElement {
   const figures = task.figures.map((figure) => {
-    const image = element("img", { alt: figure.title });
-    // A figure that was drawn for light pages only keeps their background.
-    const draw = async (theme: Theme): Promise<void> => {
-      const dark = theme === "dark" && figure.dark_svg !== null;
-      const svg = new TextDecoder().decode(await inflate(dark ? figure.dark_svg! : figure.svg));
-      if (theme !== state().theme) return; // changed again meanwhile
-      image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
-      image.classList.toggle("dark", dark);
+    // Both are there from the beginning, and the style sheet shows one: paper, which cannot wait for
+    // a picture, gets the light one. A figure that was drawn for light pages only keeps their
+    // background.
+    const picture = (theme: string, packed: string): HTMLElement => {
+      const image = element("img", { alt: figure.title, class: theme });
+      void inflate(packed).then((bytes) => {
+        image.src = `data:image/svg+xml,${encodeURIComponent(new TextDecoder().decode(bytes))}`;
+      });
+      return image;
     };
-    void draw(state().theme);
-    subscribe((now, before) => {
-      if (now.theme !== before.theme) void draw(now.theme);
-    });
+    const images =
+      figure.dark_svg === null
+        ? [picture("both", figure.svg)]
+        : [picture("light", figure.svg), picture("dark", figure.dark_svg)];
     return element(
       "figure",
       { class: "drawn" },
       element("figcaption", {}, element("b", {}, figure.title), ` ${figure.caption}`),
-      image,
+      ...images,
     );
   });
   return element(

@@ -88,9 +88,9 @@ CurvesResult draw_curves(const CurvesRequest& request) {
   check_figure_file(request.out);
   CurvesResult result{request.out, read_curves(request.runs)};
   figure::TrainingCurves drawn;
-  bool sparse = false;
+  bool sparse = true;  // all of them
   for (const TrainingCurve& curve : result.curves) {
-    sparse = sparse || !curve.gap.empty();
+    sparse = sparse && !curve.gap.empty();
     figure::TrainingRun run = {.name = curve.name,
                                .steps = curve.steps,
                                .loss = curve.loss,

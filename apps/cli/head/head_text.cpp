@@ -227,7 +227,9 @@ class HeadText {
         "\ntwin in {}: {}, whose maps correlate {:.2f}{}\n{}", printable(twin.facts.label),
         head_name(twin.facts.head), twin.correlation,
         same ? " (the same place)"
-             : fmt::format("; {} there {:.2f}", head_name(facts_.head), twin.same_correlation),
+        : twin.same_correlation
+            ? fmt::format("; {} there {:.2f}", head_name(facts_.head), *twin.same_correlation)
+            : std::string(),
         summary(twin.facts));
   }
 

@@ -119,9 +119,9 @@ struct HeadFacts {
 };
 
 struct HeadTwin {
-  HeadFacts facts = {};         // of the head whose maps are most alike
-  double correlation = 0;       // Pearson, over all causal cells of all prompts
-  double same_correlation = 0;  // of the head of the same place
+  HeadFacts facts = {};                         // of the head whose maps are most alike
+  double correlation = 0;                       // Pearson, over all causal cells of all prompts
+  std::optional<double> same_correlation = {};  // of the head of the same place, if there is one
 };
 
 struct HeadPage {

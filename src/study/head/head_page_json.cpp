@@ -132,7 +132,7 @@ Json to_json(const HeadPage& page) {
   Json twin;
   if (page.twin)
     twin = {{"correlation", page.twin->correlation},
-            {"same_place_correlation", page.twin->same_correlation},
+            {"same_place_correlation", json_or_null(page.twin->same_correlation)},
             {"facts", facts_json(page, page.twin->facts)}};
   return {{"prompts", to_json(page.prompts)},
           {"replacement", name_of(page.request.replacement)},

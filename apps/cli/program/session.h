@@ -48,7 +48,7 @@ class Session {
   Session(std::string command, CommonOptions options, std::string command_line,
           const Placement& placement, Communicator& ranks)
       : command_(std::move(command)),
-        options_(std::move(options)),
+        options_(options),
         command_line_(std::move(command_line)),
         placement_(placement),
         ranks_(ranks) {}

@@ -35,7 +35,7 @@ class AppliedInterventions {
   void allow_shorter_runs() { shorter_runs_ = true; }
 
  private:
-  Variable changed(std::size_t change, const std::string& tap, const Variable& value) const;
+  Variable changed(std::size_t number, const std::string& tap, const Variable& value) const;
 
   Interventions interventions_;
   std::vector<std::map<std::string, Tensor>>

@@ -79,9 +79,9 @@ void add_roles(const LineRoles& roles, const FitOptions& options, const std::str
             "{}: role '{}': there is no position {}; clean has {} tokens, 0 to {}", source,
             printable(role), place, length, length - 1);
     const auto at = static_cast<std::size_t>(first + (place < 0 ? place + length : place));
+    if (at + 1 == prompt.roles.size()) continue;
     std::string& name = prompt.roles[at];
-    if (at + 1 < prompt.roles.size())
-      name = name.empty() || name == "START" ? role : name + "/" + role;
+    name = name.empty() || name == "START" ? role : fmt::format("{}/{}", name, role);
   }
 }
 
@@ -109,7 +109,7 @@ TaskPrompts parse_task(std::string_view text, const std::string& source, const T
   JsonLines lines(text, source, LastLine::kWhole, limits);
   while (result.prompts.size() < most && lines.next()) {
     require(lines.number() <= kMostTaskLines, "{}: more than {} lines", source, kMostTaskLines);
-    const JsonObject object = lines.object();
+    const JsonObject& object = lines.object();
     PromptText pair = prompt_of(object);
     const LineRoles roles = roles_in(object, pair.clean);
     pair.roles = roles.spans;

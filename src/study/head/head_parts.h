@@ -14,11 +14,11 @@ void look_at_attention(const LoadedModel& model, const PromptSet& prompts, const
 
 // What the tokens of the edges are to the head, by its weights, and whom it reads. `edges` are
 // those of facts.
-void look_at_weights(const LoadedModel& model, std::size_t top, const Context& context,
+void look_at_weights(const LoadedModel& loaded, std::size_t top, const Context& context,
                      HeadFacts& facts);
 
 // The map and the direct effect of the example, or the map of the first prompt without one.
-void look_at_output(const LoadedModel& model, std::span<const Prompt> prompts, std::size_t top,
+void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, std::size_t top,
                     HeadFacts& facts);
 
 struct NamedTask {

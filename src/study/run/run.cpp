@@ -50,7 +50,7 @@ std::vector<PartGradient> part_gradients(const Model& model, const Taps& taps) {
   for (std::int64_t l = 0; l < config.layers; ++l) {
     const std::string z_tap = fmt::format("blocks.{}.attn.hook_z", l),
                       mlp_tap = fmt::format("blocks.{}.hook_mlp_out", l);
-    const Tensor z = taps.value(z_tap), slope = taps.gradient(z_tap);  // [1, T, H, D]
+    const Tensor &z = taps.value(z_tap), &slope = taps.gradient(z_tap);  // [1, T, H, D]
     const std::int64_t T = z.size(1), H = z.size(2), D = z.size(3);
     for (std::int64_t h = 0; h < H; ++h) {
       double sum = 0;
@@ -58,7 +58,7 @@ std::vector<PartGradient> part_gradients(const Model& model, const Taps& taps) {
         sum += value_times(z.f32() + (t * H + h) * D, slope.f32() + (t * H + h) * D, D);
       parts.push_back({{ComponentKind::kHead, l, h}, sum});
     }
-    const Tensor out = taps.value(mlp_tap);
+    const Tensor& out = taps.value(mlp_tap);
     parts.push_back({{ComponentKind::kMlp, l},
                      value_times(out.f32(), taps.gradient(mlp_tap).f32(), out.elements())});
   }

@@ -80,6 +80,10 @@ TEST_F(ReportPage, BeginsWithTheStoryItsNumbersAndWhatColoursMean) {
       "const [a, b] = [...document.querySelectorAll('.panel')].map(p => p.getBoundingClientRect());"
       "return innerWidth < 1000 || (a.top === b.top && a.right < b.left && b.bottom < "
       "innerHeight)"));
+  // No fact of a model is cut.
+  EXPECT_TRUE(
+      browser_->run("return [...document.querySelectorAll('.panel .facts')].every("
+                    "f => f.textContent && f.scrollWidth <= f.clientWidth)"));
 }
 
 TEST_F(ReportPage, MarksTheHeadsOfACircuit) {
@@ -197,6 +201,25 @@ TEST_F(ReportPage, TakesItsColoursFromThePalette) {
                                         written(palette.categories[0])}));  // sink+current
     browser_->click("#theme");
   }
+}
+
+// Paper is light, from a dark screen too, at once; afterwards the screen is as it was.
+TEST_F(ReportPage, IsPrintedLight) {
+  const auto theme = [&] { return browser_->run("return document.documentElement.dataset.theme"); };
+  const auto zero_cell = [&] {  // a closed edge in the map of a sparse head
+    return browser_->run(
+        "const c = document.querySelector('button[data-model=\"1\"][data-head=\"L0H1\"] canvas');"
+        "const n = c.width / 4;"
+        "return c.getContext('2d').getImageData(1.5 * n, 1.5 * n, 1, 1).data[0]");
+  };
+  if (theme() != "dark") browser_->click("#theme");
+  EXPECT_LT(zero_cell(), 64);
+  browser_->run("dispatchEvent(new Event('beforeprint'))");
+  EXPECT_EQ(theme(), "light");
+  EXPECT_EQ(zero_cell(), 255);
+  browser_->run("dispatchEvent(new Event('afterprint'))");
+  EXPECT_EQ(theme(), "dark");
+  EXPECT_LT(zero_cell(), 64);
 }
 
 TEST_F(ReportPage, ADamagedReportSaysSo) {

@@ -67,6 +67,9 @@ TEST(Patching, SweepsSitesOfModelsSideBySide) {
   EXPECT_EQ(model["sites"][0]["by"], "layer-head");
   EXPECT_EQ(model["sites"][1]["by"], "layer-position");
   EXPECT_EQ(model["sites"][1]["site"], "mlp-out");
+  EXPECT_TRUE(model["sites"][0]["roles"].empty());  // columns are heads
+  EXPECT_TRUE(model["sites"][1]["from_end"]);
+  EXPECT_EQ(model["sites"][1]["roles"].back(), "END");
   EXPECT_EQ(model["sites"][0]["effect"][1][3],
             result.models[1].sites[0].sweep.at(1, 3).mean);  // the same model twice
   const std::optional<figure::LabelledMaps> figure = figure_of(result);
@@ -80,7 +83,12 @@ TEST(Patching, SweepsSitesOfModelsSideBySide) {
   request.by = SweepAxis::kPosition;
   const SweptModel one = sweep_models(request, std::span(models).first(1), {}).models[0];
   EXPECT_LT(one.prompts.size(), one.task.prompts.prompts.size());
-  for (const SweptSite& site : one.sites) EXPECT_FALSE(site.sweep.from_end);
+  for (const SweptSite& site : one.sites) {
+    EXPECT_FALSE(site.sweep.from_end);
+    ASSERT_EQ(site.roles.size(), site.columns.size());
+    EXPECT_EQ(site.roles.front(), "START");
+    EXPECT_EQ(site.roles.back(), "END");
+  }
 }
 
 }  // namespace

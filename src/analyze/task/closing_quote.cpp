@@ -94,7 +94,8 @@ std::vector<QuoteSite> quote_sites(const TaskText& text) {
 // The quotation without its opening quote, behind a word that a sentence may begin with; nothing
 // where that word is already there. The first word loses its capital unless it is a name.
 std::optional<std::string> without_quote(const std::string& prompt, const QuoteSite& site,
-                                         std::string_view connector, const WordCounts& counts) {
+                                         std::string_view connector,
+                                         const WordFrequencies& counts) {
   const std::size_t opening = site.opening - site.begin;
   std::string rest = prompt.substr(opening + site.marks->opening.size());
   const std::size_t end = std::min(rest.find_first_of(" \n.,;:!?"), rest.size());
@@ -105,8 +106,8 @@ std::optional<std::string> without_quote(const std::string& prompt, const QuoteS
          (site.within ? in_small_letters(connector) : std::string(connector)) + " " + rest;
 }
 
-TaskPair quote_pair(const QuoteSite& site, const WordCounts& counts, const Tokenizer& tokenizer,
-                    Random& random) {
+TaskPair quote_pair(const QuoteSite& site, const WordFrequencies& counts,
+                    const Tokenizer& tokenizer, Random& random) {
   const std::string& text = site.document->text;
   const std::string punctuation(1, text[site.punctuation]), closing(site.marks->closing);
   const std::size_t opening = site.opening - site.begin;
@@ -145,7 +146,7 @@ TaskPair quote_pair(const QuoteSite& site, const WordCounts& counts, const Token
 }  // namespace
 
 DrawPair closing_quote_draw(const TaskMaterial& material) {
-  const auto counts = std::make_shared<WordCounts>(count_words(*material.text));
+  const auto counts = std::make_shared<WordFrequencies>(count_words(*material.text));
   return draw_each<QuoteSite>(quote_sites(*material.text),
                               [counts, material](const QuoteSite& site, Random& random) {
                                 return quote_pair(site, *counts, material.tokenizer, random);

@@ -64,10 +64,10 @@ class WordKinds {
                ? WordKind::kName
                : WordKind::kCommon;
   }
-  const WordCounts& counts() const { return counts_; }
+  const WordFrequencies& counts() const { return counts_; }
 
  private:
-  WordCounts counts_;
+  WordFrequencies counts_;
   std::unordered_set<std::string_view> within_;  // seen inside a sentence
   std::size_t most_ = 0;
 };

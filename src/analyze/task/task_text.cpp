@@ -114,8 +114,8 @@ TaskText read_task_text(const std::filesystem::path& file) {
   return text;
 }
 
-WordCounts count_words(const TaskText& text) {
-  WordCounts counts;
+WordFrequencies count_words(const TaskText& text) {
+  WordFrequencies counts;
   for (const TextDocument& document : text.documents)
     for (std::size_t i = 0; i < document.words.size(); ++i) ++counts[document.word(i)];
   return counts;

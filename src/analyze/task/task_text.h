@@ -50,8 +50,8 @@ TextDocument scan_document(std::string text);
 TaskText read_task_text(const std::filesystem::path& file);
 
 // How often each word occurs, "The" apart from "the". The views are into the text.
-using WordCounts = std::unordered_map<std::string_view, std::uint32_t>;
-WordCounts count_words(const TaskText& text);
+using WordFrequencies = std::unordered_map<std::string_view, std::uint32_t>;
+WordFrequencies count_words(const TaskText& text);
 
 bool is_capital(char letter);
 // With ASCII capitals made small.

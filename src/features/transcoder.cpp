@@ -116,12 +116,8 @@ EncoderWeights Transcoder::encoder_weights(std::int64_t layer) const {
   return {weights.encoder, weights.encoder_bias, threshold(layer)};
 }
 
-Activity Transcoder::encode(const Tensor& inputs, const ActivityOptions& options,
-                            Communicator* ranks) const {
-  require(inputs.shape().rank() == 3 && inputs.size(0) == shape_.layers &&
-              inputs.size(2) == shape_.width,
-          "transcoder: inputs {} are not [{}, tokens, {}]", inputs.shape().to_string(),
-          shape_.layers, shape_.width);
+Encoded Transcoder::encode_layer(std::int64_t layer, const Tensor& inputs,
+                                 const ActivityOptions& options, Communicator* ranks) const {
   EncodeOptions encode;
   encode.precision = placement_.precision;
   encode.k = options.k;
@@ -133,10 +129,18 @@ Activity Transcoder::encode(const Tensor& inputs, const ActivityOptions& options
     encode.process = ranks->rank();
     encode.processes = ranks->size();
   }
+  return sparse_encode(inputs, encoder_weights(layer), encode, options.below);
+}
+
+Activity Transcoder::encode(const Tensor& inputs, const ActivityOptions& options,
+                            Communicator* ranks) const {
+  require(inputs.shape().rank() == 3 && inputs.size(0) == shape_.layers &&
+              inputs.size(2) == shape_.width,
+          "transcoder: inputs {} are not [{}, tokens, {}]", inputs.shape().to_string(),
+          shape_.layers, shape_.width);
   Activity activity;
   for (std::int64_t l = 0; l < shape_.layers; ++l) {
-    Encoded encoded =
-        sparse_encode(layer_rows(inputs, l), encoder_weights(l), encode, options.below);
+    Encoded encoded = encode_layer(l, layer_rows(inputs, l), options, ranks);
     activity.codes.push_back(std::move(encoded.code));
     activity.bounds.push_back(encoded.bound);
     if (options.below) activity.below.push_back(std::move(encoded.below));

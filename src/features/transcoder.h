@@ -100,7 +100,9 @@ class Transcoder {
   // Which features are active. `inputs` is [layers, tokens, width] in the placement's precision.
   Activity encode(const Tensor& inputs, const ActivityOptions& options,
                   Communicator* ranks = nullptr) const;
-  SparseCode encode_layer(std::int64_t layer, const Tensor& inputs) const;  // [tokens, width]
+  // Those of one layer alone, of inputs [tokens, width].
+  Encoded encode_layer(std::int64_t layer, const Tensor& inputs, const ActivityOptions& options,
+                       Communicator* ranks = nullptr) const;
   // What they write: f32 [layers, tokens, width]. `inputs` are read by skips only.
   Variable decode(const std::vector<SparseCode>& codes, const Tensor& inputs,
                   Communicator* ranks = nullptr) const;

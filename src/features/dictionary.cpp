@@ -1,0 +1,98 @@
+#include "filigree/features/dictionary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "filigree/base/error.h"
+
+namespace filigree {
+namespace {
+
+Tensor chosen_rows(const Tensor& all, std::span<const std::int32_t> chosen) {
+  const std::int64_t width = all.elements() / all.size(0);
+  Tensor rows = Tensor::empty({static_cast<std::int64_t>(chosen.size()), width});
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    std::copy_n(all.f32() + chosen[i] * width, width,
+                rows.mutable_f32() + static_cast<std::int64_t>(i) * width);
+  return rows;
+}
+
+class TranscoderInMemory final : public FeatureDictionary {
+ public:
+  TranscoderInMemory(Transcoder transcoder, FeatureHooks hooks, std::int64_t k)
+      : transcoder_(std::move(transcoder)), hooks_(std::move(hooks)), k_(k) {
+    require(transcoder_.whole() && transcoder_.placement().device == DeviceKind::kCpu,
+            "transcoder: a dictionary needs all of the features, on the CPU");
+  }
+
+  const TranscoderShape& shape() const override { return transcoder_.shape(); }
+  FeatureActivation activation() const override { return transcoder_.activation(); }
+  const FeatureHooks& hooks() const override { return hooks_; }
+
+  SparseCode encode(std::int64_t layer, const Tensor& inputs) const override {
+    return transcoder_.encode_layer(layer, inputs, {.k = k_}).code;
+  }
+
+  FeatureRows rows(std::int64_t layer, std::span<const std::int32_t> features) const override {
+    for (const std::int32_t f : features)
+      require(f >= 0 && f < shape().features,
+              "transcoder: layer {} has no feature {}, only 0 to {}", layer, f,
+              shape().features - 1);
+    const auto count = static_cast<std::int64_t>(features.size());
+    const TranscoderLayer& weights = of(layer);
+    FeatureRows rows;
+    rows.encoder = chosen_rows(weights.encoder.value(), features);
+    rows.encoder_bias = chosen_rows(weights.encoder_bias.value(), features).reshape({count});
+    rows.threshold = Tensor::zeros({count});
+    if (weights.log_threshold.defined())
+      for (std::size_t i = 0; i < features.size(); ++i)
+        rows.threshold.mutable_f32()[i] =
+            std::exp(weights.log_threshold.value().f32()[features[i]]);
+    rows.decoder = chosen_rows(weights.decoder.value(), features)
+                       .reshape({count, shape().reach(layer), shape().width});
+    return rows;
+  }
+
+  Tensor decoder_bias(std::int64_t layer) const override {
+    return layer_rows(transcoder_.decoder_bias().value(), layer).reshape({shape().width});
+  }
+  Tensor skip(std::int64_t layer) const override {
+    return of(layer).skip.defined() ? of(layer).skip.value() : Tensor();
+  }
+
+ private:
+  const TranscoderLayer& of(std::int64_t layer) const {
+    return transcoder_.layers().at(static_cast<std::size_t>(layer));
+  }
+
+  Transcoder transcoder_;
+  FeatureHooks hooks_;
+  std::int64_t k_;
+};
+
+}  // namespace
+
+std::string FeatureHooks::input_of(std::int64_t layer) const {
+  return fmt::format("blocks.{}.{}", layer, input);
+}
+
+std::string FeatureHooks::output_of(std::int64_t layer) const {
+  return fmt::format("blocks.{}.{}", layer, output);
+}
+
+std::unique_ptr<FeatureDictionary> dictionary_of(Transcoder transcoder, FeatureHooks hooks,
+                                                 std::int64_t k) {
+  return std::make_unique<TranscoderInMemory>(std::move(transcoder), std::move(hooks), k);
+}
+
+std::vector<std::int32_t> active_features(const SparseCode& code) {
+  const Tensor feature = code.feature.to(DeviceKind::kCpu);
+  std::vector<std::int32_t> active(feature.i32(), feature.i32() + feature.elements());
+  std::sort(active.begin(), active.end());
+  active.erase(std::unique(active.begin(), active.end()), active.end());
+  return active;
+}
+
+}  // namespace filigree

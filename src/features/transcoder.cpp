@@ -18,18 +18,6 @@ Variable parameter(const Shape& shape, float value, const Placement& placement) 
   return Variable(Tensor::full(shape, value, placement.device));
 }
 
-// The sum over the processes. Each has the gradient of the whole already.
-Variable sum_over_ranks(const Variable& part, Communicator& ranks) {
-  Tensor whole = part.value().clone();
-  ranks
-      .start_sum(
-          {std::span(whole.mutable_data<float>(), static_cast<std::size_t>(whole.elements()))},
-          whole.device())
-      ->wait();
-  return make_result(std::move(whole), {&part},
-                     [part](const Tensor& grad) { part.accumulate_grad(grad.clone()); });
-}
-
 // The value as it is, a share of its gradient: parameters that all processes use on the same tokens
 // get the whole one by the sum over the processes.
 Variable share_gradient(const Variable& parameter, int ranks) {
@@ -42,6 +30,17 @@ Variable share_gradient(const Variable& parameter, int ranks) {
 }
 
 }  // namespace
+
+Variable sum_over_ranks(const Variable& part, Communicator& ranks) {
+  Tensor whole = part.value().clone();
+  ranks
+      .start_sum(
+          {std::span(whole.mutable_data<float>(), static_cast<std::size_t>(whole.elements()))},
+          whole.device())
+      ->wait();
+  return make_result(std::move(whole), {&part},
+                     [part](const Tensor& grad) { part.accumulate_grad(grad.clone()); });
+}
 
 std::int64_t TranscoderShape::parameters() const {
   std::int64_t rows = 0;  // of decoders, a feature
@@ -118,7 +117,7 @@ EncoderWeights Transcoder::encoder_weights(std::int64_t layer) const {
 
 Encoded Transcoder::encode_layer(std::int64_t layer, const Tensor& inputs,
                                  const ActivityOptions& options, Communicator* ranks) const {
-  EncodeOptions encode;
+  SparseEncodeOptions encode;
   encode.precision = placement_.precision;
   encode.k = options.k;
   if (activation_ == FeatureActivation::kJumpRelu) encode.bandwidth = options.bandwidth;

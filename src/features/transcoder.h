@@ -121,6 +121,10 @@ class Transcoder {
   Variable decoder_bias_;
 };
 
+// The sum over the processes of what each of them has written. The gradient of the sum is that of
+// every part.
+Variable sum_over_ranks(const Variable& part, Communicator& ranks);
+
 // Row r of target m of [layers, tokens, width], same memory.
 Tensor layer_rows(const Tensor& all, std::int64_t layer);
 

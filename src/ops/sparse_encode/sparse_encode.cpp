@@ -28,7 +28,7 @@ const float* data_or_null(const Variable& variable) {
 // The largest float below a positive one: what is above it is at least that one.
 float just_below(float value) { return std::nextafter(value, 0.0f); }
 
-void check(const Variable& x, const EncoderWeights& encoder, const EncodeOptions& options) {
+void check(const Variable& x, const EncoderWeights& encoder, const SparseEncodeOptions& options) {
   require(x.shape().rank() == 2 && encoder.weight.shape().rank() == 2 &&
               x.size(1) == encoder.weight.size(1),
           "{}: inputs {} and the encoder {} do not fit", kOp, x.shape().to_string(),
@@ -53,7 +53,7 @@ void check(const Variable& x, const EncoderWeights& encoder, const EncodeOptions
 }
 
 // Of each row, the value that the k-th largest of all processes' features has.
-Tensor row_bounds(const Tensor& h, const Tensor& bias, const EncodeOptions& options) {
+Tensor row_bounds(const Tensor& h, const Tensor& bias, const SparseEncodeOptions& options) {
   const std::int64_t rows = h.size(0), features = h.size(1);
   const bool shared = options.processes > 1;
   if (!shared && options.k >= features) return Tensor::zeros({rows}, DType::kF32, h.device());
@@ -97,7 +97,7 @@ Tensor row_bounds(const Tensor& h, const Tensor& bias, const EncodeOptions& opti
 
 // The value that the k * rows-th largest has, by its bits from the highest on; 0 when there are
 // fewer above 0.
-float batch_bound(const Tensor& h, const Tensor& bias, const EncodeOptions& options) {
+float batch_bound(const Tensor& h, const Tensor& bias, const SparseEncodeOptions& options) {
   struct Digit {
     int shift, bits;
   };
@@ -217,7 +217,7 @@ void sum_to(const SparseCode& code, const Tensor& coefficient, const Variable& p
 }
 
 void value_gradients(const SparseCode& code, const Variable& x, const EncoderWeights& encoder,
-                     const EncodeOptions& options, const Tensor& pre, const Tensor& grad) {
+                     const SparseEncodeOptions& options, const Tensor& pre, const Tensor& grad) {
   Tensor passed = grad.like(grad.shape());
   const bool steps = options.bandwidth > 0.0f && encoder.threshold.requires_grad();
   Tensor step = steps ? grad.like(grad.shape()) : Tensor();
@@ -299,7 +299,7 @@ Tensor pre_activations(const Tensor& x, const EncoderWeights& encoder, DType pre
 }
 
 Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
-                      const EncodeOptions& options, bool with_below) {
+                      const SparseEncodeOptions& options, bool with_below) {
   check(x, encoder, options);
   const bool recorded = needs_grad({&x, &encoder.weight, &encoder.bias, &encoder.threshold});
   const Tensor& bias = encoder.bias.value();

@@ -30,7 +30,7 @@ inline constexpr auto kNames<Selection> =
                                      {Selection::kTopK, "top-k"},
                                      {Selection::kBatchTopK, "batch-top-k"}});
 
-struct EncodeOptions {
+struct SparseEncodeOptions {
   Selection selection = Selection::kThreshold;
   std::int64_t k = 0;             // of the last two
   float bandwidth = 0.0f;         // e; 0: the threshold gets no gradient through a
@@ -56,7 +56,7 @@ struct Encoded {
 
 // x [rows, width]. Throws Error for shapes that do not fit, or options that make no sense.
 Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
-                      const EncodeOptions& options, bool with_below = false);
+                      const SparseEncodeOptions& options, bool with_below = false);
 
 // h itself, f32 [rows, features] on x's device; not differentiated.
 Tensor pre_activations(const Tensor& x, const EncoderWeights& encoder,

@@ -8,10 +8,10 @@ namespace filigree {
 namespace {
 
 // Encode, decode into two targets, and how much is active: all three have gradients.
-Variable through_features(const std::vector<Variable>& in, const EncodeOptions& options,
+Variable through_features(const std::vector<Variable>& in, const SparseEncodeOptions& options,
                           bool threshold) {
   const EncoderWeights encoder{in[1], in[2], threshold ? in[4] : Variable()};
-  EncodeOptions with = options;
+  SparseEncodeOptions with = options;
   with.precision = in[0].value().dtype();
   const Encoded encoded = sparse_encode(in[0], encoder, with, true);
   const DecoderSource source{encoded.code, in[3], 0, 2};
@@ -25,7 +25,7 @@ TEST(CudaSparseEncode, ValuesAndGradients) {
   FILIGREE_NEEDS_GPU();
   struct Case {
     const char* name;
-    EncodeOptions options;
+    SparseEncodeOptions options;
     bool threshold;
   };
   const std::vector<Case> cases = {

@@ -27,7 +27,7 @@ Doubles pre_activation(const std::vector<Doubles>& in, std::size_t rows, std::si
 }
 
 // What passes, with zeros.
-Doubles activations(const Doubles& h, std::size_t rows, const EncodeOptions& options,
+Doubles activations(const Doubles& h, std::size_t rows, const SparseEncodeOptions& options,
                     const Doubles& threshold) {
   const std::size_t features = h.size() / rows;
   Doubles a(h.size(), 0.0);
@@ -56,7 +56,7 @@ Doubles activations(const Doubles& h, std::size_t rows, const EncodeOptions& opt
 struct Case {
   std::string name;
   std::int64_t rows, features, width;
-  EncodeOptions options;
+  SparseEncodeOptions options;
   bool threshold;
 };
 
@@ -166,7 +166,7 @@ TEST(SparseEncode, FeaturesThatProcessesSplitPassTogether) {
   const Tensor x = random_tensor({30, 9}, 1), weight = random_tensor({40, 9}, 2),
                bias = random_tensor({40}, 3);
   for (const Selection selection : {Selection::kTopK, Selection::kBatchTopK}) {
-    EncodeOptions options{.selection = selection, .k = 4};
+    SparseEncodeOptions options{.selection = selection, .k = 4};
     const Tensor whole = dense_code(sparse_encode(x, {weight, bias, {}}, options).code);
     // Each call to sum() is made twice, first to collect and then to hand out.
     std::vector<std::vector<double>> sums;
@@ -204,7 +204,7 @@ TEST(SparseEncode, FeaturesThatProcessesSplitPassTogether) {
 TEST(SparseEncode, RefusesWhatMakesNoSense) {
   const Tensor x = random_tensor({3, 4}, 1), weight = random_tensor({5, 4}, 2),
                bias = random_tensor({5}, 3);
-  const auto refusal = [&](const EncoderWeights& encoder, const EncodeOptions& options) {
+  const auto refusal = [&](const EncoderWeights& encoder, const SparseEncodeOptions& options) {
     return error_of([&] { sparse_encode(x, encoder, options); });
   };
   EXPECT_THAT(refusal({random_tensor({5, 3}, 1), bias, {}}, {}), HasSubstr("do not fit"));

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
+#include "filigree/ops/sparse_decode/sparse_decode.h"
 
 namespace filigree {
 namespace {
@@ -17,6 +19,14 @@ Tensor chosen_rows(const Tensor& all, std::span<const std::int32_t> chosen) {
     std::copy_n(all.f32() + chosen[i] * width, width,
                 rows.mutable_f32() + static_cast<std::int64_t>(i) * width);
   return rows;
+}
+
+// -> [reach, tokens, width]
+Tensor decoded(const SparseCode& code, const Variable& decoder, std::int64_t reach,
+               std::int64_t width) {
+  const NoGrad constant;
+  const DecoderSource source{code, decoder, 0, reach};
+  return sparse_decode({&source, 1}, reach, width).value();
 }
 
 class TranscoderInMemory final : public FeatureDictionary {
@@ -55,6 +65,10 @@ class TranscoderInMemory final : public FeatureDictionary {
     return rows;
   }
 
+  Tensor written(std::int64_t layer, const SparseCode& code) const override {
+    return decoded(code, of(layer).decoder, shape().reach(layer), shape().width);
+  }
+
   Tensor decoder_bias(std::int64_t layer) const override {
     return layer_rows(transcoder_.decoder_bias().value(), layer).reshape({shape().width});
   }
@@ -80,6 +94,22 @@ std::string FeatureHooks::input_of(std::int64_t layer) const {
 
 std::string FeatureHooks::output_of(std::int64_t layer) const {
   return fmt::format("blocks.{}.{}", layer, output);
+}
+
+Tensor FeatureDictionary::written(std::int64_t layer, const SparseCode& code) const {
+  const std::vector<std::int32_t> active = active_features(code);
+  const std::int64_t reach = shape().reach(layer), width = shape().width;
+  if (active.empty()) return Tensor::zeros({reach, code.rows, width});
+  // The same code over the active features alone.
+  SparseCode among = code;
+  among.features = static_cast<std::int64_t>(active.size());
+  among.feature = code.feature.clone();
+  among.by_feature = {};
+  for (std::int64_t p = 0; p < code.entries(); ++p)
+    among.feature.mutable_i32()[p] = static_cast<std::int32_t>(
+        std::lower_bound(active.begin(), active.end(), code.feature.i32()[p]) - active.begin());
+  const Tensor decoder = rows(layer, active).decoder;
+  return decoded(among, Variable(decoder.reshape({among.features, reach * width})), reach, width);
 }
 
 std::unique_ptr<FeatureDictionary> dictionary_of(Transcoder transcoder, FeatureHooks hooks,

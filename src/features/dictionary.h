@@ -42,6 +42,10 @@ class FeatureDictionary {
   virtual FeatureRows rows(std::int64_t layer, std::span<const std::int32_t> features) const = 0;
   virtual Tensor decoder_bias(std::int64_t layer) const = 0;  // [width]
   virtual Tensor skip(std::int64_t layer) const = 0;          // [width, width] or undefined
+
+  // What a layer's active features write to each of its targets: [reach, tokens, width], without
+  // biases and skips. Reads the rows of the active features, unless there is a shorter way.
+  virtual Tensor written(std::int64_t layer, const SparseCode& code) const;
 };
 
 // Of a transcoder with all of its features on the CPU. `k` is of top-k.

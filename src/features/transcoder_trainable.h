@@ -1,0 +1,60 @@
+// A transcoder as what a run trains: each process holds some of its features, and all hold the
+// decoder biases and skips. With it is kept what training knows of its features: how often each is
+// active of late, and of the top-k kinds the bound that what is active is above.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "filigree/features/activation_source.h"
+#include "filigree/features/transcoder.h"
+#include "filigree/train/trainable.h"
+
+namespace filigree {
+
+struct TranscoderStart {
+  std::uint64_t seed = 0;
+  float threshold = 0.03f;  // of JumpReLU
+  // The share of tokens at which each feature is active at first.
+  double rate = 0.01;
+};
+
+// Encoders of random directions, whose length is about one, with biases such that each feature is
+// active at the wanted share of the tokens given ([layers, tokens, width], scaled); decoders zero,
+// decoder biases the mean of the targets.
+void initialise(Transcoder& transcoder, const ActivationBatch& sample,
+                const TranscoderStart& start);
+
+class TranscoderTrainable : public Trainable {
+ public:
+  // The transcoder must outlive it. `settings` is of how it was made.
+  TranscoderTrainable(Transcoder& transcoder, Settings start);
+
+  Transcoder& transcoder() const { return transcoder_; }
+
+  // Of each layer the share of tokens at which each of this process's features was active, an
+  // average over some past; and the bound of top-k kinds.
+  std::vector<std::vector<float>>& density() { return density_; }
+  std::vector<float>& bounds() { return bounds_; }
+
+  std::vector<NamedParameter> parameters() const override;
+  std::vector<NamedParameter> own_parameters() const override;
+  Settings settings() const override;
+  void save(const std::filesystem::path& folder, Communicator& ranks) const override;
+  // Throws Error when it was saved by another number of processes.
+  void restore(const std::filesystem::path& folder, Communicator& ranks) override;
+
+ private:
+  Transcoder& transcoder_;
+  Settings start_;
+  std::vector<std::vector<float>> density_;
+  std::vector<float> bounds_;
+};
+
+// All features of all processes, on the CPU, on every process.
+Transcoder gathered(const Transcoder& part, Communicator& ranks);
+
+// For models as they are: the scales of training go into the weights.
+void fold_scales(Transcoder& transcoder, const ActivationScales& scales);
+
+}  // namespace filigree

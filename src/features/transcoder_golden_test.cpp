@@ -9,41 +9,13 @@
 #include "filigree/ops/elementwise/elementwise.h"
 #include "support/check_op.h"
 #include "support/golden.h"
+#include "support/golden_transcoder.h"
 #include "support/thread_ranks.h"
 
 namespace filigree {
 namespace {
 
-constexpr std::int64_t kLayers = 4, kFeatures = 24, kWidth = 32;
-
-SafetensorsFile clt_file(const char* name) {
-  return SafetensorsFile::open(golden_folder() / "clt" / name);
-}
-
-Tensor part(const Tensor& tensor, const FeatureRange& range) {
-  return tensor.rows(range.begin, range.end).clone();
-}
-
-Transcoder golden_transcoder(const FeatureRange& range = {0, kFeatures}) {
-  const TranscoderShape shape{TranscoderKind::kCrossLayer, kLayers, kWidth, kFeatures, false};
-  Transcoder transcoder(shape, FeatureActivation::kJumpRelu, range);
-  const SafetensorsFile file = clt_file("clt.safetensors");
-  Tensor bias = Tensor::zeros({kLayers, 1, kWidth});
-  for (std::int64_t l = 0; l < kLayers; ++l) {
-    TranscoderLayer& layer = transcoder.layers()[static_cast<std::size_t>(l)];
-    const auto read = [&](const char* name) {
-      return golden_tensor(file, fmt::format("{}_{}", name, l));
-    };
-    layer.encoder.mutable_value() = part(read("W_enc"), range);
-    layer.encoder_bias.mutable_value() = part(read("b_enc"), range);
-    layer.log_threshold.mutable_value() = log(Variable(part(read("threshold"), range))).value();
-    layer.decoder.mutable_value() =
-        part(read("W_dec").reshape({kFeatures, (kLayers - l) * kWidth}), range);
-    bias.rows(l, l + 1).copy_from(read("b_dec").reshape({1, 1, kWidth}));
-  }
-  transcoder.decoder_bias().mutable_value() = bias;
-  return transcoder;
-}
+constexpr std::int64_t kLayers = kCltLayers, kFeatures = kCltFeatures, kWidth = kCltWidth;
 
 struct GoldenRun {
   Tensor inputs, outputs;  // [layers, tokens, width]
@@ -89,7 +61,7 @@ void expect_gradients(const Transcoder& transcoder, double tolerance) {
   const SafetensorsFile golden = clt_file("training.safetensors");
   const auto expect = [&](const std::string& name, const Tensor& gradient, bool split) {
     Tensor wanted = golden_tensor(golden, "grad." + name);
-    if (split) wanted = part(wanted, transcoder.features());
+    if (split) wanted = features_in(wanted, transcoder.features());
     EXPECT_LT(relative_error(gradient.values(), to_doubles(wanted)), tolerance) << name;
   };
   for (std::int64_t l = 0; l < kLayers; ++l) {

@@ -1,0 +1,219 @@
+#include "filigree/features/graph/frozen_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "filigree/base/error.h"
+
+namespace filigree {
+namespace {
+
+// A norm without its denominator: what vector . norm(x) is of x, and of the norm's bias.
+struct FoldedRow {
+  std::vector<double> vector;
+  double constant = 0.0;
+};
+
+FoldedRow behind_norm(const NormWeights& norm, std::span<const double> vector) {
+  FoldedRow folded = {std::vector<double>(vector.begin(), vector.end())};
+  const Tensor weight = norm.weight.value().on_host();
+  for (std::size_t c = 0; c < vector.size(); ++c)
+    folded.vector[c] *= static_cast<double>(weight.f32()[c]);
+  if (norm.bias.defined()) {
+    const Tensor bias = norm.bias.value().on_host();
+    for (std::size_t c = 0; c < vector.size(); ++c)
+      folded.constant += vector[c] * static_cast<double>(bias.f32()[c]);
+  }
+  if (norm.centres()) {
+    const double mean = std::accumulate(folded.vector.begin(), folded.vector.end(), 0.0) /
+                        static_cast<double>(vector.size());
+    for (double& x : folded.vector) x -= mean;
+  }
+  return folded;
+}
+
+StreamReading reading(const NormWeights& norm, std::int64_t stage, std::int64_t position,
+                      float scale, std::span<const double> vector) {
+  const FoldedRow folded = behind_norm(norm, vector);
+  StreamReading result{stage, {{position, std::vector<float>(vector.size())}}, folded.constant};
+  for (std::size_t c = 0; c < vector.size(); ++c)
+    result.parts[0].vector[c] = static_cast<float>(folded.vector[c] * static_cast<double>(scale));
+  return result;
+}
+
+std::vector<float> inverses(const Tensor& scale) {
+  std::vector<float> result(scale.values().begin(), scale.values().end());
+  for (float& x : result) x = 1.0f / x;
+  return result;
+}
+
+// Matrices of the attention, and what its biases write: sum over keys of weight times the value of
+// the biases, through the output matrix.
+void fold_attention(const FrozenModel& frozen, const LayerWeights& weights, FrozenLayer& layer) {
+  const AttentionWeights& attention = *weights.attention;
+  const std::int64_t D = frozen.head_width, width = frozen.width, n = frozen.positions;
+  layer.value = Tensor::empty({frozen.key_heads, D, width});
+  layer.output = Tensor::empty({frozen.heads, D, width});
+  std::vector<double> value_bias(static_cast<std::size_t>(frozen.key_heads * D));
+  const LinearWeight value = {
+      attention.v.weight.value().on_host(),
+      attention.v.bias.defined() ? Variable(attention.v.bias.value().on_host()) : Variable(),
+      attention.v.out_in, attention.v.begin, attention.v.count};
+  for (std::int64_t e = 0; e < frozen.key_heads * D; ++e) {
+    const FoldedRow folded = behind_norm(weights.norm, output_row(value, e));
+    std::copy(folded.vector.begin(), folded.vector.end(), layer.value.mutable_f32() + e * width);
+    value_bias[static_cast<std::size_t>(e)] = folded.constant + output_bias(value, e);
+  }
+  const Tensor output = attention.o.weight.value().on_host();
+  for (std::int64_t e = 0; e < frozen.heads * D; ++e)
+    for (std::int64_t c = 0; c < width; ++c)
+      layer.output.mutable_f32()[e * width + c] =
+          attention.o.out_in ? output.f32()[c * frozen.heads * D + e] : output.f32()[e * width + c];
+
+  layer.attention_bias = Tensor::zeros({n, width});
+  std::vector<double> written(static_cast<std::size_t>(width));
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t c = 0; c < width; ++c)
+      written[static_cast<std::size_t>(c)] =
+          attention.o.bias.defined() ? output_bias(attention.o, c) : 0.0;
+    for (std::int64_t h = 0; h < frozen.heads; ++h) {
+      const float* weight = layer.weights.f32() + (h * n + i) * n;
+      const double open = std::accumulate(weight, weight + i + 1, 0.0);
+      const std::int64_t group = h / (frozen.heads / frozen.key_heads);
+      for (std::int64_t e = 0; e < D; ++e) {
+        const double z = open * value_bias[static_cast<std::size_t>(group * D + e)];
+        const float* row = layer.output.f32() + (h * D + e) * width;
+        for (std::int64_t c = 0; c < width; ++c)
+          written[static_cast<std::size_t>(c)] += z * static_cast<double>(row[c]);
+      }
+    }
+    std::copy(written.begin(), written.end(), layer.attention_bias.mutable_f32() + i * width);
+  }
+}
+
+Tensor one_row(const Tensor& rows, std::int64_t row) {
+  return rows.defined() ? rows.rows(row, row + 1).clone() : Tensor();
+}
+
+// Cell (position, position) of each head.
+Tensor diagonal_cell(const Tensor& maps, std::int64_t position) {
+  const std::int64_t heads = maps.size(0), n = maps.size(1);
+  Tensor cell = Tensor::empty({heads, 1, 1});
+  for (std::int64_t h = 0; h < heads; ++h)
+    cell.mutable_f32()[h] = maps.f32()[(h * n + position) * n + position];
+  return cell;
+}
+
+}  // namespace
+
+std::vector<double> output_row(const LinearWeight& w, std::int64_t output) {
+  const Tensor weight = w.weight.value().on_host();
+  const std::int64_t inputs = w.inputs(), all = w.weight.size(w.out_in ? 0 : 1);
+  std::vector<double> row(static_cast<std::size_t>(inputs));
+  for (std::int64_t i = 0; i < inputs; ++i)
+    row[static_cast<std::size_t>(i)] =
+        weight.f32()[w.out_in ? (w.begin + output) * inputs + i : i * all + w.begin + output];
+  return row;
+}
+
+double output_bias(const LinearWeight& w, std::int64_t output) {
+  if (!w.bias.defined()) return 0.0;
+  return w.bias.value().on_host().f32()[w.begin + output];
+}
+
+StreamReading FrozenModel::read_attention(std::int64_t l, std::int64_t position,
+                                          std::span<const double> vector) const {
+  return reading(weights.layers[static_cast<std::size_t>(l)].norm, 2 * l, position,
+                 layer(l).attention_scale[static_cast<std::size_t>(position)], vector);
+}
+
+StreamReading FrozenModel::read_mlp(std::int64_t l, std::int64_t position,
+                                    std::span<const double> vector) const {
+  return reading(weights.layers[static_cast<std::size_t>(l)].mlp_norm, 2 * l + 1, position,
+                 layer(l).mlp_scale[static_cast<std::size_t>(position)], vector);
+}
+
+StreamReading FrozenModel::read_final(std::int64_t position, std::span<const double> vector) const {
+  return reading(weights.final_norm, 2 * depth(), position,
+                 final_scale[static_cast<std::size_t>(position)], vector);
+}
+
+FrozenModel FrozenModel::alone(std::int64_t position) const {
+  const auto p = static_cast<std::size_t>(position);
+  FrozenModel one = *this;
+  one.positions = 1;
+  one.ids = {ids[p]};
+  one.final_scale = {final_scale[p]};
+  one.token_embedding = one_row(token_embedding, position);
+  one.position_embedding = one_row(position_embedding, position);
+  for (FrozenLayer& layer : one.layers) {
+    layer.pattern = diagonal_cell(layer.pattern, position);
+    layer.weights = diagonal_cell(layer.weights, position);
+    layer.attention_scale = {layer.attention_scale[p]};
+    layer.mlp_scale = {layer.mlp_scale[p]};
+    if (!layer.skip_scale.empty()) layer.skip_scale = {layer.skip_scale[p]};
+    for (Tensor* rows :
+         {&layer.attention_bias, &layer.query, &layer.key, &layer.mlp_input, &layer.mlp_output})
+      *rows = one_row(*rows, position);
+  }
+  return one;
+}
+
+FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
+                         const std::string& mlp_input, const std::string& mlp_output) {
+  require(!ids.empty(), "trace: the prompt has no tokens");
+  require(!model.lora(), "trace: the model has adapters; merge them first");
+  const ModelConfig& config = model.config();
+  const auto n = static_cast<std::int64_t>(ids.size());
+  FrozenModel frozen;
+  frozen.positions = n, frozen.width = config.width;
+  frozen.heads = config.heads, frozen.key_heads = config.key_heads;
+  frozen.head_width = config.head_width;
+  frozen.parallel = config.residual == ResidualKind::kParallel;
+  frozen.ids.assign(ids.begin(), ids.end());
+  frozen.weights = model.weights();
+
+  const bool rotary = config.positions == PositionKind::kRotary;
+  const bool learned = config.positions == PositionKind::kLearned;
+  const std::string query = rotary ? "attn.hook_rot_q" : "attn.hook_q";
+  const std::string key = rotary ? "attn.hook_rot_k" : "attn.hook_k";
+  Taps taps;
+  taps.observe("hook_embed");
+  if (learned) taps.observe("hook_pos_embed");
+  for (const std::string& name :
+       {std::string("ln1.hook_scale"), std::string("ln2.hook_scale"),
+        std::string("attn.hook_pattern"), query, key, mlp_input, mlp_output})
+    taps.observe("blocks.*." + name);
+  taps.observe("ln_final.hook_scale");
+  const Variable logits =
+      model.forward(Tensor::from_ids({1, n}, ids), {.taps = &taps, .precise_logits = true});
+  frozen.logits =
+      logits.value().reshape({n, logits.size(2)}).rows(n - 1, n).clone().reshape({logits.size(2)});
+  frozen.token_embedding = taps.value("hook_embed").reshape({n, frozen.width});
+  if (learned) frozen.position_embedding = taps.value("hook_pos_embed").reshape({n, frozen.width});
+  frozen.final_scale = inverses(taps.value("ln_final.hook_scale"));
+
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    const auto value = [&](const std::string& name) {
+      return taps.value(fmt::format("blocks.{}.{}", l, name));
+    };
+    FrozenLayer layer;
+    layer.attention_scale = inverses(value("ln1.hook_scale"));
+    layer.mlp_scale = inverses(value("ln2.hook_scale"));
+    layer.weights = value("attn.hook_pattern").reshape({frozen.heads, n, n});
+    layer.query = value(query).reshape({n, frozen.heads, frozen.head_width});
+    layer.key = value(key).reshape({n, frozen.key_heads, frozen.head_width});
+    layer.mlp_input = value(mlp_input).reshape({n, frozen.width});
+    layer.mlp_output = value(mlp_output).reshape({n, frozen.width});
+    layer.pattern = layer.weights.clone();
+    for (std::int64_t i = 0; i < layer.pattern.elements(); ++i)
+      layer.pattern.mutable_f32()[i] *= layer.attention_scale[static_cast<std::size_t>(i % n)];
+    fold_attention(frozen, frozen.weights.layers[static_cast<std::size_t>(l)], layer);
+    frozen.layers.push_back(std::move(layer));
+  }
+  return frozen;
+}
+
+}  // namespace filigree

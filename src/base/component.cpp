@@ -36,6 +36,10 @@ std::string head_name(const HeadId& head) {
 
 std::string mlp_name(std::int64_t layer) { return layer_name(layer) + " MLP"; }
 
+std::string feature_name(const FeatureId& feature) {
+  return fmt::format("{}F{}", layer_name(feature.layer), feature.feature);
+}
+
 std::string name_of(const Component& component) {
   switch (component.kind) {
     case ComponentKind::kInput: return "input";
@@ -67,6 +71,19 @@ Component parse_component(std::string_view name) {
   if (const std::optional<Component> found = find_component(name)) return *found;
   fail("'{}' is no part of a model; parts are written input, L3H7, L3 MLP and logits",
        printable(name));
+}
+
+std::optional<FeatureId> find_feature(std::string_view name) {
+  FeatureId found;
+  if (!take(name, "L") || !take_number(name, found.layer) || !take(name, "F") ||
+      !take_number(name, found.feature) || !name.empty())
+    return std::nullopt;
+  return found;
+}
+
+FeatureId parse_feature(std::string_view name) {
+  if (const std::optional<FeatureId> found = find_feature(name)) return *found;
+  fail("'{}' is no feature; features are written L3F250", printable(name));
 }
 
 }  // namespace filigree

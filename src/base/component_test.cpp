@@ -56,5 +56,14 @@ TEST(Component, NothingElseIsAName) {
               testing::AllOf(testing::HasSubstr("'MLP 3'"), testing::HasSubstr("L3 MLP")));
 }
 
+TEST(Feature, HasOneName) {
+  EXPECT_EQ(feature_name({5, 123}), "L5F123");
+  EXPECT_EQ(parse_feature("L5F123"), (FeatureId{5, 123}));
+  EXPECT_EQ(parse_feature("L0F0"), (FeatureId{0, 0}));
+  for (const char* name : {"", "L5", "F1", "L5F", "L5F01", "l5f1", "L5F1 ", "L5H1", "L5F-1"})
+    EXPECT_FALSE(find_feature(name).has_value()) << "'" << name << "'";
+  EXPECT_THAT(error_of([] { parse_feature("5.123"); }), testing::HasSubstr("L3F250"));
+}
+
 }  // namespace
 }  // namespace filigree

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -44,6 +45,20 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
 
 MappedFile::MappedFile(std::filesystem::path path, const std::byte* data, std::size_t size)
     : path_(std::move(path)), data_(data), size_(size) {}
+
+void MappedFile::release(std::span<const std::byte> part) const {
+  const auto address = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); };
+  if (address(part.data()) < address(data_) ||
+      address(part.data()) + part.size() > address(data_) + size_)
+    return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  // Only whole pages: others may hold what is still in use.
+  const auto begin = static_cast<std::size_t>(part.data() - data_);
+  const std::size_t first = (begin + page - 1) / page * page;
+  const std::size_t last = (begin + part.size()) / page * page;
+  if (first >= last) return;
+  ::madvise(const_cast<std::byte*>(data_ + first), last - first, MADV_DONTNEED);
+}
 
 MappedFile::~MappedFile() {
   if (size_ > 0) ::munmap(const_cast<std::byte*>(data_), size_);

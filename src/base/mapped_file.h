@@ -24,6 +24,10 @@ class MappedFile {
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
   const std::filesystem::path& path() const { return path_; }
 
+  // Gives up the memory that reading a part of bytes() took; it is read again at its next use. For
+  // files larger than memory that are passed through once.
+  void release(std::span<const std::byte> part) const;
+
  private:
   MappedFile(std::filesystem::path path, const std::byte* data, std::size_t size);
 

@@ -64,5 +64,16 @@ TEST_F(MappedFileTest, ANamedPipeIsAnErrorAndDoesNotHang) {
   EXPECT_EQ(error_of(pipe), "cannot read '" + pipe.string() + "': not a regular file");
 }
 
+TEST_F(MappedFileTest, WhatIsReleasedIsReadAgain) {
+  const std::string text(100'000, 'y');
+  const auto file = MappedFile::open(write(text));
+  EXPECT_EQ(text_of(*file), text);
+  file->release(file->bytes());
+  file->release(file->bytes().subspan(5000, 60'000));
+  EXPECT_EQ(text_of(*file), text);
+  file->release(std::as_bytes(std::span(text)));  // not of this file: left alone
+  EXPECT_EQ(text, std::string(100'000, 'y'));
+}
+
 }  // namespace
 }  // namespace filigree

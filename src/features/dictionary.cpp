@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
@@ -55,11 +54,10 @@ class TranscoderInMemory final : public FeatureDictionary {
     FeatureRows rows;
     rows.encoder = chosen_rows(weights.encoder.value(), features);
     rows.encoder_bias = chosen_rows(weights.encoder_bias.value(), features).reshape({count});
-    rows.threshold = Tensor::zeros({count});
-    if (weights.log_threshold.defined())
-      for (std::size_t i = 0; i < features.size(); ++i)
-        rows.threshold.mutable_f32()[i] =
-            std::exp(weights.log_threshold.value().f32()[features[i]]);
+    // As encoding has it, to the last bit.
+    const Variable threshold = transcoder_.threshold(layer);
+    rows.threshold = threshold.defined() ? chosen_rows(threshold.value(), features).reshape({count})
+                                         : Tensor::zeros({count});
     rows.decoder = chosen_rows(weights.decoder.value(), features)
                        .reshape({count, shape().reach(layer), shape().width});
     return rows;

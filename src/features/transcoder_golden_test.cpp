@@ -5,10 +5,8 @@
 #include "filigree/autograd/tape.h"
 #include "filigree/features/transcoder_loss.h"
 #include "filigree/json/object.h"
-#include "filigree/model/model.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "support/check_op.h"
-#include "support/golden.h"
 #include "support/golden_transcoder.h"
 #include "support/thread_ranks.h"
 
@@ -16,27 +14,6 @@ namespace filigree {
 namespace {
 
 constexpr std::int64_t kLayers = kCltLayers, kFeatures = kCltFeatures, kWidth = kCltWidth;
-
-struct GoldenRun {
-  Tensor inputs, outputs;  // [layers, tokens, width]
-};
-
-GoldenRun golden_run() {
-  const auto model = load_model(golden_folder() / "clt" / "model");
-  const Tensor ids = golden_tensor(clt_file("activations.safetensors"), "input_ids");
-  Taps taps;
-  taps.observe("blocks.*.ln2.hook_normalized");
-  taps.observe("blocks.*.hook_mlp_out");
-  model->forward(ids.reshape({1, ids.elements()}), {.taps = &taps});
-  GoldenRun run{Tensor::empty({kLayers, ids.elements(), kWidth}),
-                Tensor::empty({kLayers, ids.elements(), kWidth})};
-  for (std::int64_t l = 0; l < kLayers; ++l) {
-    run.inputs.rows(l, l + 1).copy_from(
-        taps.value(fmt::format("blocks.{}.ln2.hook_normalized", l)));
-    run.outputs.rows(l, l + 1).copy_from(taps.value(fmt::format("blocks.{}.hook_mlp_out", l)));
-  }
-  return run;
-}
 
 TEST(TranscoderGolden, ActivationsAndReconstruction) {
   const Transcoder transcoder = golden_transcoder();

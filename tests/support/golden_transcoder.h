@@ -1,9 +1,10 @@
-// The transcoder of tests/golden/clt, or some of its features.
+// The transcoder of tests/golden/clt, or some of its features, and the run of its model.
 #pragma once
 
 #include <fmt/format.h>
 
 #include "filigree/features/transcoder.h"
+#include "filigree/model/model.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "support/golden.h"
 
@@ -40,6 +41,27 @@ inline Transcoder golden_transcoder(const FeatureRange& range = {0, kCltFeatures
   }
   transcoder.decoder_bias().mutable_value() = bias;
   return transcoder;
+}
+
+struct GoldenRun {
+  Tensor inputs, outputs;  // [layers, tokens, width]
+};
+
+inline GoldenRun golden_run() {
+  const auto model = load_model(golden_folder() / "clt" / "model");
+  const Tensor ids = golden_tensor(clt_file("activations.safetensors"), "input_ids");
+  Taps taps;
+  taps.observe("blocks.*.ln2.hook_normalized");
+  taps.observe("blocks.*.hook_mlp_out");
+  model->forward(ids.reshape({1, ids.elements()}), {.taps = &taps});
+  GoldenRun run{Tensor::empty({kCltLayers, ids.elements(), kCltWidth}),
+                Tensor::empty({kCltLayers, ids.elements(), kCltWidth})};
+  for (std::int64_t l = 0; l < kCltLayers; ++l) {
+    run.inputs.rows(l, l + 1).copy_from(
+        taps.value(fmt::format("blocks.{}.ln2.hook_normalized", l)));
+    run.outputs.rows(l, l + 1).copy_from(taps.value(fmt::format("blocks.{}.hook_mlp_out", l)));
+  }
+  return run;
 }
 
 }  // namespace filigree

@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/features/files/circuit_tracer_names.h"
+#include "filigree/features/files/flat_yaml.h"
+#include "filigree/features/files/layouts.h"
+
+namespace filigree {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The MLP's own input and output have other names here.
+std::string own_hook(const std::string& hook) {
+  if (hook == "mlp.hook_in") return "ln2.hook_normalized";
+  if (hook == "mlp.hook_out") return "hook_mlp_out";
+  return hook;
+}
+
+StoredTranscoder open_cross_layer(const fs::path& folder) {
+  std::int64_t layers = 0;
+  while (fs::is_regular_file(folder / encoder_file(layers))) ++layers;
+  if (layers == 0) fail("'{}' has no {}", folder.string(), encoder_file(0));
+  StoredTranscoder stored;
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const auto name = [l](const char* what) { return fmt::format("{}_{}", what, l); };
+    const TensorFile encoders = TensorFile::open(folder / encoder_file(l));
+    const TensorFile decoders = TensorFile::open(folder / decoder_file(l));
+    const StoredTensor encoder =
+        l == 0 ? encoders.at(name("W_enc"), {-1, -1})
+               : encoders.at(name("W_enc"), {stored.shape.features, stored.shape.width});
+    const std::int64_t features = encoder.view.shape[0], width = encoder.view.shape[1];
+    stored.shape = {TranscoderKind::kCrossLayer, layers, width, features, false};
+    check_shape(stored.shape);
+    const std::int64_t reach = layers - l;
+    stored.layers.push_back({StoredMatrix(encoder, features, width),
+                             encoders.at(name("b_enc"), {features}).read(),
+                             encoders.thresholds(name("threshold"), features),
+                             {StoredMatrix(decoders.at(name("W_dec"), {features, reach, width}),
+                                           features, reach * width)},
+                             encoders.at(name("b_dec"), {width}).read()});
+  }
+  return stored;
+}
+
+std::int64_t top_k(const FlatYaml& config) {
+  const std::string& text = config.text("k");
+  std::int64_t k = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), k);
+  if (failure != std::errc() || end != text.data() + text.size() || k < 1 || k > INT32_MAX)
+    fail("'{}': k is '{}', should be a whole number from 1", config.source(), printable(text));
+  return k;
+}
+
+std::vector<fs::path> layer_files(const fs::path& folder, const FlatYaml& config) {
+  std::vector<fs::path> files;
+  if (config.has("transcoders")) {
+    for (const std::string& name : config.list("transcoders")) {
+      if (name.find("://") != std::string::npos)
+        fail("'{}': '{}' is not on this machine; download it and write its path", config.source(),
+             printable(name));
+      files.push_back(folder / name);
+    }
+    return files;
+  }
+  for (std::int64_t l = 0; fs::is_regular_file(folder / layer_file(l)); ++l)
+    files.push_back(folder / layer_file(l));
+  if (files.empty()) fail("'{}' has no {}", folder.string(), layer_file(0));
+  return files;
+}
+
+}  // namespace
+
+std::string encoder_file(std::int64_t layer) { return fmt::format("W_enc_{}.safetensors", layer); }
+std::string decoder_file(std::int64_t layer) { return fmt::format("W_dec_{}.safetensors", layer); }
+std::string layer_file(std::int64_t layer) { return fmt::format("layer_{}.safetensors", layer); }
+
+StoredTranscoder open_circuit_tracer(const fs::path& folder) {
+  const FlatYaml config = FlatYaml::open(folder / kTranscoderConfig);
+  const std::string& kind = config.text("model_kind");
+  StoredTranscoder stored;
+  if (kind == kCrossLayerKind)
+    stored = open_cross_layer(folder);
+  else if (kind == kPerLayerKind)
+    stored = per_layer_transcoder(layer_files(folder, config));
+  else
+    fail("'{}': model_kind '{}' is not known; it is {} or {}", config.source(), printable(kind),
+         kCrossLayerKind, kPerLayerKind);
+  if (config.text_or("activation", "relu") == "topk") stored.k = top_k(config);
+  stored.hooks.input = own_hook(config.text_or("feature_input_hook", stored.hooks.input));
+  stored.hooks.output = own_hook(config.text_or("feature_output_hook", stored.hooks.output));
+  return stored;
+}
+
+}  // namespace filigree

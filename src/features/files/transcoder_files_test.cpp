@@ -1,0 +1,386 @@
+// Transcoders written and read again, and read from every layout that others write.
+#include "filigree/features/files/transcoder_files.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+
+#include "filigree/features/files/layouts.h"
+#include "filigree/io/npz.h"
+#include "filigree/io/safetensors_writer.h"
+#include "support/check_op.h"
+#include "support/errors.h"
+#include "support/golden_transcoder.h"
+#include "support/temporary_folder.h"
+
+namespace filigree {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+
+std::vector<std::int32_t> all_features(std::int64_t count) {
+  std::vector<std::int32_t> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::vector<float> numbers(const Tensor& tensor) {
+  return {tensor.values().begin(), tensor.values().end()};
+}
+
+// Random numbers everywhere; per-layer ones with a skip.
+Transcoder random_transcoder(TranscoderKind kind, FeatureActivation activation,
+                             std::int64_t features = 40) {
+  const bool skip = kind == TranscoderKind::kPerLayer;
+  Transcoder transcoder({kind, 3, 16, features, skip}, activation, {0, features});
+  std::uint64_t stream = 0;
+  const auto fill = [&](const std::vector<NamedParameter>& parameters) {
+    for (const NamedParameter& p : parameters)
+      p.variable.mutable_value() = random_tensor(p.variable.shape(), ++stream);
+  };
+  fill(transcoder.feature_parameters());
+  fill(transcoder.shared_parameters());
+  return transcoder;
+}
+
+// What both give for the same inputs and for every feature, to the last bit.
+void expect_equal(const FeatureDictionary& a, const FeatureDictionary& b) {
+  ASSERT_EQ(a.shape().layers, b.shape().layers);
+  EXPECT_EQ(a.shape().kind, b.shape().kind);
+  const std::vector<std::int32_t> all = all_features(a.shape().features);
+  const Tensor inputs = random_tensor({5, a.shape().width}, 99, -4.0f, 4.0f);
+  for (std::int64_t l = 0; l < a.shape().layers; ++l) {
+    const FeatureRows of_a = a.rows(l, all), of_b = b.rows(l, all);
+    EXPECT_EQ(numbers(of_a.encoder), numbers(of_b.encoder));
+    EXPECT_EQ(numbers(of_a.encoder_bias), numbers(of_b.encoder_bias));
+    EXPECT_EQ(numbers(of_a.threshold), numbers(of_b.threshold));
+    EXPECT_EQ(of_a.decoder.shape(), of_b.decoder.shape());
+    EXPECT_EQ(numbers(of_a.decoder), numbers(of_b.decoder));
+    EXPECT_EQ(numbers(a.decoder_bias(l)), numbers(b.decoder_bias(l)));
+    ASSERT_EQ(a.skip(l).defined(), b.skip(l).defined());
+    if (a.skip(l).defined()) {
+      EXPECT_EQ(numbers(a.skip(l)), numbers(b.skip(l)));
+    }
+    EXPECT_EQ(numbers(dense_code(a.encode(l, inputs))), numbers(dense_code(b.encode(l, inputs))));
+    EXPECT_GT(a.encode(l, inputs).entries(), 0);
+  }
+}
+
+void write_tensors(const fs::path& path, const std::vector<std::pair<std::string, Tensor>>& all) {
+  std::vector<TensorToWrite> tensors;
+  for (const auto& [name, tensor] : all) {
+    const auto extents = tensor.shape().extents();
+    tensors.push_back(tensor_to_write(name, kind_of(tensor.dtype()),
+                                      {extents.begin(), extents.end()},
+                                      {tensor.raw(), tensor.bytes()}));
+  }
+  fs::create_directories(path.parent_path());
+  write_safetensors(path, std::move(tensors));
+}
+
+// [rows, columns] -> [columns, rows]
+Tensor transposed(const Tensor& x) {
+  Tensor y = Tensor::empty({x.size(1), x.size(0)});
+  for (std::int64_t r = 0; r < x.size(0); ++r)
+    for (std::int64_t c = 0; c < x.size(1); ++c)
+      y.mutable_f32()[c * x.size(0) + r] = x.f32()[r * x.size(1) + c];
+  return y;
+}
+
+TEST(TranscoderFiles, WhatIsWrittenIsReadWithEqualBits) {
+  for (const TranscoderKind kind : {TranscoderKind::kCrossLayer, TranscoderKind::kPerLayer})
+    for (const FeatureActivation activation :
+         {FeatureActivation::kJumpRelu, FeatureActivation::kRelu}) {
+      const TemporaryFolder folder;
+      const Transcoder transcoder = random_transcoder(kind, activation);
+      write_transcoder(folder.path(), transcoder,
+                       {.model_name = "a \"model\"", .hooks = {"hook_resid_mid", "hook_mlp_out"}});
+      const auto read = open_dictionary(folder.path());
+      EXPECT_EQ(read->activation(), activation);
+      EXPECT_EQ(read->hooks().input_of(2), "blocks.2.hook_resid_mid");
+      expect_equal(*read, *dictionary_of(transcoder));
+      // In blocks of a few features, and all of it in memory.
+      expect_equal(*dictionary_of(open_circuit_tracer(folder.path()), 16 * 9), *read);
+      const LoadedTranscoder loaded = load_transcoder(folder.path());
+      EXPECT_EQ(numbers(loaded.transcoder.layers()[1].decoder.value()),
+                numbers(transcoder.layers()[1].decoder.value()));
+      EXPECT_EQ(numbers(loaded.transcoder.decoder_bias().value()),
+                numbers(transcoder.decoder_bias().value()));
+    }
+}
+
+TEST(TranscoderFiles, RoundsToBf16) {
+  const TemporaryFolder folder;
+  const Transcoder transcoder =
+      random_transcoder(TranscoderKind::kCrossLayer, FeatureActivation::kJumpRelu);
+  write_transcoder(folder.path(), transcoder, {.dtype = DType::kBf16});
+  const auto read = open_dictionary(folder.path());
+  const TranscoderLayer& layer = transcoder.layers()[1];
+  const FeatureRows rows = read->rows(1, all_features(40));
+  EXPECT_EQ(numbers(rows.decoder), numbers(layer.decoder.value().to(DType::kBf16).to(DType::kF32)));
+  EXPECT_EQ(numbers(rows.encoder), numbers(layer.encoder.value().to(DType::kBf16).to(DType::kF32)));
+  EXPECT_EQ(numbers(rows.threshold), numbers(transcoder.threshold(1).value()));
+}
+
+TEST(TranscoderFiles, TopKBecomesThresholds) {
+  const TemporaryFolder folder;
+  const Transcoder transcoder =
+      random_transcoder(TranscoderKind::kPerLayer, FeatureActivation::kTopK);
+  EXPECT_THAT(error_of([&] { write_transcoder(folder.path(), transcoder, {}); }),
+              HasSubstr("0 thresholds for 3 layers of top-k"));
+  write_transcoder(folder.path(), transcoder, {.thresholds = {0.5f, 0.25f, 0.125f}});
+  const auto read = open_dictionary(folder.path());
+  EXPECT_EQ(read->activation(), FeatureActivation::kJumpRelu);
+  EXPECT_THAT(numbers(read->rows(2, all_features(40)).threshold),
+              ElementsAreArray(std::vector<float>(40, 0.125f)));
+}
+
+TEST(TranscoderFiles, AFolderIsATranscoderOnceItsConfigurationIsThere) {
+  const TemporaryFolder folder;
+  const Transcoder cross =
+      random_transcoder(TranscoderKind::kCrossLayer, FeatureActivation::kJumpRelu);
+  const Transcoder flat =
+      random_transcoder(TranscoderKind::kPerLayer, FeatureActivation::kJumpRelu);
+  write_transcoder(folder.path(), cross, {});
+  write_transcoder(folder.path(), flat, {});  // nothing of the other one stays
+  EXPECT_EQ(folder.file_count(), 4u);
+  expect_equal(*open_dictionary(folder.path()), *dictionary_of(flat));
+  fs::remove(folder / "config.yaml");
+  EXPECT_THAT(error_of([&] { open_dictionary(folder.path()); }),
+              HasSubstr("not written to its end"));
+  EXPECT_THAT(error_of([&] { open_dictionary(folder / "nowhere"); }), HasSubstr("there is no"));
+  const TemporaryFolder empty;
+  EXPECT_THAT(error_of([&] { open_dictionary(empty.path()); }), HasSubstr("is none: no config"));
+}
+
+TEST(TranscoderFiles, GoldenActivations) {
+  const TemporaryFolder folder;
+  write_transcoder(folder.path(), golden_transcoder(), {});
+  const auto read = open_dictionary(folder.path());
+  const GoldenRun run = golden_run();
+  const Tensor act = golden_tensor(clt_file("activations.safetensors"), "act");
+  for (std::int64_t l = 0; l < kCltLayers; ++l)
+    EXPECT_LT(relative_error(dense_code(read->encode(l, layer_rows(run.inputs, l))).values(),
+                             to_doubles(layer_rows(act, l))),
+              1e-5);
+}
+
+// A script that knows nothing of this library loads what was written.
+TEST(TranscoderFiles, NumPyComputesTheSameFromTheFiles) {
+  const TemporaryFolder folder;
+  write_transcoder(folder.path(), golden_transcoder(), {.model_name = "golden"});
+  constexpr int kSkipped = 77;
+  for (const char* python : {"python3", "/usr/bin/python3"}) {
+    const std::string command =
+        fmt::format("{} '{}/tests/transcoder_files/recompute.py' '{}' '{}/clt'", python,
+                    FILIGREE_SOURCE_DIR, folder.path().string(), golden_folder().string());
+    const int status = std::system(command.c_str());
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code == kSkipped || code == 127) continue;  // no NumPy, no Python
+    EXPECT_EQ(code, 0);
+    return;
+  }
+  GTEST_SKIP() << "no python3 with NumPy (Debian: python3-numpy)";
+}
+
+TEST(TranscoderFiles, ReadsCheckpointsOfCltForge) {
+  const TemporaryFolder folder;
+  constexpr std::int64_t L = 3, d = 8, F = 10, pairs = 6;
+  const Tensor encoder = random_tensor({L, d, F}, 1), encoder_bias = random_tensor({L, F}, 2),
+               decoder = random_tensor({pairs, F, d}, 3),
+               decoder_bias = random_tensor({pairs, d}, 4),
+               log_threshold = random_tensor({L, F}, 5);
+  const Tensor in = Tensor::from({L}, std::vector<float>{2, 4, 0.5f}),
+               out = Tensor::from({L}, std::vector<float>{0.5f, 0.25f, 2});
+  write_tensors(folder / "checkpoint" / "clt.safetensors",
+                {{"W_enc", encoder},
+                 {"b_enc", encoder_bias},
+                 {"W_dec", decoder},
+                 {"b_dec", decoder_bias},
+                 {"log_threshold", log_threshold},
+                 {"estimated_norm_scaling_factor_in", in},
+                 {"estimated_norm_scaling_factor_out", out}});
+  for (const char* path : {"checkpoint", "checkpoint/clt.safetensors"}) {
+    const auto read = open_dictionary(folder / path);
+    EXPECT_EQ(read->hooks().input, "ln2.hook_normalized");
+    const FeatureRows rows = read->rows(1, std::vector<std::int32_t>{7, 2});
+    // Pairs (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2).
+    for (std::int64_t w = 0; w < d; ++w) {
+      EXPECT_EQ(rows.encoder.f32()[w], 4 * encoder.f32()[(1 * d + w) * F + 7]);
+      EXPECT_EQ(rows.decoder.f32()[0 * d + w], decoder.f32()[(3 * F + 7) * d + w] / 0.25f);
+      EXPECT_EQ(rows.decoder.f32()[1 * d + w], decoder.f32()[(4 * F + 7) * d + w] / 2);
+      EXPECT_EQ(rows.decoder.f32()[2 * d + w], decoder.f32()[(3 * F + 2) * d + w] / 0.25f);
+      EXPECT_FLOAT_EQ(read->decoder_bias(2).f32()[w],
+                      (decoder_bias.f32()[2 * d + w] + decoder_bias.f32()[4 * d + w] +
+                       decoder_bias.f32()[5 * d + w]) /
+                          2);
+    }
+    EXPECT_EQ(rows.encoder_bias.f32()[1], encoder_bias.f32()[F + 2]);
+    EXPECT_FLOAT_EQ(rows.threshold.f32()[1], std::exp(log_threshold.f32()[F + 2]));
+  }
+}
+
+TEST(TranscoderFiles, ReadsFoldersOfSparsify) {
+  const TemporaryFolder folder;
+  const Transcoder wanted = random_transcoder(TranscoderKind::kPerLayer, FeatureActivation::kTopK);
+  for (std::size_t l = 0; l < 3; ++l) {
+    const TranscoderLayer& layer = wanted.layers()[l];
+    const fs::path own = folder / fmt::format("layers.{}.mlp", l);
+    write_tensors(
+        own / "sae.safetensors",
+        {{"encoder.weight", layer.encoder.value()},
+         {"encoder.bias", layer.encoder_bias.value()},
+         {"W_dec", layer.decoder.value()},
+         {"b_dec", layer_rows(wanted.decoder_bias().value(), static_cast<int>(l)).reshape({16})},
+         {"W_skip", layer.skip.value()}});
+    write_file(own / "cfg.json", R"({"k": 5, "transcode": true, "activation": "topk"})");
+  }
+  const auto read = open_dictionary(folder.path());
+  EXPECT_EQ(read->activation(), FeatureActivation::kTopK);
+  expect_equal(*read, *dictionary_of(wanted, {}, 5));
+  // The largest of each block, then of all.
+  expect_equal(*dictionary_of(open_sparsify(folder.path()), 16 * 9), *dictionary_of(wanted, {}, 5));
+  write_file(folder / "layers.1.mlp" / "cfg.json", R"({"k": 5})");
+  EXPECT_THAT(error_of([&] { open_dictionary(folder.path()); }), HasSubstr("an autoencoder"));
+  fs::remove_all(folder / "layers.1.mlp");
+  EXPECT_THAT(error_of([&] { open_dictionary(folder.path()); }), HasSubstr("has no layer 1"));
+}
+
+TEST(TranscoderFiles, ReadsArchivesOfGemmaScope) {
+  const TemporaryFolder folder;
+  Transcoder wanted({TranscoderKind::kPerLayer, 2, 16, 20, false}, FeatureActivation::kJumpRelu,
+                    {0, 20});
+  for (std::int64_t l = 0; l < 2; ++l) {
+    TranscoderLayer& layer = wanted.layers()[static_cast<std::size_t>(l)];
+    layer.encoder.mutable_value() = random_tensor({20, 16}, static_cast<std::uint64_t>(11 + l));
+    layer.decoder.mutable_value() = random_tensor({20, 16}, static_cast<std::uint64_t>(13 + l));
+    const fs::path own = folder / fmt::format("layer_{}/width_20/average_l0_7", l);
+    fs::create_directories(own);
+    NpzWriter npz(own / "params.npz");
+    const auto add = [&](const char* name, std::vector<std::int64_t> shape, const Tensor& tensor) {
+      npz.add(name, kind_of(tensor.dtype()), std::move(shape), {tensor.raw(), tensor.bytes()});
+    };
+    add("W_enc", {16, 20}, transposed(layer.encoder.value()));
+    add("W_dec", {20, 16}, layer.decoder.value());
+    add("b_enc", {20}, layer.encoder_bias.value());
+    add("b_dec", {16}, Tensor::zeros({16}));
+    add("threshold", {20}, Tensor::full({20}, 1.0f).to(DType::kF16));
+    npz.commit();
+  }
+  expect_equal(*open_dictionary(folder.path()), *dictionary_of(wanted));
+  expect_equal(*dictionary_of(open_gemma_scope(folder.path()), 16 * 9), *dictionary_of(wanted));
+  // The same files listed as circuit-tracer does.
+  write_file(folder / "config.yaml",
+             "model_kind: transcoder_set\nfeature_input_hook: mlp.hook_in\n"
+             "feature_output_hook: mlp.hook_out\ntranscoders:\n"
+             "  - layer_0/width_20/average_l0_7/params.npz\n"
+             "  - layer_1/width_20/average_l0_7/params.npz\n");
+  const auto listed = open_dictionary(folder.path());
+  expect_equal(*listed, *dictionary_of(wanted));
+  EXPECT_EQ(listed->hooks().input, "ln2.hook_normalized");
+  EXPECT_EQ(listed->hooks().output, "hook_mlp_out");
+}
+
+TEST(TranscoderFiles, ErrorsNameFileAndTensor) {
+  const TemporaryFolder folder;
+  write_transcoder(folder.path(), golden_transcoder(), {});
+  const auto opening = [&] { return error_of([&] { open_dictionary(folder.path()); }); };
+  const Tensor wrong = Tensor::zeros({kCltFeatures, 2, kCltWidth});
+  write_tensors(folder / "W_dec_1.safetensors", {{"W_dec_1", wrong}});
+  EXPECT_THAT(opening(), AllOf(HasSubstr("W_dec_1.safetensors"), HasSubstr("tensor 'W_dec_1' is "
+                                                                           "[24, 2, 32], should be "
+                                                                           "[24, 3, 32]")));
+  write_tensors(folder / "W_dec_1.safetensors", {{"W_dec", wrong}});
+  EXPECT_THAT(opening(), HasSubstr("has no tensor 'W_dec_1'; nearest: 'W_dec'"));
+  write_tensors(folder / "W_dec_1.safetensors",
+                {{"W_dec_1", Tensor::zeros({kCltFeatures, 3, kCltWidth}, DType::kI32)}});
+  EXPECT_THAT(opening(), HasSubstr("tensor 'W_dec_1' is I32; F32, BF16 and F16"));
+  fs::remove(folder / "W_dec_1.safetensors");
+  EXPECT_THAT(opening(), HasSubstr("W_dec_1.safetensors"));
+  write_file(folder / "config.yaml", "model_kind: autoencoder\n");
+  EXPECT_THAT(opening(), HasSubstr("model_kind 'autoencoder' is not known"));
+  write_file(folder / "config.yaml", "model_kind: transcoder_set\ntranscoders:\n- hf://a/b\n");
+  EXPECT_THAT(opening(), HasSubstr("download it"));
+  write_transcoder(folder.path(), golden_transcoder(), {});
+  const auto read = open_dictionary(folder.path());
+  EXPECT_THAT(error_of([&] { read->rows(0, std::vector<std::int32_t>{24}); }),
+              HasSubstr("no feature 24"));
+  EXPECT_THAT(error_of([&] {
+                read->encode(4, Tensor::zeros({1, kCltWidth}));
+              }),
+              HasSubstr("no layer 4"));
+}
+
+// A safetensors file of one tensor of zeros that takes no room; returns where its data begins.
+std::uint64_t write_hole(const fs::path& path, const std::string& name,
+                         std::vector<std::int64_t> shape) {
+  const TensorToWrite tensor = tensor_to_write(name, TensorKind::kF32, shape, {});
+  const std::string header = safetensors_header(path.string(), std::span(&tensor, 1), {});
+  write_file(path, header);
+  fs::resize_file(path, header.size() + tensor_bytes(name, TensorKind::kF32, shape));
+  return header.size();
+}
+
+// "VmHWM", "VmRSS": megabytes.
+double megabytes(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(field + ":")) return std::stod(line.substr(field.size() + 1)) / 1024;
+  return -1;
+}
+
+// 512 MB of encoder and 6 GB of decoders, of which one feature is active.
+TEST(TranscoderFiles, ReadsOnlyTheRowsThatAreNeeded) {
+  constexpr std::int64_t F = 65536, d = 2048, layers = 4;
+  const TemporaryFolder folder;
+  std::uint64_t data = 0;
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const auto name = [l](const char* what) { return fmt::format("{}_{}", what, l); };
+    data = write_hole(folder / (name("W_dec") + ".safetensors"), name("W_dec"), {F, layers - l, d});
+    // The matrix comes first in the file, as the format's order of names has it.
+    std::vector<std::int64_t> shape = {F, d};
+    Tensor bias = Tensor::zeros({F});
+    if (l == layers - 1) bias.mutable_f32()[60001] = 3.0f;
+    const TensorToWrite tensors[] = {tensor_to_write(name("W_enc"), TensorKind::kF32, shape, {}),
+                                     tensor_to_write(name("b_dec"), TensorKind::kF32, {d}, {}),
+                                     tensor_to_write(name("b_enc"), TensorKind::kF32, {F}, {})};
+    const fs::path path = folder / (name("W_enc") + ".safetensors");
+    write_file(path, safetensors_header(path.string(), tensors, {}));
+    fs::resize_file(path, fs::file_size(path) + F * d * 4 + d * 4);
+    std::ofstream(path, std::ios::binary | std::ios::app)
+        .write(reinterpret_cast<const char*>(bias.raw()), static_cast<long>(bias.bytes()));
+  }
+  struct stat status = {};
+  ::stat((folder / "W_dec_0.safetensors").c_str(), &status);
+  if (status.st_blocks * 512 > status.st_size / 2 || megabytes("VmHWM") < 0)
+    GTEST_SKIP() << "the file system has no files with holes, or the system does not tell memory";
+  const std::vector<float> row(static_cast<std::size_t>(d), 0.5f);
+  const int file = ::open((folder / "W_dec_3.safetensors").c_str(), O_WRONLY);
+  ASSERT_EQ(::pwrite(file, row.data(), row.size() * 4,
+                     static_cast<off_t>(data) + std::int64_t{60001} * d * 4),
+            d * 4);
+  ::close(file);
+  write_file(folder / "config.yaml", "model_kind: cross_layer_transcoder\n");
+
+  const double before = megabytes("VmHWM");
+  const auto read = open_dictionary(folder.path());
+  const SparseCode code = read->encode(3, Tensor::full({4, d}, 1.0f));
+  EXPECT_EQ(code.entries(), 4);
+  EXPECT_EQ(active_features(code), std::vector<std::int32_t>{60001});
+  const FeatureRows rows = read->rows(3, active_features(code));
+  EXPECT_EQ(numbers(rows.decoder), row);
+  EXPECT_LT(megabytes("VmHWM") - before, 200);
+}
+
+}  // namespace
+}  // namespace filigree

@@ -21,10 +21,6 @@ struct OptionEntry {
   std::vector<std::string> choices;
 };
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
 std::vector<OptionEntry> options_of(const CLI::App& app) {
   std::vector<OptionEntry> entries;
   for (const CLI::Option* option : app.get_options())
@@ -41,6 +37,9 @@ std::string option_names(const CLI::App& app) {
 
 // What the first argument can be, where it is one of a few words.
 std::vector<std::string> first_argument(const CLI::App& app) {
+  std::vector<std::string> inside;
+  for (const CLI::App* command : commands_under(app)) inside.push_back(command->get_name());
+  if (!inside.empty()) return inside;
   for (const CLI::Option* option : app.get_options())
     if (option->get_positional()) return value_kind(*option).choices;
   return {};
@@ -115,22 +114,35 @@ std::string choice_cases(const CLI::App& app, std::string_view open, std::string
       cases += fmt::format("    '{}') choices={}{}{} ;;\n", before, open, fmt::join(choices, " "),
                            close);
   };
-  for (const CLI::App* command : commands_of(app)) {
+  for (const CLI::App* command : commands_under(app)) {
     const std::string& name = command->get_name();
     add(fmt::format("{} {}", name, name), first_argument(*command));
-    for (const OptionEntry& entry : options_of(*command))
-      add(fmt::format("{} {}", name, entry.name), entry.choices);
+    // Options of a group's commands that have one name take the same words.
+    std::vector<const CLI::App*> with = commands_under(*command);
+    with.push_back(command);
+    for (const CLI::App* one : with)
+      for (const OptionEntry& entry : options_of(*one))
+        add(fmt::format("{} {}", name, entry.name), entry.choices);
   }
   return cases;
 }
 
 std::string bash_script(const CLI::App& app) {
   std::string commands, cases;
-  for (const CLI::App* command : commands_of(app)) {
+  const auto options_case = [](const CLI::App& command) {
+    return fmt::format("    {}) options=\"{}\" ;;\n", command.get_name(), option_names(command));
+  };
+  for (const CLI::App* command : commands_under(app)) {
     commands += command->get_name();
     commands += ' ';
-    cases +=
-        fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(), option_names(*command));
+    const std::vector<const CLI::App*> inside = commands_under(*command);
+    if (inside.empty()) {
+      cases += options_case(*command);
+      continue;
+    }
+    cases += fmt::format("    {}) case ${{COMP_WORDS[2]}} in\n", command->get_name());
+    for (const CLI::App* one : inside) cases += options_case(*one);
+    cases += "    esac ;;\n";
   }
   return filled(kBashScript, commands + option_names(app), cases, choice_cases(app, "\"", "\""));
 }
@@ -145,12 +157,22 @@ std::string zsh_entry(const std::string& name, const std::string& description) {
 
 std::string zsh_script(const CLI::App& app) {
   std::string commands, cases;
-  for (const CLI::App* command : commands_of(app)) {
+  const auto options_case = [](const CLI::App& command) {
+    std::string text = fmt::format("    {})\n      options=(\n", command.get_name());
+    for (const OptionEntry& entry : options_of(command))
+      text += fmt::format("        {}\n", zsh_entry(entry.name, entry.description));
+    return text + "      ) ;;\n";
+  };
+  for (const CLI::App* command : commands_under(app)) {
     commands += fmt::format("    {}\n", zsh_entry(command->get_name(), command->get_description()));
-    cases += fmt::format("    {})\n      options=(\n", command->get_name());
-    for (const OptionEntry& entry : options_of(*command))
-      cases += fmt::format("        {}\n", zsh_entry(entry.name, entry.description));
-    cases += "      ) ;;\n";
+    const std::vector<const CLI::App*> inside = commands_under(*command);
+    if (inside.empty()) {
+      cases += options_case(*command);
+      continue;
+    }
+    cases += fmt::format("    {}) case $words[3] in\n", command->get_name());
+    for (const CLI::App* one : inside) cases += options_case(*one);
+    cases += "    esac ;;\n";
   }
   return filled(kZshScript, commands, cases, choice_cases(app, "(", ")"));
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "apps/cli/program/values.h"
 #include "filigree/base/progress.h"
@@ -70,7 +71,7 @@ std::string usage(const CLI::App& app) {
   std::string line = app.get_name();
   for (const CLI::App* parent = app.get_parent(); parent != nullptr; parent = parent->get_parent())
     line = fmt::format("{} {}", parent->get_name(), line);
-  if (app.get_parent() == nullptr) return line + " COMMAND [OPTIONS]";
+  if (!commands_under(app).empty()) return line + " COMMAND [OPTIONS]";
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) {
       if (option->get_required()) line += " " + option->get_name() + value_name(*option);
@@ -90,7 +91,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
   std::string text = app->get_description() + "\n\nUsage: " + usage(*app) + "\n";
 
   std::vector<Entry> commands;
-  for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* command : commands_under(*app))
     commands.push_back({command->get_name(), command->get_description()});
   text += section("Commands", commands);
 

@@ -27,8 +27,7 @@ constexpr int kMostThreads = 1024;
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
+  for (const CLI::App* command : commands_under(app)) names.push_back(command->get_name());
   return names;
 }
 
@@ -94,8 +93,19 @@ Program::Program()
   app_.footer("'filigree COMMAND --help' explains a command and gives examples.");
 }
 
+void Program::add_group(const std::string& name, const std::string& summary) {
+  CLI::App* group = app_.add_subcommand(name, summary);
+  group->set_help_flag("-h,--help", "show this help")->group("Common options");
+  group->require_subcommand(1);
+  group->footer(fmt::format("'filigree {} COMMAND --help' explains one of them.", name));
+}
+
 CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> run) {
-  CLI::App* command = app_.add_subcommand(text.name, text.summary);
+  const std::size_t space = text.name.find(' ');
+  CLI::App* command = space == std::string::npos
+                          ? app_.add_subcommand(text.name, text.summary)
+                          : app_.get_subcommand(text.name.substr(0, space))
+                                ->add_subcommand(text.name.substr(space + 1), text.summary);
   command->set_help_flag("-h,--help", "show this help")->group("Common options");
   command->footer(join_examples(text.examples));
   const auto common = [&](CLI::Option* option) { option->group("Common options"); };
@@ -116,6 +126,26 @@ CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> ru
   }
   commands_[command] = {std::move(run), text.computes};
   return *command;
+}
+
+std::vector<const CLI::App*> commands_under(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::string command_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  const bool inside = parent != nullptr && parent->get_parent() != nullptr;
+  return inside ? fmt::format("{} {}", parent->get_name(), command.get_name()) : command.get_name();
+}
+
+std::vector<const CLI::App*> Program::commands() const {
+  std::vector<const CLI::App*> commands;
+  for (const CLI::App* command : commands_under(app_)) {
+    const std::vector<const CLI::App*> inside = commands_under(*command);
+    commands.insert(commands.end(), inside.begin(), inside.end());
+    if (inside.empty()) commands.push_back(command);
+  }
+  return commands;
 }
 
 // With quotes around what a shell would take apart.
@@ -149,18 +179,27 @@ int Program::report_usage(const std::string& command, const std::string& message
 }
 
 int Program::parse_and_run(std::vector<std::string> arguments) {
-  if (arguments.size() > 1 && arguments[0] == "help") arguments = {arguments[1], "--help"};
-  if (arguments.size() == 1 && arguments[0] == "help") arguments = {"--help"};
+  if (!arguments.empty() && arguments[0] == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   if (arguments.empty()) {
     if (launched_rank() == 0) std::cerr << app_.help() << std::flush;
     return job_.failed("", kWrongUsage);
   }
-  const std::vector<std::string> names = command_names(app_);
-  const std::string command = arguments[0].starts_with("-") ? "" : arguments[0];
-  if (!command.empty() && std::find(names.begin(), names.end(), command) == names.end())
-    return report_usage(
-        "", fmt::format("unknown command '{}'{}", printable(command), suggestion(command, names)));
-  const CLI::App& target = command.empty() ? app_ : *app_.get_subcommand(command);
+  // The command and, of a group, the one inside: words before the first option.
+  const CLI::App* chosen_app = &app_;
+  for (const std::string& word : arguments) {
+    const std::vector<std::string> names = command_names(*chosen_app);
+    if (names.empty() || word.starts_with("-")) break;
+    if (std::find(names.begin(), names.end(), word) == names.end())
+      return report_usage(
+          chosen_app == &app_ ? "" : chosen_app->get_name(),
+          fmt::format("unknown command '{}'{}", printable(word), suggestion(word, names)));
+    chosen_app = chosen_app->get_subcommand(word);
+  }
+  const CLI::App& target = *chosen_app;
+  const std::string command = &target == &app_ ? "" : command_name(target);
   const std::string line = command_line(arguments);
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them

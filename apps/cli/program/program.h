@@ -30,7 +30,7 @@ class Program {
   };
 
   struct CommandText {
-    std::string name;
+    std::string name;                   // of a group's command both words: "features show"
     std::string summary;                // one line, for the list of commands
     std::vector<std::string> examples;  // command lines, each with " # what for"
     Computes computes = Computes::kNothing;
@@ -40,7 +40,12 @@ class Program {
   // `run` is called once they have been read.
   CLI::App& add(const CommandText& text, std::function<void(Session&)> run);
 
+  // Adds a name under which several commands stand, before these.
+  void add_group(const std::string& name, const std::string& summary);
+
   const CLI::App& app() const { return app_; }
+  // Those that can be run, groups taken apart.
+  std::vector<const CLI::App*> commands() const;
 
   // `arguments` without the program's name. Prints messages to stderr, throws nothing.
   int run(std::vector<std::string> arguments);
@@ -62,6 +67,11 @@ class Program {
 };
 
 using Computes = Program::Computes;
+
+// All commands and groups that stand under a name.
+std::vector<const CLI::App*> commands_under(const CLI::App& app);
+// "features show".
+std::string command_name(const CLI::App& command);
 
 // What a command that did its work ends with when the aim turned out to be out of reach.
 inline constexpr int kOutOfReach = 3;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -56,19 +57,23 @@ struct CommandOption {
   bool takes_value() const { return option->get_items_expected_max() > 0; }
 };
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
 class GrammarTest : public ::testing::Test {
  protected:
   GrammarTest() {
     add_all_commands(program_);
-    for (const CLI::App* command :
-         program_.app().get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* command : program_.commands()) {
       commands_.push_back(command);
       for (const CLI::Option* option : command->get_options()) {
         const std::string name = option->get_positional() && option->get_lnames().empty()
                                      ? option->get_name()
                                      : "--" + option->get_lnames().at(0);
         options_.push_back(
-            {command, option, command->get_name() + " " + name, value_kind(*option)});
+            {command, option, command_name(*command) + " " + name, value_kind(*option)});
       }
     }
   }
@@ -185,9 +190,9 @@ TEST_F(GrammarTest, NonsenseEndsWithTwoAndNamesTheOption) {
   for (const CommandOption& option : options_) {
     const auto nonsense = kNonsense.find(option.value.kind);
     if (nonsense == kNonsense.end()) continue;
-    const std::string name = option.where.substr(option.where.find(' ') + 1);
+    const std::string name = option.where.substr(option.where.rfind(' ') + 1);
     for (const std::string& value : nonsense->second) {
-      std::vector<std::string> arguments = {option.command->get_name()};
+      std::vector<std::string> arguments = words_of(command_name(*option.command));
       if (name.starts_with("--"))
         arguments.push_back(name + "=" + value);
       else
@@ -204,8 +209,9 @@ TEST_F(GrammarTest, NonsenseEndsWithTwoAndNamesTheOption) {
 TEST_F(GrammarTest, OnlyWhatComputesHasADevice) {
   std::set<std::string> with_device, with_precision;
   for (const CommandOption& option : options_) {
-    if (option.where.ends_with(" --device")) with_device.insert(option.command->get_name());
-    if (option.where.ends_with(" --precision")) with_precision.insert(option.command->get_name());
+    if (option.where.ends_with(" --device")) with_device.insert(command_name(*option.command));
+    if (option.where.ends_with(" --precision"))
+      with_precision.insert(command_name(*option.command));
   }
   EXPECT_EQ(with_device, kComputing);
   EXPECT_EQ(with_precision, kComputing);
@@ -217,14 +223,14 @@ TEST_F(GrammarTest, OnlyWhatComputesHasADevice) {
 // Examples are command lines that could be typed: every option in them exists.
 TEST_F(GrammarTest, ExamplesAreOfThisProgram) {
   for (const CLI::App* command : commands_) {
-    SCOPED_TRACE(command->get_name());
+    SCOPED_TRACE(command_name(*command));
     const std::string footer = command->get_footer();
     ASSERT_THAT(footer, StartsWith("Examples\n  "));
     std::istringstream lines(footer);
     std::string line;
     std::getline(lines, line);
     while (std::getline(lines, line)) {
-      EXPECT_THAT(line, HasSubstr("filigree " + command->get_name()));
+      EXPECT_THAT(line, HasSubstr("filigree " + command_name(*command)));
       std::istringstream words(line.substr(line.find("filigree")));
       for (std::string word; words >> word && word != "|" && word != ">";) {
         if (!word.starts_with("--") || word.size() == 2) continue;

@@ -118,7 +118,7 @@ std::vector<double> cumulative_shares(const std::vector<double>& influence) {
 void drop_loose_nodes(const AttributionGraph& graph, PrunedGraph& pruned) {
   for (bool changed = true; changed;) {
     std::vector<bool> in(graph.nodes.size()), out(graph.nodes.size());
-    for (const GraphEdge& edge : pruned.edges) {
+    for (const EffectEdge& edge : pruned.edges) {
       in[static_cast<std::size_t>(edge.target)] = true;
       out[static_cast<std::size_t>(edge.source)] = true;
     }
@@ -128,7 +128,7 @@ void drop_loose_nodes(const AttributionGraph& graph, PrunedGraph& pruned) {
       if (!pruned.kept[i] || (out[i] && (in[i] || node >= graph.features))) continue;
       pruned.kept[i] = false, changed = true;
     }
-    std::erase_if(pruned.edges, [&](const GraphEdge& edge) {
+    std::erase_if(pruned.edges, [&](const EffectEdge& edge) {
       return !pruned.kept[static_cast<std::size_t>(edge.target)] ||
              !pruned.kept[static_cast<std::size_t>(edge.source)];
     });
@@ -167,11 +167,11 @@ std::vector<double> node_influence(const AttributionGraph& graph) {
 
 GraphScores graph_scores(const AttributionGraph& graph) { return scores_of(graph); }
 
-std::vector<GraphEdge> influential_edges(const AttributionGraph& graph,
-                                         const std::vector<bool>* kept) {
+std::vector<EffectEdge> influential_edges(const AttributionGraph& graph,
+                                          const std::vector<bool>* kept) {
   const RowShares share(graph, kept);
   const std::vector<double> influence = influence_of(graph, share);
-  std::vector<GraphEdge> edges;
+  std::vector<EffectEdge> edges;
   for (std::int64_t r = 0; r < graph.rows(); ++r) {
     const double weight = weight_of_row(graph, influence, r);
     for (std::int64_t s = 0; s < graph.sources(); ++s) {
@@ -208,9 +208,9 @@ PrunedGraph prune_graph(const AttributionGraph& graph, const PruneOptions& optio
 
   pruned.edges = influential_edges(graph, &pruned.kept);
   std::vector<double> scores;
-  for (const GraphEdge& edge : pruned.edges) scores.push_back(edge.influence);
+  for (const EffectEdge& edge : pruned.edges) scores.push_back(edge.influence);
   const double weakest = share_threshold(scores, options.edge_share);
-  std::erase_if(pruned.edges, [&](const GraphEdge& edge) { return edge.influence < weakest; });
+  std::erase_if(pruned.edges, [&](const EffectEdge& edge) { return edge.influence < weakest; });
   drop_loose_nodes(graph, pruned);
   pruned.scores = scores_with_removed(graph, pruned.kept);
   return pruned;

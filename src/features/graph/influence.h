@@ -26,7 +26,7 @@ struct PruneOptions {
   double edge_share = 0.98;  // of the influence along edges between them
 };
 
-struct GraphEdge {
+struct EffectEdge {
   std::int64_t target = 0, source = 0;  // nodes
   double effect = 0.0;
   double influence = 0.0;  // of the target's and its own share of the target's inputs
@@ -34,14 +34,14 @@ struct GraphEdge {
 
 // All edges between kept nodes (null: all nodes) with what they would carry if there were no
 // others.
-std::vector<GraphEdge> influential_edges(const AttributionGraph& graph,
-                                         const std::vector<bool>* kept = nullptr);
+std::vector<EffectEdge> influential_edges(const AttributionGraph& graph,
+                                          const std::vector<bool>* kept = nullptr);
 
 struct PrunedGraph {
   std::vector<bool> kept;          // of each node
   std::vector<double> influence;   // of each node, unpruned
   std::vector<double> cumulative;  // of each node: share of influence up to its rank
-  std::vector<GraphEdge> edges;    // by target, then source
+  std::vector<EffectEdge> edges;   // by target, then source
   GraphScores scores;              // of the pruned graph, what was removed counted as errors
   std::int64_t count() const;      // nodes kept
   std::vector<std::int64_t> nodes() const;

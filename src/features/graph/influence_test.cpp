@@ -45,9 +45,9 @@ TEST(Influence, SumsUpAllPaths) {
 }
 
 TEST(Influence, OfEdgesBeforeAndAfterPruning) {
-  const auto found = [](const std::vector<GraphEdge>& edges) {
+  const auto found = [](const std::vector<EffectEdge>& edges) {
     std::map<std::pair<std::int64_t, std::int64_t>, double> by_nodes;
-    for (const GraphEdge& edge : edges) by_nodes[{edge.target, edge.source}] = edge.influence;
+    for (const EffectEdge& edge : edges) by_nodes[{edge.target, edge.source}] = edge.influence;
     return by_nodes;
   };
   const auto whole = found(influential_edges(by_hand()));

@@ -9,6 +9,9 @@ struct Draw {
   figure::Figure operator()(const figure::AttentionGrid* input) const {
     return attention_grid(*input, theme);
   }
+  figure::Figure operator()(const figure::CarriedPairFigure* input) const {
+    return carried_pair(*input, theme);
+  }
   figure::Figure operator()(const figure::CircuitCurves* input) const {
     return circuit_curves(*input, theme);
   }
@@ -17,6 +20,9 @@ struct Draw {
   }
   figure::Figure operator()(const figure::CorrelationMap* input) const {
     return correlation_map(*input, theme);
+  }
+  figure::Figure operator()(const figure::FeatureGraphFigure* input) const {
+    return feature_graph(*input, theme);
   }
   figure::Figure operator()(const figure::HeadPage* input) const {
     return head_page(*input, theme);

@@ -13,9 +13,11 @@
 #include "filigree/analyze/maps/head_selection.h"
 #include "filigree/base/names.h"
 #include "filigree/figure/attention_grid.h"
+#include "filigree/figure/carried_pair.h"
 #include "filigree/figure/circuit_curves.h"
 #include "filigree/figure/circuit_graph.h"
 #include "filigree/figure/correlation_map.h"
+#include "filigree/figure/feature_graph.h"
 #include "filigree/figure/head_page.h"
 #include "filigree/figure/head_strip.h"
 #include "filigree/figure/labelled_map.h"
@@ -47,8 +49,9 @@ void check_figure_file(const std::filesystem::path& path);
 
 // What a figure is made of; never null.
 using FigureInput =
-    std::variant<const figure::AttentionGrid*, const figure::CircuitCurves*,
-                 const figure::CircuitDrawing*, const figure::CorrelationMap*,
+    std::variant<const figure::AttentionGrid*, const figure::CarriedPairFigure*,
+                 const figure::CircuitCurves*, const figure::CircuitDrawing*,
+                 const figure::CorrelationMap*, const figure::FeatureGraphFigure*,
                  const figure::HeadPage*, const figure::HeadStrip*, const figure::LabelledMaps*,
                  const figure::ScatterMatrix*, const figure::StatisticsBars*,
                  const figure::TokenCircuit*, const figure::TrainingCurves*>;

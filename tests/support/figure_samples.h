@@ -25,6 +25,7 @@
 #include "filigree/figure/training_curves.h"
 #include "support/circuit_samples.h"
 #include "support/head_samples.h"
+#include "support/trace_samples.h"
 
 namespace filigree::figure::samples {
 
@@ -397,6 +398,13 @@ inline std::vector<Sample> all() {
        [](const Theme& theme) { return labelled_maps(composition_map(4, 6), theme); }},
       {"composition_map_144",
        [](const Theme& theme) { return labelled_maps(composition_map(12, 12), theme); }, false},
+      {"carried_pair", [](const Theme& theme) { return carried_pair(carried(), theme); }},
+      {"carried_pair_alone",
+       [](const Theme& theme) { return carried_pair(carried_alone(), theme); }, false},
+      {"feature_graph",
+       [](const Theme& theme) { return feature_graph(features_graph(40, 160), theme); }},
+      {"feature_graph_150",
+       [](const Theme& theme) { return feature_graph(features_graph(150, 1500), theme); }, false},
       {"line_chart", [](const Theme& theme) { return line_figure(curves_with_notes(), theme); }},
   };
 }

@@ -22,10 +22,11 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // Commands that compute with a model, and so have --device.
-const std::set<std::string> kComputing = {
-    "attention", "bench",      "circuit",           "compare", "demo",     "eval",
-    "generate",  "logit-lens", "logit-attribution", "patch",   "pretrain", "run",
-    "sparsify",  "task"};
+const std::set<std::string> kComputing = {"attention", "bench",      "circuit",
+                                          "compare",   "demo",       "eval",
+                                          "generate",  "logit-lens", "logit-attribution",
+                                          "patch",     "pretrain",   "run",
+                                          "sparsify",  "task",       "trace"};
 
 // What is taken as it is: names of files and models, of what a task's own file names, and text.
 // Everything else has a check.
@@ -120,7 +121,8 @@ TEST_F(GrammarTest, AWordMeansTheSameEverywhere) {
     const auto [found, is_new] = first.emplace(name, option);
     if (is_new) continue;
     const CommandOption& other = found->second;
-    const bool out = name == "out";  // of a file or of a folder
+    // Of a file or of a folder; of a loss or of a token.
+    const bool out = name == "out" || name == "target";
     if ((option.value.label != other.value.label && !out) ||
         (option.value.kind != other.value.kind && !out) ||
         option.takes_value() != other.takes_value())

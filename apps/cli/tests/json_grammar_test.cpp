@@ -11,6 +11,8 @@
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
 #include "apps/cli/tests/test_task.h"
+#include "filigree/features/files/transcoder_files.h"
+#include "support/random_transcoder.h"
 
 namespace filigree::cli {
 namespace {
@@ -114,6 +116,13 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"logit-attribution", dense, "--task", task_});
   walk({"head-circuits", dense, "--heads", "L0H1,L1H2", "--matrices"});
   walk({"head", sparse, "L1H2", "--twin", dense, "--task", task_});
+  const auto traced = load_model(dense_.path());
+  write_transcoder(
+      path("clt"),
+      random_transcoder(traced->config(), TranscoderKind::kCrossLayer, 12, false, 0.3f), {});
+  walk({"trace", sparse, "--features", path("clt"), "--dense-twin", dense, "--twin-features",
+        path("clt"), "--prompt", "one two one two", "--validate", "4", "--out", path("g.json")});
+  walk({"trace", dense, "--features", path("clt"), "--task", task_, "--prompts", "2"});
   walk({"completion", "bash"});
   walk({"curves", path("sparse-run"), "--out", path("curves.svg")});
   walk({"compare", dense, sparse, "--prompt", "a b a b", "--task", task_, "--out",

@@ -1,0 +1,67 @@
+// filigree trace as a user writes it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/tests/run_program.h"
+#include "apps/cli/tests/test_model.h"
+#include "filigree/features/files/transcoder_files.h"
+#include "support/random_transcoder.h"
+
+namespace filigree::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using Arguments = std::vector<std::string>;
+
+class TraceCommandTest : public ::testing::Test {
+ protected:
+  TraceCommandTest() {
+    write_transcoder(features_,
+                     random_transcoder(load_model(model_.path())->config(),
+                                       TranscoderKind::kCrossLayer, 12, false, 0.3f),
+                     {});
+  }
+
+  Arguments trace(const Arguments& more) const {
+    Arguments arguments = {"trace", model_.name(), "--features", features_, "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  std::string path(const char* name) const { return (scratch_.path() / name).string(); }
+
+  const ModelFolder model_;
+  const ScratchFolder scratch_;
+  const std::string features_ = path("clt");
+};
+
+TEST_F(TraceCommandTest, SaysWhatAPredictionComesFrom) {
+  const ProgramRun run = run_program(
+      trace({"--prompt", "The cat sat on the", "--target", " mat", "--validate", "5", "--out",
+             path("heads.svg"), "--out", path("graph.json"), "--out", path("graph.npz")}));
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("explained: ' mat'"), HasSubstr("replacement"),
+                    HasSubstr("most influential nodes"), HasSubstr("heads carry 80 %"),
+                    HasSubstr("modulated at 80 % by"), HasSubstr("rank correlation of influence")));
+  for (const char* file : {"heads.svg", "graph.json", "graph-metadata.json", "graph.npz"})
+    EXPECT_TRUE(std::filesystem::exists(scratch_.path() / file)) << file;
+}
+
+TEST_F(TraceCommandTest, WrongUsageEndsWithTwo) {
+  const auto error_of = [&](const Arguments& more) {
+    const ProgramRun run = run_program(trace(more));
+    EXPECT_EQ(run.code, 2) << run.err;
+    return run.err;
+  };
+  EXPECT_THAT(error_of({}), HasSubstr("--prompt or --task"));
+  EXPECT_THAT(error_of({"--prompt", "a b", "--out", "x.txt"}), HasSubstr(".json"));
+  EXPECT_THAT(error_of({"--prompt", "a b", "--dense-twin", "x"}), HasSubstr("--twin-features"));
+  EXPECT_THAT(error_of({"--prompt", "a b", "--feature", "x"}), HasSubstr("L3F17@5"));
+  EXPECT_THAT(error_of({"--task", "ioi", "--target", " a"}), HasSubstr("--target"));
+}
+
+}  // namespace
+}  // namespace filigree::cli

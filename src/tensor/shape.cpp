@@ -20,14 +20,14 @@ Shape::Shape(std::span<const std::int64_t> extents) {
   for (std::size_t i = 0; i < extents.size(); ++i) {
     require(extents[i] >= 0, "shape: extent {} of axis {} is negative", extents[i], i);
     extents_[i] = extents[i];
-    require(!__builtin_mul_overflow(elements_, extents[i], &elements_),
-            "shape: {} has more elements than 64 bits can count", listed(extents));
+    if (__builtin_mul_overflow(elements_, extents[i], &elements_))
+      fail("shape: {} has more elements than 64 bits can count", listed(extents));
   }
 }
 
 int Shape::checked_axis(int axis) const {
   const int resolved = axis < 0 ? axis + rank_ : axis;
-  require(resolved >= 0 && resolved < rank_, "shape: {} has no axis {}", to_string(), axis);
+  if (resolved < 0 || resolved >= rank_) fail("shape: {} has no axis {}", to_string(), axis);
   return resolved;
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 std::size_t checked_bytes(const Shape& shape, DType dtype) {
   std::int64_t bytes = 0;
-  require(
-      !__builtin_mul_overflow(shape.elements(), static_cast<std::int64_t>(size_of(dtype)), &bytes),
-      "tensor: {} of {} has more bytes than 64 bits can count", shape.to_string(), name_of(dtype));
+  if (__builtin_mul_overflow(shape.elements(), static_cast<std::int64_t>(size_of(dtype)), &bytes))
+    fail("tensor: {} of {} has more bytes than 64 bits can count", shape.to_string(),
+         name_of(dtype));
   return static_cast<std::size_t>(bytes);
 }
 
@@ -72,10 +72,11 @@ void Tensor::expect(DType dtype) const {
 
 void Tensor::expect_on_cpu() const {
   require(defined(), "tensor: used before it was given a value");
-  require(!on_gpu(),
-          "tensor: the values of {} {} were asked for on the CPU, but it lies on the GPU; copy it "
-          "with to(DeviceKind::kCpu) first",
-          name_of(dtype_), shape_.to_string());
+  if (on_gpu())
+    fail(
+        "tensor: the values of {} {} were asked for on the CPU, but it lies on the GPU; copy it "
+        "with to(DeviceKind::kCpu) first",
+        name_of(dtype_), shape_.to_string());
 }
 
 const std::byte* Tensor::bytes_on_device() const {
@@ -124,14 +125,15 @@ float Tensor::item() const {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
-  require(shape.elements() == elements(), "reshape: {} does not have the {} elements of {}",
-          shape.to_string(), elements(), shape_.to_string());
+  if (shape.elements() != elements())
+    fail("reshape: {} does not have the {} elements of {}", shape.to_string(), elements(),
+         shape_.to_string());
   return Tensor(shape, dtype_, buffer_, offset_);
 }
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
-  require(shape_.rank() >= 1 && begin >= 0 && begin <= end && end <= shape_[0],
-          "rows: [{}, {}) is not within {}", begin, end, shape_.to_string());
+  if (shape_.rank() < 1 || begin < 0 || begin > end || end > shape_[0])
+    fail("rows: [{}, {}) is not within {}", begin, end, shape_.to_string());
   std::vector<std::int64_t> extents(shape_.extents().begin(), shape_.extents().end());
   extents[0] = end - begin;
   const std::size_t row_bytes = static_cast<std::size_t>(shape_.inner(0)) * size_of(dtype_);

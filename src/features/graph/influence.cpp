@@ -15,17 +15,18 @@ namespace {
 class RowShares {
  public:
   RowShares(const AttributionGraph& graph, const std::vector<bool>* kept)
-      : graph_(graph), kept_(kept) {
+      : effects_(graph.effects.f32()), sources_(graph.sources()), kept_(kept) {
     for (std::int64_t r = 0; r < graph.rows(); ++r) {
+      const float* row = graph.row(r);
       double sum = 0.0;
       for (std::int64_t s = 0; s < graph.sources(); ++s)
-        if (keeps(s)) sum += std::abs(static_cast<double>(graph.row(r)[s]));
+        if (keeps(s)) sum += std::abs(static_cast<double>(row[s]));
       factor_.push_back(keeps(graph.node_of_row(r)) ? 1.0 / std::max(sum, kSmallestRowSum) : 0.0);
     }
   }
 
   double operator()(std::int64_t row, std::int64_t source) const {
-    return keeps(source) ? std::abs(static_cast<double>(graph_.row(row)[source])) *
+    return keeps(source) ? std::abs(static_cast<double>(effects_[row * sources_ + source])) *
                                factor_[static_cast<std::size_t>(row)]
                          : 0.0;
   }
@@ -35,7 +36,8 @@ class RowShares {
     return kept_ == nullptr || (*kept_)[static_cast<std::size_t>(node)];
   }
 
-  const AttributionGraph& graph_;
+  const float* effects_;
+  std::int64_t sources_;
   const std::vector<bool>* kept_;
   std::vector<double> factor_;
 };
@@ -174,6 +176,7 @@ std::vector<EffectEdge> influential_edges(const AttributionGraph& graph,
   std::vector<EffectEdge> edges;
   for (std::int64_t r = 0; r < graph.rows(); ++r) {
     const double weight = weight_of_row(graph, influence, r);
+    if (weight == 0.0) continue;
     for (std::int64_t s = 0; s < graph.sources(); ++s) {
       const double score = share(r, s) * weight;
       if (score != 0.0)

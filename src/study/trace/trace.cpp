@@ -106,9 +106,9 @@ LoadedPair pair_of(const TracedModel& traced, const EffectEdge& edge) {
           traced.graph.source[static_cast<std::size_t>(edge.source)]};
 }
 
-void load_edges(TracedModel& traced) {
+void load_edges(TracedModel& traced, const TraceRequest& request) {
   std::vector<std::size_t> order = edges_by_influence(traced.pruned);
-  order.resize(std::min<std::size_t>(order.size(), kLoadedEdges));
+  order.resize(request.edge_loadings ? std::min<std::size_t>(order.size(), kLoadedEdges) : 0);
   std::vector<LoadedPair> pairs;
   for (const std::size_t e : order) pairs.push_back(pair_of(traced, traced.pruned.edges[e]));
   std::vector<EdgeLoading> loaded = head_loadings(traced.frozen, traced.sources, pairs);
@@ -317,7 +317,7 @@ TracedModel trace_ids(const TraceRequest& request, const TracedThrough& through,
     traced.shown.add(tokenizer, static_cast<TokenId>(target.node.feature));
     if (target.against >= 0) traced.shown.add(tokenizer, static_cast<TokenId>(target.against));
   }
-  load_edges(traced);
+  load_edges(traced, request);
   context.throw_if_stopped();
   load_pairs(traced, request);
   explain_heads(traced);

@@ -24,6 +24,7 @@ struct TraceRequest {
   bool first_position = false;  // features and errors of the first token are nodes too
   std::int64_t max_features = 7500;
   double node_share = 0.8, edge_share = 0.98;  // of influence that the pruned graph keeps
+  bool edge_loadings = true;                   // split edges over heads, not only pairs of tokens
   // The pair of tokens whose way is looked at; none: the one that brings most to the last token.
   std::optional<std::int64_t> key = {}, query = {};
 };

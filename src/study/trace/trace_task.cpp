@@ -115,6 +115,7 @@ TaskTraceResult trace_task(const TaskTraceRequest& request, std::span<const Trac
   std::int64_t done = 0;
   for (const TaskPrompt& prompt : task.prompts.prompts) {
     TraceRequest same = request.trace;
+    same.edge_loadings = false;
     // The last model chooses the pair of tokens that all look at.
     for (std::size_t i = models.size(); i-- > 0;) {
       context.throw_if_stopped();

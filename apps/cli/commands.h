@@ -31,6 +31,7 @@ void add_logit_lens(Program& program);
 void add_logit_attribution(Program& program);
 void add_head(Program& program);
 void add_head_circuits(Program& program);
+void add_features(Program& program);
 void add_trace(Program& program);
 void add_bench(Program& program);
 void add_demo(Program& program);

@@ -49,12 +49,13 @@ void draw_rows(const Tensor& from, std::span<const std::int32_t> rows, float fac
 
 double sum_of_norms(const Tensor& rows) {
   const Tensor host = rows.on_host();
-  const std::int64_t width = host.size(1);
+  const std::int64_t rows_there = host.size(0), width = host.size(1);
+  const float* values = host.f32();
   double sum = 0.0;
-  for (std::int64_t r = 0; r < host.size(0); ++r) {
+  for (std::int64_t r = 0; r < rows_there; ++r) {
     double square = 0.0;
     for (std::int64_t i = 0; i < width; ++i) {
-      const auto x = static_cast<double>(host.f32()[r * width + i]);
+      const auto x = static_cast<double>(values[r * width + i]);
       square += x * x;
     }
     sum += std::sqrt(square);

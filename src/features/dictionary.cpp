@@ -103,9 +103,11 @@ Tensor FeatureDictionary::written(std::int64_t layer, const SparseCode& code) co
   among.features = static_cast<std::int64_t>(active.size());
   among.feature = code.feature.clone();
   among.by_feature = {};
-  for (std::int64_t p = 0; p < code.entries(); ++p)
-    among.feature.mutable_i32()[p] = static_cast<std::int32_t>(
-        std::lower_bound(active.begin(), active.end(), code.feature.i32()[p]) - active.begin());
+  std::int32_t* features = among.feature.mutable_i32();
+  const std::int64_t entries = code.entries();
+  for (std::int64_t p = 0; p < entries; ++p)
+    features[p] = static_cast<std::int32_t>(
+        std::lower_bound(active.begin(), active.end(), features[p]) - active.begin());
   const Tensor decoder = rows(layer, active).decoder;
   return decoded(among, Variable(decoder.reshape({among.features, reach * width})), reach, width);
 }

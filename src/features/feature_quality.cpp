@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "filigree/base/error.h"
 #include "filigree/features/replacement.h"
@@ -42,8 +43,9 @@ class Reconstruction {
       const Tensor x = behind_the_first(taps.value(dictionary_.hooks().input_of(l)));
       if (x.size(0) == 0) return;  // a window of one token
       const SparseCode code = dictionary_.encode(l, x);
-      for (std::int64_t p = 0; p < code.entries(); ++p)
-        ++active_[static_cast<std::size_t>(l)][static_cast<std::size_t>(code.feature.i32()[p])];
+      const std::span features(code.feature.i32(), static_cast<std::size_t>(code.entries()));
+      for (const std::int32_t f : features)
+        ++active_[static_cast<std::size_t>(l)][static_cast<std::size_t>(f)];
       const Tensor all = dictionary_.written(l, code);
       for (std::int64_t j = 0; j < shape.reach(l); ++j) {
         Tensor& to = written[static_cast<std::size_t>(l + j)];
@@ -99,12 +101,12 @@ class Reconstruction {
   void count(std::int64_t layer, const Tensor& y, const Tensor& written) {
     const auto l = static_cast<std::size_t>(layer);
     const Tensor bias = dictionary_.decoder_bias(layer);
-    const std::int64_t width = y.size(1);
-    for (std::int64_t r = 0; r < y.size(0); ++r)
+    const std::int64_t width = y.size(1), rows = y.size(0);
+    const float *values = y.f32(), *parts = written.f32(), *shift = bias.f32();
+    for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t i = 0; i < width; ++i) {
-        const auto value = static_cast<double>(y.f32()[r * width + i]);
-        const double error =
-            value - static_cast<double>(written.f32()[r * width + i] + bias.f32()[i]);
+        const auto value = static_cast<double>(values[r * width + i]);
+        const double error = value - static_cast<double>(parts[r * width + i] + shift[i]);
         sums_[l][static_cast<std::size_t>(i)] += value;
         squares_[l] += value * value;
         left_[l] += error * error;
@@ -140,11 +142,12 @@ double log_sum_exp(const float* row, std::int64_t count) {
 LogitSums compare_logits(const Tensor& plain, const Tensor& changed, const Tensor& targets) {
   const std::int64_t vocabulary = plain.size(2), rows = plain.size(0) * plain.size(1);
   std::vector<LogitSums> of_row(static_cast<std::size_t>(rows));
+  const float *of_plain = plain.f32(), *of_changed = changed.f32();
   parallel_for(rows, 8, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const std::int32_t target = targets.i32()[r];
       if (target < 0) continue;
-      const float *p = plain.f32() + r * vocabulary, *q = changed.f32() + r * vocabulary;
+      const float *p = of_plain + r * vocabulary, *q = of_changed + r * vocabulary;
       const double log_p = log_sum_exp(p, vocabulary), log_q = log_sum_exp(q, vocabulary);
       LogitSums& sums = of_row[static_cast<std::size_t>(r)];
       for (std::int64_t i = 0; i < vocabulary; ++i) {

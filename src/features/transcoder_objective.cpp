@@ -114,8 +114,11 @@ void TranscoderObjective::observe(const TranscoderLoss& loss, Communicator& rank
     const Tensor value = code.value.value().to(DeviceKind::kCpu);
     std::vector<float>& density = trained_.density()[l];
     std::vector<std::int32_t> count(density.size(), 0);
-    for (std::int64_t p = 0; p < code.entries(); ++p)
-      if (value.f32()[p] > 0.0f) ++count[static_cast<std::size_t>(feature.i32()[p])];
+    const std::int32_t* features = feature.i32();
+    const float* values = value.f32();
+    const std::int64_t entries = code.entries();
+    for (std::int64_t p = 0; p < entries; ++p)
+      if (values[p] > 0.0f) ++count[static_cast<std::size_t>(features[p])];
     const auto tokens = static_cast<float>(code.rows);
     const float keep = std::exp(-tokens / static_cast<float>(options_.dead_after));
     for (std::size_t f = 0; f < density.size(); ++f) {

@@ -73,20 +73,28 @@ void read_parameters(const StoredPart& part, const std::vector<NamedParameter>& 
 
 std::string density_name(std::size_t layer) { return fmt::format("density_{}", layer); }
 
+void scale_in_place(Tensor& tensor, float factor) {
+  float* values = tensor.mutable_f32();
+  const std::int64_t count = tensor.elements();
+  for (std::int64_t i = 0; i < count; ++i) values[i] *= factor;
+}
+
 // b = threshold - the value that h exceeds at `rate` of the tokens, of each feature.
 Tensor biases_for_rate(const Tensor& h, float threshold, double rate) {
   const std::int64_t tokens = h.size(0), features = h.size(1);
   Tensor bias = Tensor::empty({features});
+  const float* from = h.f32();
+  float* to = bias.mutable_f32();
   const auto active =
       std::clamp<std::int64_t>(std::llround(rate * static_cast<double>(tokens)), 1, tokens);
   parallel_for(features, 16, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> values(static_cast<std::size_t>(tokens));
     for (std::int64_t f = begin; f < end; ++f) {
       for (std::int64_t t = 0; t < tokens; ++t)
-        values[static_cast<std::size_t>(t)] = h.f32()[t * features + f];
+        values[static_cast<std::size_t>(t)] = from[t * features + f];
       const auto at = values.begin() + (active - 1);
       std::nth_element(values.begin(), at, values.end(), std::greater<>());
-      bias.mutable_f32()[f] = threshold - *at;
+      to[f] = threshold - *at;
     }
   });
   return bias;
@@ -108,7 +116,7 @@ void initialise(Transcoder& transcoder, const ActivationBatch& sample,
                 kEncoderStream + static_cast<std::uint64_t>(l),
                 static_cast<std::uint64_t>(own.begin * shape.width));
     const float length = 1.0f / std::sqrt(static_cast<float>(shape.width));
-    for (std::int64_t i = 0; i < encoder.elements(); ++i) encoder.mutable_f32()[i] *= length;
+    scale_in_place(encoder, length);
     layer.encoder.mutable_value() = encoder.to(device);
     const EncoderWeights weights{layer.encoder, layer.encoder_bias, {}};
     const Tensor h =
@@ -123,11 +131,13 @@ void initialise(Transcoder& transcoder, const ActivationBatch& sample,
   const Tensor targets = sample.targets.on_host();
   Tensor mean = Tensor::zeros({shape.layers, 1, shape.width});
   const std::int64_t tokens = targets.size(1);
+  const float* from = targets.f32();
+  float* to = mean.mutable_f32();
   for (std::int64_t l = 0; l < shape.layers; ++l)
     for (std::int64_t t = 0; t < tokens; ++t)
       for (std::int64_t i = 0; i < shape.width; ++i)
-        mean.mutable_f32()[l * shape.width + i] +=
-            targets.f32()[(l * tokens + t) * shape.width + i] / static_cast<float>(tokens);
+        to[l * shape.width + i] +=
+            from[(l * tokens + t) * shape.width + i] / static_cast<float>(tokens);
   transcoder.decoder_bias().mutable_value() = mean.to(device);
 }
 
@@ -218,19 +228,17 @@ void fold_scales(Transcoder& transcoder, const ActivationScales& scales) {
   for (std::int64_t l = 0; l < shape.layers; ++l) {
     const auto i = static_cast<std::size_t>(l);
     TranscoderLayer& layer = transcoder.layers()[i];
-    Tensor& encoder = layer.encoder.mutable_value();
-    for (std::int64_t e = 0; e < encoder.elements(); ++e)
-      encoder.mutable_f32()[e] *= scales.input[i];
-    Tensor& decoder = layer.decoder.mutable_value();
+    scale_in_place(layer.encoder.mutable_value(), scales.input[i]);
     const std::int64_t reach = shape.reach(l);
-    for (std::int64_t e = 0; e < decoder.elements(); ++e)
-      decoder.mutable_f32()[e] /= scales.output[static_cast<std::size_t>(l + e / d % reach)];
-    Tensor& bias = transcoder.decoder_bias().mutable_value();
-    for (std::int64_t e = 0; e < d; ++e) bias.mutable_f32()[l * d + e] /= scales.output[i];
-    if (!layer.skip.defined()) continue;
-    Tensor& skip = layer.skip.mutable_value();
-    for (std::int64_t e = 0; e < skip.elements(); ++e)
-      skip.mutable_f32()[e] *= scales.input[i] / scales.output[i];
+    float* decoder = layer.decoder.mutable_value().mutable_f32();
+    for (std::int64_t f = 0; f < transcoder.features().count(); ++f)
+      for (std::int64_t j = 0; j < reach; ++j, decoder += d)
+        for (std::int64_t e = 0; e < d; ++e)
+          decoder[e] /= scales.output[static_cast<std::size_t>(l + j)];
+    float* bias = transcoder.decoder_bias().mutable_value().mutable_f32() + l * d;
+    for (std::int64_t e = 0; e < d; ++e) bias[e] /= scales.output[i];
+    if (layer.skip.defined())
+      scale_in_place(layer.skip.mutable_value(), scales.input[i] / scales.output[i]);
   }
 }
 

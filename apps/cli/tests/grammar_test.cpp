@@ -22,16 +22,17 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // Commands that compute with a model, and so have --device.
-const std::set<std::string> kComputing = {"attention", "bench",      "circuit",
-                                          "compare",   "demo",       "eval",
-                                          "generate",  "logit-lens", "logit-attribution",
-                                          "patch",     "pretrain",   "run",
-                                          "sparsify",  "task",       "trace"};
+const std::set<std::string> kComputing = {
+    "attention", "bench",      "circuit",           "compare",
+    "demo",      "eval",       "features eval",     "features train",
+    "generate",  "logit-lens", "logit-attribution", "patch",
+    "pretrain",  "run",        "sparsify",          "task",
+    "trace"};
 
 // What is taken as it is: names of files and models, of what a task's own file names, and text.
 // Everything else has a check.
-const std::set<std::string> kFreeLabels = {"DIR",    "FILE", "GLOB", "MODEL",   "NAME",
-                                           "SHARDS", "TASK", "TEXT", "TASK,..."};
+const std::set<std::string> kFreeLabels = {"DIR",    "FILE", "GLOB", "MODEL", "NAME",
+                                           "SHARDS", "TAP",  "TASK", "TEXT",  "TASK,..."};
 const std::set<std::string> kFreeArguments = {"MODEL", "DENSE",  "SPARSE", "PROMPT",
                                               "RUN",   "SHARDS", "TASK",   "TEXT"};
 

@@ -98,6 +98,11 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"eval", dense, sparse, "--data", path("shards"), "--by-layer", "--by-head", "--max-tokens",
         "100"});
   walk({"eval", dense, "--text", path("prose.txt")});
+  walk({"features", "train", path("run"), path("shards"), "--out", path("transcoder"), "--tokens",
+        "64", "--batch", "32", "--layer-features", "24", "--l0", "4"});
+  walk({"features", "train", path("run"), path("shards"), "--out", path("dry"), "--dry-run"});
+  walk({"features", "eval", path("run"), "--features", path("transcoder"), "--data", path("shards"),
+        "--by-layer", "--max-tokens", "100"});
   walk({"generate", dense, "Once upon", "--max-tokens", "3", "--count", "2"});
   walk({"convert", dense, "--out", path("converted"), "--dtype", "bf16"});
   walk({"bench", "--layers", "1", "--layer-heads", "2", "--width", "16", "--vocab", "50", "--runs",

@@ -1,0 +1,95 @@
+// filigree features eval: how well features stand in for the MLPs of their models.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/cli/features/feature_commands.h"
+#include "apps/cli/features/quality_text.h"
+#include "apps/cli/program/choices.h"
+#include "apps/cli/program/input.h"
+#include "apps/cli/program/program.h"
+#include "filigree/base/strings.h"
+#include "filigree/study/features/feature_evaluation.h"
+
+namespace filigree::cli {
+namespace {
+
+struct EvalOptions {
+  std::vector<std::string> models, features;
+  std::string text, data;
+  DataSplit split = DataSplit::kHeldOut;
+  WindowOptions windows = {.max_tokens = 32768};
+  bool by_layer = false;
+  bool densities = false;
+};
+
+void run_eval(const EvalOptions& options, const Session& session) {
+  if (options.text.empty() == options.data.empty())
+    throw UsageError("give either --text FILE or --data SHARDS");
+  study::FeatureEvaluationRequest request{
+      options.models, options.features, {}, options.windows, options.by_layer};
+  if (options.data.empty())
+    request.data = study::EvaluationText{read_text(options.text), source_name(options.text), false};
+  else
+    request.data = study::open_evaluation_shards(options.data, options.split);
+  const std::vector<study::EvaluatedFeatures> results =
+      study::run_feature_evaluation(request, session.context());
+  if (session.json()) {
+    session.print_json(Json{{"text", options.data.empty() ? Json(options.text) : Json()},
+                            {"data", options.data.empty() ? Json() : Json(options.data)},
+                            {"models", study::to_json(results)}});
+    return;
+  }
+  std::vector<NamedQuality> named;
+  for (const study::EvaluatedFeatures& result : results)
+    named.emplace_back(result.label, result.quality);
+  std::string text = quality_table(named);
+  for (const NamedQuality& one : named) {
+    if (options.by_layer)
+      text += fmt::format("\n{}\n{}", printable(one.first), layer_quality_table(one.second));
+    if (options.densities)
+      text += fmt::format("\n{}: how often features are active\n{}", printable(one.first),
+                          density_text(one.second));
+  }
+  session.print(text);
+}
+
+}  // namespace
+
+void add_features_eval(Program& program) {
+  const auto options = std::make_shared<EvalOptions>();
+  CLI::App& app = program.add(
+      {"features eval",
+       "How well features stand in for the MLPs of their models.",
+       {"filigree features eval gpt2 --features features --data shards",
+        "filigree features eval dense sparse --features dense-features sparse-features --text "
+        "held-out.txt --by-layer",
+        "filigree features eval gpt2 --features features --data shards --densities --json"},
+       Computes::kOnDevice},
+      [options](Session& session) { run_eval(*options, session); });
+  app.add_option("MODEL", options->models, "model folders or names")->required();
+  app.add_option("--features", options->features, "transcoders, one for each model")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("--text", options->text,
+                 "UTF-8 text file, - for stdin; <|endoftext|> may separate documents")
+      ->type_name("FILE");
+  app.add_option("--data", options->data, "token shards instead, as filigree prepare writes them")
+      ->type_name("SHARDS");
+  add_choice(app, "--split", options->split, "part of the shards");
+  app.add_option("--max-tokens", options->windows.max_tokens,
+                 "stop after the window that reaches this many; 0: never")
+      ->check(whole_number(0, INT64_MAX))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--length", options->windows.length,
+                 "tokens a window (default the model's context)")
+      ->check(whole_number(2, 1 << 30))
+      ->type_name("N");
+  app.add_flag("--by-layer", options->by_layer,
+               "also a line a layer, with what replacing that layer alone does");
+  app.add_flag("--densities", options->densities, "also how many features are active how often");
+}
+
+}  // namespace filigree::cli

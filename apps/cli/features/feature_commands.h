@@ -1,0 +1,11 @@
+// The commands under `filigree features`, one file each.
+#pragma once
+
+namespace filigree::cli {
+
+class Program;
+
+void add_features_train(Program& program);
+void add_features_eval(Program& program);
+
+}  // namespace filigree::cli

@@ -1,0 +1,15 @@
+// filigree features: what stands under this name.
+#include "apps/cli/commands.h"
+#include "apps/cli/features/feature_commands.h"
+#include "apps/cli/program/program.h"
+
+namespace filigree::cli {
+
+void add_features(Program& program) {
+  program.add_group("features",
+                    "Features of transcoders: train, measure, index, look at and steer them.");
+  add_features_train(program);
+  add_features_eval(program);
+}
+
+}  // namespace filigree::cli

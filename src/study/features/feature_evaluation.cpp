@@ -1,0 +1,143 @@
+#include "filigree/study/features/feature_evaluation.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "filigree/base/error.h"
+#include "filigree/base/stopwatch.h"
+#include "filigree/base/strings.h"
+#include "filigree/features/files/transcoder_files.h"
+#include "filigree/runtime/device.h"
+#include "filigree/study/model_places.h"
+#include "filigree/study/text_input.h"
+#include "filigree/study/training/training_data.h"
+
+namespace filigree::study {
+namespace {
+
+constexpr int kHistogramSteps = 2;  // of a power of ten
+// Work is shown in thousandths, because passes of very different lengths follow each other.
+constexpr std::int64_t kParts = 1000;
+
+// In memory where it takes a third of it at most, since all of it is used.
+std::unique_ptr<FeatureDictionary> open_for_all(const std::string& path) {
+  std::unique_ptr<FeatureDictionary> stored = open_dictionary(path);
+  const auto bytes = static_cast<std::uint64_t>(stored->shape().parameters()) * sizeof(float);
+  if (bytes > list_devices().front().memory_bytes / 3) return stored;
+  LoadedTranscoder loaded = load_transcoder(path);
+  return dictionary_of(std::move(loaded.transcoder), loaded.hooks, loaded.k);
+}
+
+FeatureQuality measured(const Model& model, const FeatureDictionary& dictionary,
+                        const std::function<EvaluationWindows()>& windows, bool layers_alone,
+                        const Context& context, const std::string& work) {
+  const auto report = context.begin({work, "thousandths", kParts});
+  FeatureQuality quality =
+      measure_features(model, dictionary, windows, layers_alone, [&](double done) {
+        context.throw_if_stopped();
+        report->update(std::llround(done * static_cast<double>(kParts)));
+      });
+  report->finish();
+  return quality;
+}
+
+Json to_json(const Replaced& replaced, double plain) {
+  return {{"loss", replaced.loss},
+          {"ablated_loss", replaced.ablated_loss},
+          {"recovered", replaced.recovered(plain)},
+          {"kl", replaced.kl},
+          {"top1_agreement", replaced.agreement}};
+}
+
+EvaluatedFeatures evaluate_one(const std::string& name, const std::string& label,
+                               const std::string& features, const FeatureEvaluationRequest& request,
+                               const Context& context) {
+  const Stopwatch watch;
+  const LoadedModel model(name, label, {.placement = context.placement});
+  const std::unique_ptr<FeatureDictionary> dictionary = open_for_all(features);
+  std::vector<TokenId> ids;
+  std::function<EvaluationWindows()> windows;
+  if (const auto* text = std::get_if<EvaluationText>(&request.data)) {
+    ids = encode_text(model.tokenizer(), text->text, text->source);
+    require(ids.size() >= 2, "{} is a single token for '{}'; a loss needs at least two",
+            text->source, printable(model.name()));
+    check_ids(ids, model.config().vocabulary, model.name());
+    windows = [&] { return text_windows(ids, request.windows, model.config()); };
+  } else {
+    const auto& shards = std::get<EvaluationShards>(request.data);
+    check_shards_fit(shards.shards.index(), shards.folder, model.folder(), model.config());
+    windows = [&] {
+      return shard_windows(shards.shards.split(name_of(shards.split)), request.windows,
+                           model.config());
+    };
+  }
+  EvaluatedFeatures result{name, label, features, dictionary->shape(), {}, 0.0};
+  result.quality = measured(model.model(), *dictionary, windows, request.layers_alone, context,
+                            label + " features");
+  result.seconds = watch.seconds();
+  return result;
+}
+
+}  // namespace
+
+FeatureQuality evaluate_features(const LoadedModel& model, const FeatureDictionary& dictionary,
+                                 const TokenSplit& split, const WindowOptions& windows,
+                                 bool layers_alone, const Context& context,
+                                 const std::string& work) {
+  return measured(
+      model.model(), dictionary, [&] { return shard_windows(split, windows, model.config()); },
+      layers_alone, context, work);
+}
+
+std::vector<EvaluatedFeatures> run_feature_evaluation(const FeatureEvaluationRequest& request,
+                                                      const Context& context) {
+  if (request.models.empty() || request.models.size() != request.features.size())
+    throw RequestError(fmt::format("{} models and {} transcoders; give one for each model",
+                                   request.models.size(), request.features.size()));
+  const std::vector<std::string> labels = short_names(request.models);
+  std::vector<EvaluatedFeatures> results;
+  for (std::size_t i = 0; i < request.models.size(); ++i)
+    results.push_back(
+        evaluate_one(request.models[i], labels[i], request.features[i], request, context));
+  return results;
+}
+
+Json to_json(const FeatureQuality& quality) {
+  Json layers = Json::array();
+  for (std::size_t l = 0; l < quality.layers.size(); ++l) {
+    const LayerQuality& layer = quality.layers[l];
+    layers.push_back(
+        {{"layer", l},
+         {"nmse", layer.nmse},
+         {"l0", layer.l0},
+         {"dead", layer.dead()},
+         {"dense", layer.dense()},
+         {"replaced_alone", quality.layers_alone ? to_json(layer.alone, quality.loss) : Json()}});
+  }
+  return {{"targets", quality.targets},
+          {"tokens", quality.tokens},
+          {"loss", quality.loss},
+          {"nmse", quality.nmse()},
+          {"l0", quality.l0()},
+          {"dead", quality.dead()},
+          {"dense", quality.dense()},
+          {"replaced", to_json(quality.all, quality.loss)},
+          {"density_histogram", density_histogram(quality, kHistogramSteps)},
+          {"layers", layers}};
+}
+
+Json to_json(const std::vector<EvaluatedFeatures>& models) {
+  Json all = Json::array();
+  for (const EvaluatedFeatures& model : models)
+    all.push_back({{"model", model.model},
+                   {"label", model.label},
+                   {"features", model.features},
+                   {"kind", name_of(model.shape.kind)},
+                   {"features_a_layer", model.shape.features},
+                   {"quality", to_json(model.quality)},
+                   {"seconds", model.seconds}});
+  return all;
+}
+
+}  // namespace filigree::study

@@ -1,0 +1,312 @@
+#include "filigree/study/features/feature_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "filigree/base/atomic_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/stopwatch.h"
+#include "filigree/base/strings.h"
+#include "filigree/base/version.h"
+#include "filigree/features/files/transcoder_files.h"
+#include "filigree/runtime/device.h"
+#include "filigree/runtime/threads.h"
+#include "filigree/study/features/feature_evaluation.h"
+#include "filigree/study/loaded_model.h"
+#include "filigree/study/models/memory_estimate.h"
+#include "filigree/study/training/training_run.h"
+#include "filigree/text/shard_checksum.h"
+
+namespace filigree::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kPool = 1 << 20;
+// Of the device's memory, for the pool.
+constexpr double kPoolShare = 0.4;
+constexpr std::int64_t kTokensAPass = 4096;  // that the model runs on at once
+constexpr int kCalibrationBatches = 16;
+
+// Adam's steps are as long for every feature however many share a token, so more features want
+// shorter ones: 1e-3 works for 1,024 to 2,048 of them, 4e-4 for 24,576.
+double learning_rate_for(std::int64_t features) {
+  return 1e-3 * std::min(1.0, std::pow(2048.0 / static_cast<double>(features), 0.4));
+}
+
+std::uint64_t device_memory(DeviceKind kind) {
+  for (const DeviceInfo& device : list_devices())
+    if (device.kind == kind) return device.memory_bytes;
+  return 0;
+}
+
+struct Start {
+  TrainingData data;
+  LoadedModel model;
+  ActivationOptions activations;
+  FeatureTrainingPlan plan;
+};
+
+ActivationOptions activation_options(const FeatureTrainingRequest& request,
+                                     const ModelConfig& config, const Context& context) {
+  const int processes = context.communicator().size();
+  ActivationOptions options;
+  options.hooks = request.hooks;
+  options.tokens = request.batch;
+  options.length = request.length > 0 ? request.length : config.context;
+  options.windows =
+      std::max<std::int64_t>(1, kTokensAPass / options.length / processes) * processes;
+  options.seed = context.seed;
+  options.pool = request.pool;
+  if (options.pool == 0) {
+    options.pool = 1;
+    const std::uint64_t a_token =
+        ActivationSource::pool_bytes(config, options, context.placement, 1);
+    const auto room = static_cast<std::int64_t>(
+        kPoolShare * static_cast<double>(device_memory(context.placement.device)) * processes /
+        static_cast<double>(std::max<std::uint64_t>(a_token, 1)));
+    options.pool = std::min({kPool, std::max<std::int64_t>(room, 1), request.tokens});
+    if (room < kPool && room < request.tokens)
+      context.say(fmt::format(
+          "{} tokens are shuffled together, not a million: more would take more "
+          "than {:.0f} % of the memory",
+          with_thousands(static_cast<std::uint64_t>(options.pool)), 100.0 * kPoolShare));
+  }
+  options.pool = std::max(options.pool, request.batch);
+  return options;
+}
+
+Start open_start(const FeatureTrainingRequest& request, const Context& context) {
+  if (request.batch < 1 || request.tokens < request.batch)
+    throw RequestError(
+        fmt::format("{} tokens in batches of {} make no step", request.tokens, request.batch));
+  check_run_folder(request.out, request.resume);
+  Start start{open_training_data(request.shards, {}),
+              LoadedModel(request.model, "model", {.placement = context.placement}),
+              {},
+              {}};
+  const ModelConfig& config = start.model.config();
+  check_shards_fit(start.data.index, request.shards, start.model.folder(), config);
+  start.activations = activation_options(request, config, context);
+  FeatureTrainingPlan& plan = start.plan;
+  plan.out = request.out;
+  plan.shape = {request.kind, config.layers, config.width,
+                request.features > 0 ? request.features : 16 * config.width, request.skip};
+  check_shape(plan.shape);
+  plan.steps = request.steps();
+  plan.tokens = plan.steps * request.batch;
+  plan.pool = start.activations.pool;
+  plan.learning_rate =
+      request.learning_rate > 0.0 ? request.learning_rate : learning_rate_for(plan.shape.features);
+  plan.train_tokens = start.data.train.tokens();
+  const auto processes = static_cast<std::uint64_t>(context.communicator().size());
+  const bool halves = context.placement.precision == DType::kBf16;
+  plan.state = static_cast<std::uint64_t>(plan.shape.parameters()) * (halves ? 18 : 16) / processes;
+  plan.pool_bytes = ActivationSource::pool_bytes(config, start.activations, context.placement,
+                                                 static_cast<int>(processes));
+  const MemoryEstimate of_model =
+      estimate_memory(config, start.activations.windows / static_cast<std::int64_t>(processes),
+                      start.activations.length);
+  plan.model = of_model.weights + of_model.forward;
+  // Inputs, targets, what is written, its difference and two gradients; values of one layer twice.
+  plan.batch =
+      static_cast<std::uint64_t>(request.batch) * 4 *
+      static_cast<std::uint64_t>(6 * config.layers * config.width +
+                                 2 * plan.shape.features / static_cast<std::int64_t>(processes));
+  const std::uint64_t there = device_memory(context.placement.device);
+  require(there == 0 || plan.total_bytes() < there,
+          "features: the run needs about {} and the device has {}; give fewer features of a layer, "
+          "a smaller "
+          "pool, or the kind per-layer",
+          human_bytes(plan.total_bytes()), human_bytes(there));
+  return start;
+}
+
+nlohmann::json header_of(const FeatureTrainingRequest& request, const Start& start,
+                         const Context& context) {
+  return {{"run", "features"},
+          {"filigree", version_string()},
+          {"build", build_description()},
+          {"seed", context.seed},
+          {"threads", num_threads()},
+          {"processes", context.communicator().size()},
+          {"device", name_of(context.placement.device)},
+          {"precision", name_of(context.placement.precision)},
+          {"model", request.model},
+          {"parameters", start.plan.shape.parameters()},
+          {"data",
+           {{"folder", start.data.folder.string()},
+            {"tokens", start.data.train.tokens()},
+            {"train", checksum_text(start.data.train.fingerprint())}}}};
+}
+
+std::string progress_text(const Metrics& metrics, double tokens_per_second) {
+  return fmt::format("{:.0f} tokens/s  nmse {:.3f}  l0 {:.1f}  dead {}", tokens_per_second,
+                     metric(metrics, "nmse"), metric(metrics, "l0"),
+                     percent(metric(metrics, "dead")));
+}
+
+TrainerOptions trainer_options(const FeatureTrainingRequest& request,
+                               const FeatureTrainingPlan& plan, Communicator& ranks) {
+  TrainerOptions trainer;
+  trainer.schedule = {static_cast<float>(plan.learning_rate),
+                      std::min<std::int64_t>(plan.steps / 20, 1000), plan.steps,
+                      static_cast<float>(request.final_share)};
+  trainer.clip = request.clip;
+  trainer.log_every = request.log_every;
+  trainer.checkpoint_every = request.checkpoint_every;
+  trainer.keep = request.keep;
+  trainer.resume = request.resume;
+  trainer.ranks = &ranks;
+  return trainer;
+}
+
+// As it is stored: all features, for the model's own activations, active above thresholds.
+Transcoder finished(const Transcoder& trained, const FeatureTrainingRequest& request,
+                    ActivationSource& source, Communicator& ranks) {
+  const FeatureActivation kind = trained.activation();
+  const bool chooses = kind == FeatureActivation::kTopK || kind == FeatureActivation::kBatchTopK;
+  std::vector<float> thresholds;
+  if (chooses)
+    thresholds = calibrated_thresholds(trained, source, std::llround(request.objective.l0),
+                                       kCalibrationBatches, ranks);
+  Transcoder whole = gathered(trained, ranks);
+  fold_scales(whole, source.scales());
+  if (!chooses) return whole;
+  Transcoder stored(whole.shape(), FeatureActivation::kJumpRelu, whole.features());
+  for (std::size_t l = 0; l < thresholds.size(); ++l) {
+    TranscoderLayer layer = whole.layers()[l];
+    layer.log_threshold = Variable(Tensor::full({whole.shape().features}, std::log(thresholds[l])));
+    stored.layers()[l] = layer;
+  }
+  stored.decoder_bias().mutable_value() = whole.decoder_bias().value();
+  return stored;
+}
+
+}  // namespace
+
+FeatureTrainingPlan plan_feature_training(const FeatureTrainingRequest& request,
+                                          const Context& context) {
+  return open_start(request, context).plan;
+}
+
+FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
+                                           const Context& context) {
+  Start start = open_start(request, context);
+  const FeatureTrainingPlan& plan = start.plan;
+  Communicator& ranks = context.communicator();
+  context.throw_if_stopped();
+  const Model& model = start.model.model();
+  FeatureTrainingResult result;
+  result.plan = plan;
+  std::unique_ptr<WorkReport> filling;
+  start.activations.filling = [&](std::int64_t done, std::int64_t of) {
+    if (done == 1 || !filling) filling = context.begin({"activations", "passes", of});
+    filling->update(done);
+    if (done < of) return;
+    filling->finish();
+    filling.reset();
+  };
+  ActivationSource source(model, start.data.train, start.activations, ranks);
+
+  Transcoder transcoder(plan.shape, request.activation,
+                        features_of_rank(plan.shape.features, ranks.rank(), ranks.size()),
+                        context.placement);
+  TranscoderObjectiveOptions options = request.objective;
+  options.steps = plan.steps;
+  const TranscoderStart begin{.seed = context.seed,
+                              .rate = std::min(0.5, options.l0 * options.first_l0 /
+                                                        static_cast<double>(plan.shape.features))};
+  TranscoderTrainable trained(transcoder, {{"weights_seed", context.seed},
+                                           {"threshold", decimal(begin.threshold)},
+                                           {"rate", begin.rate}});
+  RunFolder folder(request.out);
+  const std::vector<fs::path> earlier = folder.checkpoints();
+  const std::int64_t first = earlier.empty() ? 0 : read_training_state(earlier.back()).step;
+  if (first == 0) {
+    initialise(transcoder, source.peek(), begin);
+  } else {
+    context.say(fmt::format("features: going on after step {}", first));
+  }
+  TranscoderObjective objective(trained, options);
+  trained.set_requires_grad(true);
+  AdamW optimizer(decay_groups(trained, 0.0f), {.beta2 = 0.999f});
+  TrainerOptions trainer = trainer_options(request, plan, ranks);
+  trainer.header = header_of(request, start, context);
+  const Stopwatch watch;
+  TrainerResult ended;
+  {
+    const auto report = context.begin({"features", "steps", plan.steps, first});
+    TrainerCallbacks callbacks;
+    callbacks.progress = [&](std::int64_t step, const Metrics& metrics) {
+      const auto tokens = static_cast<double>((step - first) * request.batch);
+      report->update(step, progress_text(metrics, tokens / watch.seconds()));
+    };
+    callbacks.stop_requested = [&] { return context.stopping(); };
+    ended = train(trained, objective, source, optimizer, folder, trainer, callbacks);
+    if (ended.steps > first) report->finish();
+  }
+  trained.set_requires_grad(false);
+  result.end = ended.end;
+  result.steps = ended.steps;
+  result.resumed_from = ended.resumed_from;
+  result.trained_tokens = (ended.steps - first) * request.batch;
+  result.seconds = watch.seconds();
+  result.last_step = ended.last;
+  if (result.interrupted()) {
+    context.say(fmt::format("features: stopped after step {} of {} and saved in '{}'", result.steps,
+                            plan.steps, printable(request.out)));
+    return result;
+  }
+  Transcoder stored = finished(transcoder, request, source, ranks);
+  if (context.writes())
+    write_transcoder(
+        request.out, stored,
+        {.model_name = request.model, .hooks = request.hooks, .dtype = request.stored});
+  if (request.held_out_tokens > 0 && start.data.held_out)
+    result.held_out = evaluate_features(
+        start.model, *dictionary_of(std::move(stored), request.hooks), *start.data.held_out,
+        {.length = start.activations.length, .max_tokens = request.held_out_tokens}, false, context,
+        "held-out");
+  if (context.writes())
+    write_file_atomically(fs::path(request.out) / "result.json", to_json(result).dump(2) + "\n");
+  return result;
+}
+
+Json to_json(const FeatureTrainingPlan& plan) {
+  return {{"out", plan.out},
+          {"kind", name_of(plan.shape.kind)},
+          {"layers", plan.shape.layers},
+          {"width", plan.shape.width},
+          {"features", plan.shape.features},
+          {"skip", plan.shape.skip},
+          {"parameters", plan.shape.parameters()},
+          {"steps", plan.steps},
+          {"tokens", plan.tokens},
+          {"pool_tokens", plan.pool},
+          {"learning_rate", plan.learning_rate},
+          {"train_tokens", plan.train_tokens},
+          {"memory_bytes",
+           {{"weights_gradients_moments", plan.state},
+            {"pool", plan.pool_bytes},
+            {"model", plan.model},
+            {"batch", plan.batch},
+            {"total", plan.total_bytes()}}}};
+}
+
+Json to_json(const FeatureTrainingResult& result) {
+  Json last = Json::object();
+  for (const auto& [name, value] : result.last_step) last[name] = value;
+  return {{"plan", to_json(result.plan)},
+          {"end", name_of(result.end)},
+          {"steps", result.steps},
+          {"resumed_from", result.resumed_from},
+          {"trained_tokens", result.trained_tokens},
+          {"seconds", result.seconds},
+          {"last_step", last},
+          {"held_out", result.held_out ? to_json(*result.held_out) : Json()}};
+}
+
+}  // namespace filigree::study

@@ -1,0 +1,84 @@
+// Trains a transcoder on what a model's MLPs read and write, streamed from the model while it
+// trains, and leaves a folder that circuit-tracer reads (features/files).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "filigree/features/feature_quality.h"
+#include "filigree/features/transcoder_objective.h"
+#include "filigree/study/context.h"
+#include "filigree/study/json.h"
+#include "filigree/study/training/training_data.h"
+#include "filigree/train/trainer.h"
+
+namespace filigree::study {
+
+struct FeatureTrainingRequest {
+  std::string model;   // folder or name
+  std::string shards;  // made with its tokenizer
+  std::string out = {};
+  TranscoderKind kind = TranscoderKind::kCrossLayer;
+  FeatureActivation activation = FeatureActivation::kBatchTopK;
+  std::int64_t features = 0;  // of a layer; 0: 16 times the model's width
+  bool skip = false;
+  FeatureHooks hooks = {};
+  std::int64_t tokens = 50'000'000;  // of the run
+  std::int64_t batch = 4096;         // tokens
+  std::int64_t pool = 0;             // tokens that are shuffled together; 0: a million if they fit
+  std::int64_t length = 0;           // tokens a window; 0: the model's context
+  double learning_rate = 0.0;        // 0: 1e-3 for 2,048 features, less for more
+  double final_share = 0.05;
+  double clip = 1.0;
+  DType stored = DType::kF32;  // of the files
+  std::int64_t log_every = 10;
+  std::int64_t checkpoint_every = 500;
+  int keep = 2;
+  bool resume = false;
+  std::int64_t held_out_tokens = 50000;       // that the result is measured on; 0: it is not
+  TranscoderObjectiveOptions objective = {};  // its steps follow from the tokens
+
+  std::int64_t steps() const { return (tokens + batch - 1) / batch; }
+};
+
+// How large a run is, before anything is done.
+struct FeatureTrainingPlan {
+  std::string out;
+  TranscoderShape shape;
+  std::int64_t steps = 0, tokens = 0, pool = 0;
+  double learning_rate = 0.0;
+  std::uint64_t train_tokens = 0;  // that there are
+  // Memory of each process, in bytes.
+  std::uint64_t state = 0;  // weights, gradients and moments
+  std::uint64_t pool_bytes = 0;
+  std::uint64_t model = 0;
+  std::uint64_t batch = 0;  // what a step keeps
+
+  std::uint64_t total_bytes() const { return state + pool_bytes + model + batch; }
+};
+
+struct FeatureTrainingResult {
+  FeatureTrainingPlan plan;
+  RunEnd end = RunEnd::kFinished;
+  std::int64_t steps = 0;  // done in all
+  std::int64_t resumed_from = 0;
+  std::int64_t trained_tokens = 0;  // by this call
+  double seconds = 0.0;
+  Metrics last_step;
+  std::optional<FeatureQuality> held_out;
+
+  bool interrupted() const { return end == RunEnd::kInterrupted; }
+};
+
+// Throws RequestError for values that do not go together, and Error when the run cannot fit into
+// the memory of its device, naming what would help.
+FeatureTrainingPlan plan_feature_training(const FeatureTrainingRequest& request,
+                                          const Context& context);
+FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
+                                           const Context& context);
+
+Json to_json(const FeatureTrainingPlan& plan);
+Json to_json(const FeatureTrainingResult& result);
+
+}  // namespace filigree::study

@@ -23,6 +23,7 @@ struct CompareCommand {
   study::ComparisonRequest request;
   std::vector<std::string> tasks;
   study::TaskSelection task;  // how the prompts of each are made
+  std::string features, twin_features;
 };
 
 study::ComparisonRequest request_of(const CompareCommand& command, const Session& session) {
@@ -30,6 +31,9 @@ study::ComparisonRequest request_of(const CompareCommand& command, const Session
   request.folder = command.out;
   request.prompts = prompt_request(command.prompts);
   request.made = {{"command", session.command_line()}};
+  if (command.features.empty() != command.twin_features.empty())
+    throw UsageError("--features and --twin-features go together");
+  if (!command.features.empty()) request.features = {command.twin_features, command.features};
   for (const std::string& name : command.tasks) {
     request.tasks.push_back(command.task);
     request.tasks.back().name = name;
@@ -66,16 +70,17 @@ void run_command(const CompareCommand& command, const Session& session) {
 void add_compare(Program& program) {
   const auto command = std::make_shared<CompareCommand>();
   study::ComparisonRequest& request = command->request;
-  CLI::App& app =
-      program.add({"compare",
-                   "A dense and a sparse model side by side: figures, tables, one offline page.",
-                   {"filigree compare dense sparse --out comparison",
-                    "filigree compare dense sparse --out ab --text prompts.txt --order role",
-                    "filigree compare dense sparse --out comparison --data shards --samples 50",
-                    "filigree compare dense sparse --out comparison --task ioi,greater-than",
-                    "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"},
-                   Computes::kOnDevice},
-                  [command](Session& session) { run_command(*command, session); });
+  CLI::App& app = program.add(
+      {"compare",
+       "A dense and a sparse model side by side: figures, tables, one offline page.",
+       {"filigree compare dense sparse --out comparison",
+        "filigree compare dense sparse --out ab --text prompts.txt --order role",
+        "filigree compare dense sparse --out comparison --data shards --samples 50",
+        "filigree compare dense sparse --out comparison --task ioi,greater-than",
+        "filigree compare dense sparse --out ab --features clt --twin-features clt-dense",
+        "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"},
+       Computes::kOnDevice},
+      [command](Session& session) { run_command(*command, session); });
   app.add_option("DENSE", command->dense, "model folder or name")->required();
   app.add_option("SPARSE", command->sparse, "model folder or name, of the same shape and tokenizer")
       ->required();
@@ -119,6 +124,17 @@ void add_compare(Program& program) {
       ->check(number_above(0, 1))
       ->type_name("SHARE")
       ->capture_default_str();
+  app.add_option("--features", command->features,
+                 "transcoder of SPARSE, to trace a prompt through: folder or file")
+      ->type_name("DIR");
+  app.add_option("--twin-features", command->twin_features, "transcoder of DENSE")
+      ->type_name("DIR");
+  app.add_option("--trace-prompt", request.trace.prompt, "prompt that is traced")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  app.add_option("--target", request.trace.target,
+                 "token that the trace explains (default the likeliest next tokens)")
+      ->type_name("TEXT");
   add_figure_formats(app, request.formats);
   add_figure_options(app, request.style);
   app.add_flag("--maps", request.maps, "write every map of every prompt too, as data/maps.npz");

@@ -10,6 +10,8 @@
 namespace filigree {
 namespace {
 
+Variable on_host(const Variable& x) { return x.defined() ? Variable(x.value().on_host()) : x; }
+
 // A norm without its denominator: what vector . norm(x) is of x, and of the norm's bias.
 struct FoldedRow {
   std::vector<double> vector;
@@ -57,10 +59,7 @@ void fold_attention(const FrozenModel& frozen, const LayerWeights& weights, Froz
   layer.value = Tensor::empty({frozen.key_heads, D, width});
   layer.output = Tensor::empty({frozen.heads, D, width});
   std::vector<double> value_bias(static_cast<std::size_t>(frozen.key_heads * D));
-  const LinearWeight value = {
-      attention.v.weight.value().on_host(),
-      attention.v.bias.defined() ? Variable(attention.v.bias.value().on_host()) : Variable(),
-      attention.v.out_in, attention.v.begin, attention.v.count};
+  const LinearWeight value = on_host(attention.v);
   for (std::int64_t e = 0; e < frozen.key_heads * D; ++e) {
     const FoldedRow folded = behind_norm(weights.norm, output_row(value, e));
     std::copy(folded.vector.begin(), folded.vector.end(), layer.value.mutable_f32() + e * width);
@@ -93,6 +92,21 @@ void fold_attention(const FrozenModel& frozen, const LayerWeights& weights, Froz
   }
 }
 
+// What readings are made of, read often and a row at a time.
+ModelWeights weights_on_host(const Model& model) {
+  ModelWeights weights = model.weights();
+  const auto fetch = [](NormWeights& norm) {
+    norm.weight = on_host(norm.weight), norm.bias = on_host(norm.bias);
+  };
+  for (LayerWeights& layer : weights.layers) {
+    fetch(layer.norm);
+    fetch(layer.mlp_norm);
+  }
+  fetch(weights.final_norm);
+  weights.output = on_host(weights.output);
+  return weights;
+}
+
 Tensor one_row(const Tensor& rows, std::int64_t row) {
   return rows.defined() ? rows.rows(row, row + 1).clone() : Tensor();
 }
@@ -107,6 +121,10 @@ Tensor diagonal_cell(const Tensor& maps, std::int64_t position) {
 }
 
 }  // namespace
+
+LinearWeight on_host(const LinearWeight& w) {
+  return {on_host(w.weight), on_host(w.bias), w.out_in, w.begin, w.count};
+}
 
 std::vector<double> output_row(const LinearWeight& w, std::int64_t output) {
   const Tensor weight = w.weight.value().on_host();
@@ -173,7 +191,7 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
   frozen.head_width = config.head_width;
   frozen.parallel = config.residual == ResidualKind::kParallel;
   frozen.ids.assign(ids.begin(), ids.end());
-  frozen.weights = model.weights();
+  frozen.weights = weights_on_host(model);
 
   const bool rotary = config.positions == PositionKind::kRotary;
   const bool learned = config.positions == PositionKind::kLearned;

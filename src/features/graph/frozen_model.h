@@ -79,6 +79,8 @@ struct FrozenModel {
 FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
                          const std::string& mlp_input, const std::string& mlp_output);
 
+// The same as f32 on the CPU.
+LinearWeight on_host(const LinearWeight& w);
 // Row `output` of a linear layer as numbers.
 std::vector<double> output_row(const LinearWeight& w, std::int64_t output);
 double output_bias(const LinearWeight& w, std::int64_t output);

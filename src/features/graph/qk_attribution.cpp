@@ -16,10 +16,7 @@ class HeadRows {
  public:
   HeadRows(const AttentionWeights& attention, bool query, std::int64_t head, std::int64_t position,
            std::int64_t head_width) {
-    const LinearWeight& w = query ? attention.q : attention.k;
-    const LinearWeight host = {w.weight.value().on_host(),
-                               w.bias.defined() ? Variable(w.bias.value().on_host()) : Variable(),
-                               w.out_in, w.begin, w.count};
+    const LinearWeight host = on_host(query ? attention.q : attention.k);
     const std::int64_t group = query ? head : head / (attention.heads / attention.key_heads);
     for (std::int64_t d = 0; d < head_width; ++d) {
       rows_.push_back(output_row(host, group * head_width + d));

@@ -9,9 +9,11 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/version.h"
+#include "filigree/features/files/transcoder_files.h"
 #include "filigree/study/attention/map_output.h"
 #include "filigree/study/comparison/comparison_files.h"
 #include "filigree/study/comparison/comparison_page.h"
+#include "filigree/study/comparison/comparison_trace.h"
 
 namespace filigree::study {
 namespace {
@@ -72,6 +74,8 @@ std::vector<TextLosses> measure_texts(const ComparisonRequest& request,
 void check_request(const ComparisonRequest& request) {
   check_figures();
   for (const TaskSelection& task : request.tasks) find_task(task.name);
+  if (!request.features.empty() && request.features.size() != 2)
+    throw RequestError("a prompt is traced through the features of both models or of none");
 }
 
 ComparisonResult run_comparison(const ComparisonRequest& request,
@@ -90,6 +94,7 @@ ComparisonResult run_comparison(const ComparisonRequest& request,
   result.tasks_left_out = request.tasks_left_out;
   result.held_out = measure_texts(request, models, context);
 
+  for (const std::string& path : request.features) open_dictionary(path);
   ComparisonFolder folder(request.folder);
   result.folder = request.folder;
   std::unique_ptr<MapFile> maps;
@@ -130,6 +135,8 @@ ComparisonResult run_comparison(const ComparisonRequest& request,
   made.insert(made.end(), known.begin(), known.end());
   Report page = make_page(page_title(request, result), result, models, seen.page());
   page.tasks = write_tasks(request, result, models, folder);
+  if (!request.features.empty())
+    page.tasks.insert(page.tasks.begin(), write_trace(request, models, result, folder, context));
   page.made = std::move(made);
   write_report(page, folder.add("report.html"));
   result.files = folder.files();
@@ -153,6 +160,7 @@ Json findings_json(const ComparisonResult& result) {
 
 Json to_json(const ComparisonResult& result) {
   Json json = findings_json(result);
+  json["trace"] = result.trace;
   json["out"] = result.folder.string();
   json["report"] = result.page().string();
   json["files"] = result.files;

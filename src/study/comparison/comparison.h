@@ -11,6 +11,7 @@
 #include "filigree/study/attention/attention.h"
 #include "filigree/study/circuits/task_circuits.h"
 #include "filigree/study/evaluation/evaluation.h"
+#include "filigree/study/trace/trace.h"
 
 namespace filigree::study {
 
@@ -63,6 +64,10 @@ struct ComparisonRequest {
   CircuitEffort effort = {};
   std::vector<TaskLeftOut> tasks_left_out = {};  // by the caller, for the summary
 
+  // Transcoders of both models, to trace a prompt through; none: no trace.
+  std::vector<std::string> features = {};
+  TraceRequest trace = {.prompt = "The opposite of \"large\" is \""};
+
   NamedTexts made = {};  // how the page came to be, before what is known here
 };
 
@@ -79,6 +84,7 @@ struct ComparisonResult {
   std::vector<TextLosses> held_out = {};
   std::vector<TaskCircuits> tasks = {};
   std::vector<TaskLeftOut> tasks_left_out = {};
+  Json trace = {};  // of the traced prompt, or null
   std::filesystem::path folder = {};
   std::vector<std::string> files = {};  // below the folder
 

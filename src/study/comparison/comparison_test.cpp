@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "filigree/base/error.h"
+#include "filigree/features/files/transcoder_files.h"
 #include "filigree/study/comparison/comparison_files.h"
 #include "filigree/study/comparison/demo.h"
 #include "support/files.h"
+#include "support/random_transcoder.h"
 #include "support/test_task.h"
 
 namespace filigree::study {
@@ -112,6 +114,21 @@ TEST_F(ComparisonStudyTest, TheGridCanBeOrderedByRoleAndByImportance) {
   EXPECT_EQ(grid(GridOrder::kRole, "L1H3,L0H1"), grid(GridOrder::kLayer, "L1H3"));
 }
 
+TEST_F(ComparisonStudyTest, TracesAPromptThroughFeatures) {
+  const std::vector<LoadedModel> models = load();
+  const std::string features = (scratch_ / "clt").string();
+  write_transcoder(
+      features, random_transcoder(models[0].config(), TranscoderKind::kCrossLayer, 12, false, 0.3f),
+      {});
+  request_.features = {features, features};
+  request_.trace.prompt = "The cat sat on the";
+  const ComparisonResult result = run_comparison(request_, models, {});
+  for (const char* file : {"figures/trace-heads.svg", "figures/trace-graph.svg"})
+    EXPECT_TRUE(fs::exists(result.folder / file)) << file;
+  EXPECT_EQ(to_json(result)["trace"]["models"].size(), 2u);
+  EXPECT_THAT(read_file(result.page()), HasSubstr("heads for 80 % of the pair"));
+}
+
 TEST_F(ComparisonStudyTest, RefusesBeforeItWrites) {
   const std::vector<LoadedModel> models = load();
   const auto refuses = [&](const auto& change, const std::string& part) {
@@ -125,6 +142,8 @@ TEST_F(ComparisonStudyTest, RefusesBeforeItWrites) {
   refuses([](auto& request) { request.scatter = "x"; }, "choice of heads");
   refuses([](auto& request) { request.prompts.source = numbered_prompts({""}); }, "is empty");
   refuses([](auto& request) { request.tasks = {{.name = "pronuon"}}; }, "pronoun");
+  refuses([](auto& request) { request.features = {"one"}; }, "both");
+  refuses([](auto& request) { request.features = {"no-such", "no-such"}; }, "no-such");
   EXPECT_THROW(run_comparison(request_, std::span(models).first(1), {}), RequestError);
   EXPECT_FALSE(fs::exists(request_.folder));
 }

@@ -170,7 +170,7 @@ void add_trace(Program& program) {
       ->type_name("SHARE")
       ->capture_default_str();
   app.add_option("--validate", command->validated,
-                 "ablate so many of the most influential features and compare with the graph")
+                 "ablate so many features, of every rank of influence, and compare with the graph")
       ->check(whole_number(0, 10000))
       ->type_name("N")
       ->capture_default_str();

@@ -26,15 +26,21 @@ double rank_correlation_of(const Items& items, const A& a, const B& b) {
   return std::isfinite(found) ? found : 0.0;
 }
 
-std::vector<std::int64_t> most_influential(const TracedModel& traced, std::int64_t count) {
+// Evenly over the ranks of the features by influence, from the most influential one on: among the
+// strongest alone influence hardly differs.
+std::vector<std::int64_t> over_ranks(const TracedModel& traced, std::int64_t count) {
   std::vector<std::int64_t> nodes;
   for (std::int64_t f = 0; f < traced.graph.features; ++f) nodes.push_back(f);
   std::stable_sort(nodes.begin(), nodes.end(), [&](std::int64_t a, std::int64_t b) {
     return traced.pruned.influence[static_cast<std::size_t>(a)] >
            traced.pruned.influence[static_cast<std::size_t>(b)];
   });
-  nodes.resize(static_cast<std::size_t>(std::min(count, std::ssize(nodes))));
-  return nodes;
+  std::vector<std::int64_t> chosen;
+  const std::int64_t all = std::ssize(nodes);
+  for (std::int64_t i = 0; i < std::min(count, all); ++i)
+    chosen.push_back(nodes[static_cast<std::size_t>(
+        count >= all || count == 1 ? i : i * (all - 1) / (count - 1))]);
+  return chosen;
 }
 
 std::vector<AblatedHead> carrying_most(const TracedModel& traced) {
@@ -71,7 +77,7 @@ TraceValidation validate_trace(const TracedModel& traced, const TracedThrough& t
   RunChanges group;
   const std::unique_ptr<WorkReport> report =
       context.begin({"ablations", "features", std::min(features, traced.graph.features)});
-  for (const std::int64_t f : most_influential(traced, features)) {
+  for (const std::int64_t f : over_ranks(traced, features)) {
     const GraphNode& node = traced.graph.nodes[static_cast<std::size_t>(f)];
     AblatedFeature ablated;
     ablated.node = f;

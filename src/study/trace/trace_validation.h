@@ -26,7 +26,7 @@ struct AblatedHead {
 };
 
 struct TraceValidation {
-  std::vector<AblatedFeature> features = {};  // the most influential ones
+  std::vector<AblatedFeature> features = {};  // evenly over the ranks by influence
   std::vector<AblatedHead> heads = {};        // those that carry most
   // Rank correlation of influence and of the predicted total with the measured magnitude, by mode.
   std::array<double, kRunModes> influence_correlation = {}, total_correlation = {};

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
@@ -26,6 +28,29 @@ Tensor decoded(const SparseCode& code, const Variable& decoder, std::int64_t rea
   const NoGrad constant;
   const DecoderSource source{code, decoder, 0, reach};
   return sparse_decode({&source, 1}, reach, width).value();
+}
+
+// A number for every feature, from rows that are read some at a time.
+Tensor by_blocks(const FeatureDictionary& dictionary, std::int64_t layer,
+                 const std::function<double(const FeatureRows&, std::int64_t)>& of) {
+  constexpr std::int64_t kBlock = 256;
+  const std::int64_t features = dictionary.shape().features;
+  Tensor numbers = Tensor::empty({features});
+  for (std::int64_t begin = 0; begin < features; begin += kBlock) {
+    std::vector<std::int32_t> block(static_cast<std::size_t>(std::min(kBlock, features - begin)));
+    std::iota(block.begin(), block.end(), static_cast<std::int32_t>(begin));
+    const FeatureRows rows = dictionary.rows(layer, block);
+    for (std::size_t i = 0; i < block.size(); ++i)
+      numbers.mutable_f32()[begin + static_cast<std::int64_t>(i)] =
+          static_cast<float>(of(rows, static_cast<std::int64_t>(i)));
+  }
+  return numbers;
+}
+
+double product(const float* row, const Tensor& x) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < x.elements(); ++i) sum += static_cast<double>(row[i]) * x.f32()[i];
+  return sum;
 }
 
 class TranscoderInMemory final : public FeatureDictionary {
@@ -85,6 +110,23 @@ class TranscoderInMemory final : public FeatureDictionary {
 };
 
 }  // namespace
+
+Tensor FeatureDictionary::encoder_products(std::int64_t layer, const Tensor& x) const {
+  return by_blocks(*this, layer, [&](const FeatureRows& rows, std::int64_t i) {
+    return product(rows.encoder.f32() + i * x.elements(), x);
+  });
+}
+
+Tensor FeatureDictionary::decoder_products(std::int64_t layer, const Tensor& x,
+                                           std::int64_t targets) const {
+  const std::int64_t reach = shape().reach(layer);
+  return by_blocks(*this, layer, [&](const FeatureRows& rows, std::int64_t i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < std::min(targets, reach); ++j)
+      sum += product(rows.decoder.f32() + (i * reach + j) * x.elements(), x);
+    return sum;
+  });
+}
 
 std::string FeatureHooks::input_of(std::int64_t layer) const {
   return fmt::format("blocks.{}.{}", layer, input);

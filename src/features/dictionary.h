@@ -43,6 +43,11 @@ class FeatureDictionary {
   virtual Tensor decoder_bias(std::int64_t layer) const = 0;  // [width]
   virtual Tensor skip(std::int64_t layer) const = 0;          // [width, width] or undefined
 
+  // Of every feature, its encoder row times x [width], and the sum of its first `targets` decoder
+  // rows times x: [features].
+  virtual Tensor encoder_products(std::int64_t layer, const Tensor& x) const;
+  virtual Tensor decoder_products(std::int64_t layer, const Tensor& x, std::int64_t targets) const;
+
   // What a layer's active features write to each of its targets: [reach, tokens, width], without
   // biases and skips. Reads the rows of the active features, unless there is a shorter way.
   virtual Tensor written(std::int64_t layer, const SparseCode& code) const;

@@ -1,17 +1,17 @@
-// A transcoder with random weights, a share of whose features is active, for a model's shape.
+// A transcoder with random weights, a share of whose features is active; in memory, or as a folder.
 #pragma once
 
-#include "filigree/features/dictionary.h"
+#include <filesystem>
+
+#include "filigree/features/files/transcoder_files.h"
 #include "filigree/model/config.h"
 #include "support/check_op.h"
 
 namespace filigree {
 
-inline Transcoder random_transcoder(const ModelConfig& config, TranscoderKind kind,
-                                    std::int64_t features, bool skip = false,
-                                    float largest = 0.5f) {
-  const TranscoderShape shape{kind, config.layers, config.width, features, skip};
-  Transcoder transcoder(shape, FeatureActivation::kRelu, {0, features});
+inline Transcoder random_transcoder(const TranscoderShape& shape, FeatureActivation activation,
+                                    float largest = 1.0f) {
+  Transcoder transcoder(shape, activation, {0, shape.features});
   std::uint64_t seed = 40;
   const auto fill = [&](const NamedParameter& parameter) {
     Tensor& value = parameter.variable.mutable_value();
@@ -19,6 +19,21 @@ inline Transcoder random_transcoder(const ModelConfig& config, TranscoderKind ki
   };
   for (const NamedParameter& parameter : transcoder.feature_parameters()) fill(parameter);
   for (const NamedParameter& parameter : transcoder.shared_parameters()) fill(parameter);
+  return transcoder;
+}
+
+// For a model's shape.
+inline Transcoder random_transcoder(const ModelConfig& config, TranscoderKind kind,
+                                    std::int64_t features, bool skip = false,
+                                    float largest = 0.5f) {
+  return random_transcoder({kind, config.layers, config.width, features, skip},
+                           FeatureActivation::kRelu, largest);
+}
+
+inline Transcoder write_random_transcoder(const std::filesystem::path& folder,
+                                          const TranscoderShape& shape) {
+  Transcoder transcoder = random_transcoder(shape, FeatureActivation::kJumpRelu);
+  write_transcoder(folder, transcoder, {.model_name = "random"});
   return transcoder;
 }
 

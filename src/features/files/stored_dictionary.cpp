@@ -115,6 +115,22 @@ class TranscoderInFiles final : public FeatureDictionary {
     return rows;
   }
 
+  // Without the decoders, which are most of the files.
+  Tensor encoder_products(std::int64_t layer, const Tensor& x) const override {
+    const StoredMatrix& encoder = of(layer).encoder;
+    const std::int64_t rows = std::max(kFewestRows, block_ / shape().width);
+    Tensor products = Tensor::empty({shape().features});
+    for (std::int64_t begin = 0; begin < shape().features; begin += rows) {
+      const std::int64_t count = std::min(rows, shape().features - begin);
+      const Tensor weight = encoder.block(begin, count);
+      const Tensor part = pre_activations(x.reshape({1, shape().width}),
+                                          {Variable(weight), Variable(), Variable()});
+      std::copy_n(part.f32(), count, products.mutable_f32() + begin);
+      encoder.release(begin, count);
+    }
+    return products;
+  }
+
   Tensor decoder_bias(std::int64_t layer) const override { return of(layer).decoder_bias; }
   Tensor skip(std::int64_t layer) const override {
     return of(layer).skip ? of(layer).skip->read() : Tensor();

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <numeric>
 
@@ -18,6 +17,8 @@
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/golden_transcoder.h"
+#include "support/random_transcoder.h"
+#include "support/run_python.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {
@@ -38,19 +39,9 @@ std::vector<float> numbers(const Tensor& tensor) {
   return {tensor.values().begin(), tensor.values().end()};
 }
 
-// Random numbers everywhere; per-layer ones with a skip.
-Transcoder random_transcoder(TranscoderKind kind, FeatureActivation activation,
-                             std::int64_t features = 40) {
-  const bool skip = kind == TranscoderKind::kPerLayer;
-  Transcoder transcoder({kind, 3, 16, features, skip}, activation, {0, features});
-  std::uint64_t stream = 0;
-  const auto fill = [&](const std::vector<NamedParameter>& parameters) {
-    for (const NamedParameter& p : parameters)
-      p.variable.mutable_value() = random_tensor(p.variable.shape(), ++stream);
-  };
-  fill(transcoder.feature_parameters());
-  fill(transcoder.shared_parameters());
-  return transcoder;
+// Per-layer ones with a skip.
+Transcoder three_layers(TranscoderKind kind, FeatureActivation activation) {
+  return random_transcoder({kind, 3, 16, 40, kind == TranscoderKind::kPerLayer}, activation);
 }
 
 // What both give for the same inputs and for every feature, to the last bit.
@@ -102,7 +93,7 @@ TEST(TranscoderFiles, WhatIsWrittenIsReadWithEqualBits) {
     for (const FeatureActivation activation :
          {FeatureActivation::kJumpRelu, FeatureActivation::kRelu}) {
       const TemporaryFolder folder;
-      const Transcoder transcoder = random_transcoder(kind, activation);
+      const Transcoder transcoder = three_layers(kind, activation);
       write_transcoder(folder.path(), transcoder,
                        {.model_name = "a \"model\"", .hooks = {"hook_resid_mid", "hook_mlp_out"}});
       const auto read = open_dictionary(folder.path());
@@ -122,7 +113,7 @@ TEST(TranscoderFiles, WhatIsWrittenIsReadWithEqualBits) {
 TEST(TranscoderFiles, RoundsToBf16) {
   const TemporaryFolder folder;
   const Transcoder transcoder =
-      random_transcoder(TranscoderKind::kCrossLayer, FeatureActivation::kJumpRelu);
+      three_layers(TranscoderKind::kCrossLayer, FeatureActivation::kJumpRelu);
   write_transcoder(folder.path(), transcoder, {.dtype = DType::kBf16});
   const auto read = open_dictionary(folder.path());
   const TranscoderLayer& layer = transcoder.layers()[1];
@@ -134,8 +125,7 @@ TEST(TranscoderFiles, RoundsToBf16) {
 
 TEST(TranscoderFiles, TopKBecomesThresholds) {
   const TemporaryFolder folder;
-  const Transcoder transcoder =
-      random_transcoder(TranscoderKind::kPerLayer, FeatureActivation::kTopK);
+  const Transcoder transcoder = three_layers(TranscoderKind::kPerLayer, FeatureActivation::kTopK);
   EXPECT_THAT(error_of([&] { write_transcoder(folder.path(), transcoder, {}); }),
               HasSubstr("0 thresholds for 3 layers of top-k"));
   write_transcoder(folder.path(), transcoder, {.thresholds = {0.5f, 0.25f, 0.125f}});
@@ -147,10 +137,8 @@ TEST(TranscoderFiles, TopKBecomesThresholds) {
 
 TEST(TranscoderFiles, AFolderIsATranscoderOnceItsConfigurationIsThere) {
   const TemporaryFolder folder;
-  const Transcoder cross =
-      random_transcoder(TranscoderKind::kCrossLayer, FeatureActivation::kJumpRelu);
-  const Transcoder flat =
-      random_transcoder(TranscoderKind::kPerLayer, FeatureActivation::kJumpRelu);
+  const Transcoder cross = three_layers(TranscoderKind::kCrossLayer, FeatureActivation::kJumpRelu);
+  const Transcoder flat = three_layers(TranscoderKind::kPerLayer, FeatureActivation::kJumpRelu);
   write_transcoder(folder.path(), cross, {});
   write_transcoder(folder.path(), flat, {});  // nothing of the other one stays
   EXPECT_EQ(folder.file_count(), 4u);
@@ -179,18 +167,11 @@ TEST(TranscoderFiles, GoldenActivations) {
 TEST(TranscoderFiles, NumPyComputesTheSameFromTheFiles) {
   const TemporaryFolder folder;
   write_transcoder(folder.path(), golden_transcoder(), {.model_name = "golden"});
-  constexpr int kSkipped = 77;
-  for (const char* python : {"python3", "/usr/bin/python3"}) {
-    const std::string command =
-        fmt::format("{} '{}/tests/transcoder_files/recompute.py' '{}' '{}/clt'", python,
-                    FILIGREE_SOURCE_DIR, folder.path().string(), golden_folder().string());
-    const int status = std::system(command.c_str());
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (code == kSkipped || code == 127) continue;  // no NumPy, no Python
-    EXPECT_EQ(code, 0);
-    return;
-  }
-  GTEST_SKIP() << "no python3 with NumPy (Debian: python3-numpy)";
+  const std::optional<int> code =
+      run_python("transcoder_files/recompute.py",
+                 fmt::format("'{}' '{}/clt'", folder.path().string(), golden_folder().string()));
+  if (!code) GTEST_SKIP() << "no python3 with NumPy (Debian: python3-numpy)";
+  EXPECT_EQ(*code, 0);
 }
 
 TEST(TranscoderFiles, ReadsCheckpointsOfCltForge) {
@@ -232,7 +213,7 @@ TEST(TranscoderFiles, ReadsCheckpointsOfCltForge) {
 
 TEST(TranscoderFiles, ReadsFoldersOfSparsify) {
   const TemporaryFolder folder;
-  const Transcoder wanted = random_transcoder(TranscoderKind::kPerLayer, FeatureActivation::kTopK);
+  const Transcoder wanted = three_layers(TranscoderKind::kPerLayer, FeatureActivation::kTopK);
   for (std::size_t l = 0; l < 3; ++l) {
     const TranscoderLayer& layer = wanted.layers()[l];
     const fs::path own = folder / fmt::format("layers.{}.mlp", l);

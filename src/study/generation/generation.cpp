@@ -7,6 +7,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/stopwatch.h"
+#include "filigree/study/features/steering.h"
 #include "filigree/study/text_input.h"
 
 namespace filigree::study {
@@ -33,12 +34,14 @@ std::string StopWatcher::push(std::string_view text) {
 std::string StopWatcher::finish() { return std::exchange(held_, ""); }
 
 Generator::Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenId> prompt,
-                     GenerationOptions options, AppliedInterventions* interventions)
+                     GenerationOptions options, AppliedInterventions* interventions,
+                     SteeredFeatures* steering)
     : model_(model),
       tokenizer_(std::move(tokenizer)),
       prompt_(std::move(prompt)),
       options_(std::move(options)),
-      interventions_(interventions) {
+      interventions_(interventions),
+      steering_(steering) {
   const std::int64_t context = model.config().context;
   const auto length = static_cast<std::int64_t>(prompt_.size());
   require(length > 0, "the prompt is empty; '<|endoftext|>' begins a new text");
@@ -51,6 +54,7 @@ Generator::Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenI
     if (!tokenizer_.has_token(id)) unknown_to_tokenizer_.push_back(id);
 
   if (interventions_ != nullptr) interventions_->put_on(taps_);
+  if (steering_ != nullptr) steering_->put_on(taps_);
   if (options_.use_cache)
     cache_ = model.make_cache(1, std::min(context, length + options_.max_tokens));
   prompt_logits_ = logits_after(prompt_);
@@ -61,13 +65,14 @@ std::vector<float> Generator::logits_after(const std::vector<TokenId>& ids) {
   const std::size_t known = cache_ ? static_cast<std::size_t>(cache_->length()) : 0;
   const std::span<const TokenId> fresh = std::span(ids).subspan(known);
   const Tensor input = Tensor::from_ids({1, static_cast<std::int64_t>(fresh.size())}, fresh);
-  if (interventions_ != nullptr)
-    interventions_->set_pass(static_cast<std::int64_t>(known),
-                             static_cast<std::int64_t>(prompt_.size()));
-  const Variable logits =
-      model_.forward(input, {.taps = interventions_ != nullptr ? &taps_ : nullptr,
-                             .cache = cache_.get(),
-                             .last_position_only = true});  // [1, 1, V]
+  const auto first = static_cast<std::int64_t>(known),
+             length = static_cast<std::int64_t>(prompt_.size());
+  if (interventions_ != nullptr) interventions_->set_pass(first, length);
+  if (steering_ != nullptr) steering_->set_pass(first, length);
+  const bool changed = interventions_ != nullptr || steering_ != nullptr;
+  const Variable logits = model_.forward(input, {.taps = changed ? &taps_ : nullptr,
+                                                 .cache = cache_.get(),
+                                                 .last_position_only = true});  // [1, 1, V]
   const std::span<const float> values = logits.value().values();
   std::vector<float> result(values.begin(), values.end());
   for (const TokenId id : unknown_to_tokenizer_)
@@ -149,8 +154,10 @@ Generation generate(const GenerationRequest& request, const LoadedModel& model,
   std::optional<AppliedInterventions> changes;
   if (!request.interventions.empty())
     changes.emplace(model.model(), for_text(request.interventions, model, ids));
+  std::optional<Steering> steering;
+  if (!request.steering.empty()) steering.emplace(request.features, request.steering, model);
   Generator generator(model.model(), model.tokenizer(), ids, request.options,
-                      changes ? &*changes : nullptr);
+                      changes ? &*changes : nullptr, steering ? &steering->features() : nullptr);
   Generation result{model.name(), request, ids.size(), config.context, {}};
   for (std::int64_t i = 0; i < request.count; ++i) {
     if (reader.begin) reader.begin(i);
@@ -178,6 +185,9 @@ Json to_json(const Generation& generation) {
           {"prompt", generation.request.prompt},
           {"prompt_tokens", generation.prompt_tokens},
           {"interventions", to_json(generation.request.interventions)},
+          {"features",
+           generation.request.features.empty() ? Json() : Json(generation.request.features)},
+          {"steering", to_json(generation.request.steering)},
           {"temperature", options.sampling.temperature},
           {"top_k", options.sampling.top_k},
           {"top_p", options.sampling.top_p},

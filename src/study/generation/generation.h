@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "filigree/base/names.h"
+#include "filigree/features/steering.h"
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
 #include "filigree/study/generation/sampler.h"
@@ -43,7 +44,8 @@ class Generator {
   // Throws Error when the prompt is empty or longer than the model's context. With `interventions`,
   // every pass is changed; positions are those of the text, negative ones from the prompt's end.
   Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenId> prompt,
-            GenerationOptions options, AppliedInterventions* interventions = nullptr);
+            GenerationOptions options, AppliedInterventions* interventions = nullptr,
+            SteeredFeatures* steering = nullptr);
 
   // Calls on_text with each piece of the text as soon as it is certain to be part of it; the pieces
   // are whole characters and together are the result's text. Ends early when `stop`, asked after
@@ -60,6 +62,7 @@ class Generator {
   std::vector<TokenId> prompt_;
   GenerationOptions options_;
   AppliedInterventions* interventions_;
+  SteeredFeatures* steering_;
   Taps taps_;
   std::unique_ptr<KeyValueCache> cache_;
   std::vector<TokenId> unknown_to_tokenizer_;  // padding of the embedding, never chosen
@@ -71,6 +74,8 @@ struct GenerationRequest {
   GenerationOptions options = {.sampling = {.top_k = 50}};
   std::int64_t count = 1;  // continuations, each with random numbers of its own
   Interventions interventions = {};
+  std::string features = {};  // folder of the transcoder whose features are changed
+  std::vector<SteeringChange> steering = {};
 };
 
 struct Generation {

@@ -11,6 +11,7 @@
 #include "filigree/analyze/next_token.h"
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
+#include "filigree/study/features/steering.h"
 
 namespace filigree::study {
 namespace {
@@ -66,10 +67,11 @@ std::vector<PartGradient> part_gradients(const Model& model, const Taps& taps) {
 }
 
 RunValues run_once(const LoadedModel& loaded, const RunResult& result,
-                   AppliedInterventions* changes) {
+                   AppliedInterventions* changes, SteeredFeatures* steering) {
   const Model& model = loaded.model();
   Taps taps;
   if (changes != nullptr) changes->put_on(taps);
+  if (steering != nullptr) steering->put_on(taps);
   const bool gradient = result.gradient_of.has_value();
   for (const std::string& name : result.taps)
     gradient ? taps.observe_gradient(name) : taps.observe(name);
@@ -148,6 +150,16 @@ Json run_json(const RunResult& result, const RunValues& run) {
       {"next", next}, {"likeliest", positions}, {"gradients", result.gradient_of ? parts : Json()}};
 }
 
+Json steering_json(const std::vector<SteeredFeature>& steered) {
+  Json list = Json::array();
+  for (const SteeredFeature& one : steered) {
+    Json json = to_json(one.change);
+    json["activations"] = one.activations;
+    list.push_back(json);
+  }
+  return list;
+}
+
 }  // namespace
 
 double root_mean_square(std::span<const float> values) {
@@ -188,11 +200,18 @@ RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const 
   result.request.interventions = interventions;
   check_positions(interventions, static_cast<std::int64_t>(result.ids.size()));
   context.throw_if_stopped();
-  result.plain = run_once(model, result, nullptr);
-  if (!interventions.empty()) {
+  result.plain = run_once(model, result, nullptr, nullptr);
+  if (!interventions.empty() || !request.steering.empty()) {
     context.throw_if_stopped();
     AppliedInterventions changes(model.model(), interventions);
-    result.changed = run_once(model, result, &changes);
+    std::optional<Steering> steering;
+    if (!request.steering.empty()) {
+      steering.emplace(request.features, request.steering, model);
+      steering->check_positions(static_cast<std::int64_t>(result.ids.size()));
+    }
+    result.changed = run_once(model, result, &changes, steering ? &steering->features() : nullptr);
+    for (std::size_t i = 0; i < request.steering.size(); ++i)
+      result.steered.push_back({request.steering[i], steering->features().activations()[i]});
     result.divergence = divergences(result.plain.logits, result.changed->logits);
   }
   result.listed = listed_tokens(result, model);
@@ -226,6 +245,8 @@ Json to_json(const RunResult& result) {
           {"ids", result.ids},
           {"tokens", result.tokens()},
           {"interventions", to_json(result.request.interventions)},
+          {"features", result.request.features.empty() ? Json() : Json(result.request.features)},
+          {"steering", steering_json(result.steered)},
           {"gradient_of", result.gradient_of ? Json(result.shown[*result.gradient_of]) : Json()},
           {"plain", run_json(result, result.plain)},
           {"changed", result.changed ? run_json(result, *result.changed) : Json()},

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "filigree/features/steering.h"
 #include "filigree/study/interventions.h"
 #include "filigree/study/json.h"
 #include "filigree/study/tokens.h"
@@ -18,9 +19,11 @@ struct RunRequest {
   std::string prompt = {};
   std::vector<std::string> taps = {};  // globs over the model's taps, '*' for any characters
   Interventions interventions = {};
-  std::string gradient_of = {};          // token whose last logit is differentiated; "": none
-  std::vector<std::string> tokens = {};  // listed whatever their rank
-  std::size_t top = 10;                  // likeliest next tokens of each run that are listed
+  std::string features = {};                  // folder of the transcoder whose features are changed
+  std::vector<SteeringChange> steering = {};  // in the changed run, beside the interventions
+  std::string gradient_of = {};               // token whose last logit is differentiated; "": none
+  std::vector<std::string> tokens = {};       // listed whatever their rank
+  std::size_t top = 10;                       // likeliest next tokens of each run that are listed
 };
 
 // One token after the prompt.
@@ -35,6 +38,12 @@ struct NextToken {
 struct PartGradient {
   Component part = {};
   double value_times_gradient = 0;
+};
+
+// A feature that was changed, and what it was before that, by position.
+struct SteeredFeature {
+  SteeringChange change = {};
+  std::vector<float> activations = {};
 };
 
 // One of the two runs.
@@ -56,6 +65,7 @@ struct RunResult {
   std::vector<TokenId> listed = {};
   RunValues plain = {};
   std::optional<RunValues> changed = {};  // with interventions
+  std::vector<SteeredFeature> steered = {};
   // KL(plain || changed) of the next token in nats, by position; none without interventions.
   std::vector<double> divergence = {};
   ShownTokens shown = {};

@@ -1,0 +1,14 @@
+// A feature's page as HTML.
+#pragma once
+
+#include "filigree/report/feature_sheet.h"
+#include "filigree/study/features/feature_page.h"
+
+namespace filigree::study {
+
+FeatureSheet sheet_of(const FeaturePage& page);
+
+// "every 240th token", "0.42 %".
+std::string frequency_text(double frequency);
+
+}  // namespace filigree::study

@@ -25,8 +25,8 @@ void add_all_commands(Program& program) {
   add_logit_attribution(program);
   add_head(program);
   add_head_circuits(program);
-  add_features(program);
   add_trace(program);
+  add_features(program);
   add_bench(program);
   add_demo(program);
   add_completion(program);

@@ -7,5 +7,7 @@ class Program;
 
 void add_features_train(Program& program);
 void add_features_eval(Program& program);
+void add_features_index(Program& program);
+void add_features_show(Program& program);
 
 }  // namespace filigree::cli

@@ -10,6 +10,8 @@ void add_features(Program& program) {
                     "Features of transcoders: train, measure, index, look at and steer them.");
   add_features_train(program);
   add_features_eval(program);
+  add_features_index(program);
+  add_features_show(program);
 }
 
 }  // namespace filigree::cli

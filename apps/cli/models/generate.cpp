@@ -51,8 +51,21 @@ void run_generate(GenerateOptions options, Session& session) {
     reader.text = [&](std::string_view text) { session.print(text); };
     reader.end = [&] { session.print("\n"); };
   }
+  // With features steered, what comes without that first.
+  std::optional<study::Generation> plain;
+  if (!request.steering.empty()) {
+    study::GenerationRequest without = request;
+    without.steering.clear();
+    if (!session.json()) session.print("plain\n");
+    plain = study::generate(without, model, context, reader);
+    if (!session.json()) session.print("\n" + changed_text({}, request.steering));
+  }
   const study::Generation result = study::generate(request, model, context, reader);
-  if (session.json()) session.print_json(to_json(result));
+  if (session.json()) {
+    Json json = to_json(result);
+    json["plain"] = plain ? to_json(*plain)["continuations"] : Json();
+    session.print_json(json);
+  }
   if (result.reached_context())
     session.note(
         fmt::format("stopped at the end of the model's context of {} tokens", result.context));
@@ -71,7 +84,8 @@ void add_generate(Program& program) {
                    {"filigree generate gpt2 \"The capital of France is\" --temperature 0",
                     "filigree generate gpt2 \"Once upon a time\" --count 3 --top-p 0.9 --seed 1",
                     "echo \"Dear Sir,\" | filigree generate gpt2 --text - --stop \"\\n\" --json",
-                    "filigree generate gpt2 \"Mary and John went home. Mary\" --ablate L9H*"},
+                    "filigree generate gpt2 \"Mary and John went home. Mary\" --ablate L9H*",
+                    "filigree generate gpt2 \"Once upon\" --steer L5F123=+8 --features clt"},
                    Computes::kOnDevice},
                   [options](Session& session) { run_generate(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
@@ -117,6 +131,7 @@ void add_generate(Program& program) {
       ->type_name("N")
       ->capture_default_str();
   add_intervention_options(app, options->request.interventions);
+  add_steering_options(app, "--steer", options->request.steering, options->request.features);
   app.add_flag("--no-prompt", options->no_prompt, "print only what is new");
   app.add_flag("--no-cache", options->no_cache,
                "compute every position again for every token (slow; for comparison)");

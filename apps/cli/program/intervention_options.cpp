@@ -41,8 +41,30 @@ void add_intervention_options(CLI::App& app, Interventions& interventions) {
               "take the value from the run on another text: L6H11@' John'=TEXT; may come again");
 }
 
-std::string changed_text(const Interventions& interventions) {
-  return interventions.empty() ? "" : "changed: " + text_of(interventions) + "\n";
+void add_steering_options(CLI::App& app, const std::string& name,
+                          std::vector<SteeringChange>& changes, std::string& features) {
+  app.add_option_function<std::vector<std::string>>(
+         name,
+         [&changes](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts)
+             for (const SteeringChange& change : parse_steering(text)) changes.push_back(change);
+         },
+         "set a feature: L5F123=0; =+8 makes it 8 more than it is, *=-2 turns it round; "
+         "L5F123@-1=8 at one position only; may come again")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(checked_by("feature-changes", [](const std::string& text) { parse_steering(text); }))
+      ->type_name("FEATURE=X,...");
+  app.add_option("--features", features, "folder of the transcoder that has them")
+      ->type_name("DIR");
+}
+
+std::string changed_text(const Interventions& interventions,
+                         const std::vector<SteeringChange>& steering) {
+  std::string text = text_of(interventions);
+  if (!steering.empty()) text += (text.empty() ? "" : ", ") + text_of(steering);
+  return text.empty() ? "" : "changed: " + text + "\n";
 }
 
 }  // namespace filigree::cli

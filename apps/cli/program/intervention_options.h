@@ -7,12 +7,18 @@
 #include <string>
 
 #include "filigree/analyze/interventions/interventions.h"
+#include "filigree/features/steering.h"
 
 namespace filigree::cli {
 
 void add_intervention_options(CLI::App& app, Interventions& interventions);
 
+// An option of changes of features, `name`, with --features for the folder that has them.
+void add_steering_options(CLI::App& app, const std::string& name,
+                          std::vector<SteeringChange>& changes, std::string& features);
+
 // "changed: L6H11 ablated" on a line of its own, or nothing.
-std::string changed_text(const Interventions& interventions);
+std::string changed_text(const Interventions& interventions,
+                         const std::vector<SteeringChange>& steering = {});
 
 }  // namespace filigree::cli

@@ -13,6 +13,7 @@
 #include "apps/cli/program/help.h"
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
+#include "filigree/base/names.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/version.h"
 #include "filigree/model/placement.h"
@@ -199,6 +200,10 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     chosen_app = chosen_app->get_subcommand(word);
   }
   const CLI::App& target = *chosen_app;
+  const auto is_help = [](const std::string& word) { return word == "-h" || word == "--help"; };
+  if (&target != &app_ && !command_names(target).empty() &&
+      std::none_of(arguments.begin(), arguments.end(), is_help))
+    return report_usage(target.get_name(), "say which: " + any_of_text(command_names(target)));
   const std::string command = &target == &app_ ? "" : command_name(target);
   const std::string line = command_line(arguments);
   try {

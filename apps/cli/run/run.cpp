@@ -46,6 +46,21 @@ std::string prompt_text(const study::RunResult& result) {
   return text + line + "\n";
 }
 
+// What the features that were changed were before, where they were active.
+std::string steered_text(const study::RunResult& result) {
+  std::string text;
+  for (const study::SteeredFeature& one : result.steered) {
+    std::string active;
+    for (std::size_t t = 0; t < one.activations.size(); ++t)
+      if (one.activations[t] != 0)
+        active += fmt::format("  {} {} {:.3g}", t, quoted_token(result, result.ids[t]),
+                              one.activations[t]);
+    text += fmt::format("{} was{}\n", feature_name(one.change.feature),
+                        active.empty() ? " not active" : active);
+  }
+  return text;
+}
+
 std::string next_text(const study::RunResult& result) {
   std::vector<Table::Column> columns = {{"next token"},
                                         {"rank", Align::kRight},
@@ -152,7 +167,8 @@ std::string taps_text(const study::RunResult& result) {
 
 std::string run_text(const study::RunResult& result) {
   std::string text = fmt::format("{}\n", printable(result.label)) + prompt_text(result) +
-                     changed_text(result.request.interventions) + "\n" + next_text(result);
+                     changed_text(result.request.interventions, result.request.steering) +
+                     steered_text(result) + "\n" + next_text(result);
   if (result.changed) text += places_text(result);
   if (result.gradient_of) text += gradient_text(result);
   if (!result.taps.empty()) text += taps_text(result);
@@ -185,6 +201,7 @@ void add_run(Program& program) {
                     "filigree run gpt2 --prompt \"Paris is in\" --tap \"*hook_z\" --out z.npz",
                     "filigree run gpt2 --prompt \"Paris is in\" --patch \"L5.resid@0=Rome is in\"",
                     "filigree run gpt2 --prompt \"Paris is in\" --scale L9H6=2 --token \" France\"",
+                    "filigree run gpt2 --prompt \"Paris is in\" --feature L5F123=0 --features clt",
                     "filigree run gpt2 --prompt \"Paris is in\" --gradient-of \" France\" --json"},
                    Computes::kOnDevice},
                   [command](Session& session) { run_run(*command, session); });
@@ -198,6 +215,7 @@ void add_run(Program& program) {
   app.add_option("MODEL", command->model, "model folder or name")->required();
   app.add_option("--prompt", request.prompt, "text to read")->required()->type_name("TEXT");
   add_intervention_options(app, request.interventions);
+  add_steering_options(app, "--feature", request.steering, request.features);
   several(app.add_option("--tap", request.taps,
                          "taps to read, * for any characters (see info --taps); may come again"),
           "GLOB");

@@ -22,19 +22,19 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // Commands that compute with a model, and so have --device.
-const std::set<std::string> kComputing = {
-    "attention", "bench",      "circuit",           "compare",
-    "demo",      "eval",       "features eval",     "features train",
-    "generate",  "logit-lens", "logit-attribution", "patch",
-    "pretrain",  "run",        "sparsify",          "task",
-    "trace"};
+const std::set<std::string> kComputing = {"attention",     "bench",          "circuit",
+                                          "compare",       "demo",           "eval",
+                                          "features eval", "features index", "features train",
+                                          "generate",      "logit-lens",     "logit-attribution",
+                                          "patch",         "pretrain",       "run",
+                                          "sparsify",      "task",           "trace"};
 
 // What is taken as it is: names of files and models, of what a task's own file names, and text.
 // Everything else has a check.
 const std::set<std::string> kFreeLabels = {"DIR",    "FILE", "GLOB", "MODEL", "NAME",
                                            "SHARDS", "TAP",  "TASK", "TEXT",  "TASK,..."};
-const std::set<std::string> kFreeArguments = {"MODEL", "DENSE",  "SPARSE", "PROMPT",
-                                              "RUN",   "SHARDS", "TASK",   "TEXT"};
+const std::set<std::string> kFreeArguments = {"MODEL", "DENSE",  "FEATURES", "SPARSE", "PROMPT",
+                                              "RUN",   "SHARDS", "TASK",     "TEXT"};
 
 // What a value of each kind never is.
 const std::map<std::string, std::vector<std::string>> kNonsense = {
@@ -48,6 +48,8 @@ const std::map<std::string, std::vector<std::string>> kNonsense = {
     {"places", {"L3Hx", "", "H3", "L3H1@", "L3H1,", "L3H1.resid"}},
     {"factors", {"L3H1", "L3H1=", "L3H1=x", "H3=1", "L3H1=1e999"}},
     {"patch", {"L3H1", "L3H1=", "=text", "H3=text"}},
+    {"feature", {"L5", "5.123"}},
+    {"feature-changes", {"L5", "L5F1", "L5F1=x", "L5H1=2", "L5F1@x=2", "L5F1=1,"}},
     {"ids", {"x", "1.5"}}};
 
 struct CommandOption {
@@ -122,8 +124,8 @@ TEST_F(GrammarTest, AWordMeansTheSameEverywhere) {
     const auto [found, is_new] = first.emplace(name, option);
     if (is_new) continue;
     const CommandOption& other = found->second;
-    // Of a file or of a folder; of a loss or of a token.
-    const bool out = name == "out" || name == "target";
+    // Of a file or of a folder; of a loss or of a token; of a feature to explain or to change.
+    const bool out = name == "out" || name == "target" || name == "feature";
     if ((option.value.label != other.value.label && !out) ||
         (option.value.kind != other.value.kind && !out) ||
         option.takes_value() != other.takes_value())

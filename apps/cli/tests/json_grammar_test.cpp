@@ -117,6 +117,14 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"patch", dense, "--task", task_, "--site", "z,resid"});
   walk({"run", sparse, "--prompt", "one two one", "--tap", "*hook_z", "--ablate", "L0H1",
         "--gradient-of", " one"});
+  write_random_transcoder(path("clt"), {TranscoderKind::kCrossLayer, 2, 32, 40, false});
+  walk({"run", dense, "--prompt", "one two one", "--feature", "L0F3=2", "--features", path("clt")});
+  walk({"generate", dense, "Once upon", "--max-tokens", "3", "--steer", "L1F3=+8", "--features",
+        path("clt")});
+  walk({"features", "index", dense, path("clt"), "--text", path("prose.txt"), "--out",
+        path("clt.index"), "--export", path("pages")});
+  walk({"features", "show", dense, path("clt"), "L1F3", "--index", path("clt.index"), "--out",
+        path("feature.html")});
   walk({"logit-lens", dense, "--prompt", "one two one", "--mid"});
   walk({"logit-attribution", dense, "--task", task_});
   walk({"head-circuits", dense, "--heads", "L0H1,L1H2", "--matrices"});

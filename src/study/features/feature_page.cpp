@@ -150,7 +150,7 @@ Json record_json(const FeaturePage& page) {
 
 namespace {
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
+std::string substituted(std::string text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
   return text;
@@ -159,11 +159,11 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 }  // namespace
 
 std::string with_line_breaks(std::string shown) {
-  return replaced(replaced(std::move(shown), "\\x0a", "\n"), "\\x09", "\t");
+  return substituted(substituted(std::move(shown), "\\x0a", "\n"), "\\x09", "\t");
 }
 
 std::string in_one_line(const std::string& shown) {
-  return replaced(replaced(shown, "\\x0a", "↵"), "\\x09", "⇥");
+  return substituted(substituted(shown, "\\x0a", "↵"), "\\x09", "⇥");
 }
 
 std::string FeaturePage::words() const {

@@ -6,10 +6,10 @@
 #include <charconv>
 #include <set>
 
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/json/object.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/runtime/threads.h"
-#include "filigree/text/shard_checksum.h"
 #include "filigree/text/text_source.h"
 #include "filigree/text/tokenizer_files.h"
 

@@ -6,11 +6,11 @@
 #include <cstring>
 
 #include "filigree/base/atomic_file.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/runtime/threads.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

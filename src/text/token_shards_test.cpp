@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "filigree/text/shard_checksum.h"
+#include "filigree/base/checksum.h"
 #include "filigree/text/test_support.h"
 
 namespace filigree {

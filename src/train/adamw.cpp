@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 

@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "filigree/autograd/tape.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/layout/layout.h"
 #include "filigree/ops/output_loss/output_loss.h"
 #include "filigree/ops/reduce/reduce.h"
-#include "filigree/text/shard_checksum.h"
 #include "filigree/train/weights_checksum.h"
 
 namespace filigree {

@@ -2,8 +2,8 @@
 
 #include <span>
 
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "filigree/text/shard_checksum.h"
+#include "filigree/base/checksum.h"
 #include "filigree/train/trainable.h"
 
 namespace filigree {

@@ -7,9 +7,9 @@
 
 #include "filigree/analyze/task/induction.h"
 #include "filigree/analyze/task/text_tasks.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/text/shard_checksum.h"
+#include "filigree/base/checksum.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>

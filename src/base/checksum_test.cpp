@@ -1,4 +1,4 @@
-#include "filigree/text/shard_checksum.h"
+#include "filigree/base/checksum.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace filigree {
 namespace {
 
-TEST(ShardChecksum, IsXxh64) {
+TEST(Checksum, IsXxh64) {
   EXPECT_EQ(checksum_text(xxh64("")), "ef46db3751d8e999");
   EXPECT_EQ(checksum_text(xxh64("a")), "d24ec4f1a98c6e5b");
   EXPECT_EQ(checksum_text(xxh64("abc")), "44bc2cf5ad770999");
@@ -15,7 +15,7 @@ TEST(ShardChecksum, IsXxh64) {
 }
 
 // Every length up to 300, each seeded by the one before, against a program in Python.
-TEST(ShardChecksum, IsXxh64OfEveryLengthAndSeed) {
+TEST(Checksum, IsXxh64OfEveryLengthAndSeed) {
   std::string bytes;
   for (int i = 0; i < 300; ++i) bytes += static_cast<char>(i * 37);
   std::uint64_t sum = 0;
@@ -24,7 +24,7 @@ TEST(ShardChecksum, IsXxh64OfEveryLengthAndSeed) {
   EXPECT_EQ(checksum_text(sum), "3b9b529f922ac7d4");
 }
 
-TEST(ShardChecksum, DependsOnEveryByteAndTheLength) {
+TEST(Checksum, DependsOnEveryByteAndTheLength) {
   std::set<std::uint64_t> seen;
   std::string text(70, '\0');
   for (std::size_t length = 0; length <= text.size(); ++length)

@@ -3,6 +3,9 @@
 //
 // A symbolic link is followed: the file it names is replaced, the link stays. A device or a pipe
 // (/dev/null, /dev/stdout) cannot be replaced and is written to directly.
+//
+// What a killed process left of an earlier attempt at the same file is removed; what a living one
+// is still writing is locked, and stays.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +32,13 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
 
-  // Flushes to the disk, renames over the target and flushes the folder entry. At most once.
+  // Flushes to the disk, renames over the target and flushes the folder entry. At most once. Throws
+  // Error when any of it fails; where only the last did, the target is the new file already, and a
+  // power cut might bring the old one back.
   void commit();
 
  private:
+  void create_partial();
   [[noreturn]] void write_error(const char* what, int code);
 
   std::filesystem::path path_;     // as the caller gave it, for messages

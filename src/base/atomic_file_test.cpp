@@ -124,6 +124,22 @@ TEST_F(AtomicFileTest, APartialFileOfACrashedProcessIsNoObstacle) {
   EXPECT_EQ(read_file(path_), "text");
 }
 
+TEST_F(AtomicFileTest, WhatAKilledProcessLeftIsRemovedAndWhatALivingOneWritesIsNot) {
+  write_file(folder_ / "file.123-4.partial", "left behind");
+  write_file(folder_ / "file.notes.partial", "of somebody else");
+  write_file(folder_ / "other.123-4.partial", "of another file");
+  AtomicFile living(path_);
+  living.write("li");
+  write_file_atomically(path_, "text");
+  living.write("ving");
+  living.commit();
+  EXPECT_EQ(read_file(path_), "living");
+  EXPECT_FALSE(fs::exists(folder_ / "file.123-4.partial"));
+  EXPECT_TRUE(fs::exists(folder_ / "file.notes.partial"));
+  EXPECT_TRUE(fs::exists(folder_ / "other.123-4.partial"));
+  EXPECT_EQ(files(), 3);
+}
+
 TEST_F(AtomicFileTest, ASymbolicLinkStaysALink) {
   const fs::path link = folder_ / "link";
   fs::create_symlink("file", link);  // relative to the folder of the link

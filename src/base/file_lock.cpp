@@ -1,0 +1,17 @@
+#include "filigree/base/file_lock.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+namespace filigree {
+
+FileLocked try_to_lock(int descriptor) {
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(descriptor, F_OFD_SETLK, &whole) == 0) return FileLocked::kByUs;
+  return errno == EAGAIN || errno == EACCES ? FileLocked::kByAnother : FileLocked::kNotPossible;
+}
+
+}  // namespace filigree

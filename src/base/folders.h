@@ -1,0 +1,16 @@
+// Folders whose entries are on the disk, so that a power cut takes none of them back.
+#pragma once
+
+#include <filesystem>
+
+namespace filigree {
+
+// Waits until the entries of the folder (files made, renamed, removed) are on the disk. Throws
+// Error when they cannot be written; a file system that cannot flush a folder at all is no error.
+void flush_folder(const std::filesystem::path& folder);
+
+// Makes the folder and those above it that are missing, and flushes each one's entry. Throws Error
+// when one cannot be made, or is there and is no folder.
+void make_folders(const std::filesystem::path& folder);
+
+}  // namespace filigree

@@ -5,28 +5,117 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 
 namespace filigree {
+namespace {
 
-std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
+// What a signal handler may look at: no locks, no memory that comes and goes. Files beyond the
+// number of places stay nameless.
+struct MappedPlace {
+  std::atomic<bool> taken = false;
+  std::atomic<const std::byte*> begin = nullptr;  // set last
+  std::atomic<std::size_t> size = 0;
+  std::atomic<const char*> name = nullptr;
+};
+std::array<MappedPlace, 4096> mapped_places;
+
+void add_place(const std::byte* begin, std::size_t size, const char* name) {
+  for (MappedPlace& place : mapped_places) {
+    if (place.taken.load(std::memory_order_relaxed) || place.taken.exchange(true)) continue;
+    place.size = size;
+    place.name = name;
+    place.begin = begin;
+    return;
+  }
+}
+
+void remove_place(const std::byte* begin) {
+  for (MappedPlace& place : mapped_places) {
+    if (place.begin != begin) continue;
+    place.begin = nullptr;
+    place.taken = false;
+    return;
+  }
+}
+
+// The files that must not change, and those that have.
+class Watched {
+ public:
+  void add(const MappedFile* file, const struct stat& as_mapped) {
+    const std::lock_guard lock(mutex_);
+    files_.emplace(file, as_mapped);
+  }
+  void remove(const MappedFile* file) {
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(file);
+    if (found == files_.end()) return;
+    if (has_changed(file->path(), found->second)) changed_.push_back(file->path().string());
+    files_.erase(found);
+  }
+  std::optional<std::string> take_changed() {
+    const std::lock_guard lock(mutex_);
+    for (auto file = files_.begin(); file != files_.end();) {
+      const bool changed = has_changed(file->first->path(), file->second);
+      if (changed) changed_.push_back(file->first->path().string());
+      file = changed ? files_.erase(file) : std::next(file);
+    }
+    if (changed_.empty()) return std::nullopt;
+    std::string first = std::move(changed_.front());
+    changed_.clear();
+    return first;
+  }
+
+ private:
+  // A file of the same name that is another one replaced it, and the mapped one is as it was.
+  static bool has_changed(const std::filesystem::path& path, const struct stat& before) {
+    struct stat now = {};
+    if (::stat(path.c_str(), &now) != 0) return false;
+    if (now.st_dev != before.st_dev || now.st_ino != before.st_ino) return false;
+    return now.st_size != before.st_size || now.st_mtim.tv_sec != before.st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != before.st_mtim.tv_nsec;
+  }
+
+  std::mutex mutex_;
+  std::map<const MappedFile*, struct stat> files_;
+  std::vector<std::string> changed_;
+};
+
+// Never destroyed: files may be, when the process ends, after it would have been.
+Watched& watched() {
+  static Watched& all = *new Watched;
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path,
+                                                   WhileMapped mapped) {
   const auto describe = [](int code) { return std::generic_category().message(code); };
   // Without O_NONBLOCK, opening a named pipe would wait for its writer, possibly for ever.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     const int code = errno;
-    fail("cannot open '{}': {}", path.string(), describe(code));
+    fail("cannot open '{}': {}", printable(path.string(), 400), describe(code));
   }
   struct stat status = {};
   const int status_code = ::fstat(descriptor, &status) == 0 ? 0 : errno;
   if (status_code != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor);
-    fail("cannot read '{}': {}", path.string(),
+    fail("cannot read '{}': {}", printable(path.string(), 400),
          status_code != 0 ? describe(status_code) : "not a regular file");
   }
   const auto size = static_cast<std::size_t>(status.st_size);
@@ -38,13 +127,17 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   }
   ::close(descriptor);
   if (map_code != 0)
-    fail("cannot map '{}' ({} bytes): {}", path.string(), size, describe(map_code));
-  return std::shared_ptr<const MappedFile>(
+    fail("cannot map '{}' ({} bytes): {}", printable(path.string(), 400), size, describe(map_code));
+  std::shared_ptr<const MappedFile> file(
       new MappedFile(path, static_cast<const std::byte*>(address), size));
+  if (mapped == WhileMapped::kMustNotChange) watched().add(file.get(), status);
+  return file;
 }
 
 MappedFile::MappedFile(std::filesystem::path path, const std::byte* data, std::size_t size)
-    : path_(std::move(path)), data_(data), size_(size) {}
+    : path_(std::move(path)), data_(data), size_(size) {
+  if (size_ > 0) add_place(data_, size_, path_.c_str());
+}
 
 void MappedFile::release(std::span<const std::byte> part) const {
   const auto address = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); };
@@ -61,7 +154,27 @@ void MappedFile::release(std::span<const std::byte> part) const {
 }
 
 MappedFile::~MappedFile() {
-  if (size_ > 0) ::munmap(const_cast<std::byte*>(data_), size_);
+  watched().remove(this);
+  if (size_ == 0) return;
+  remove_place(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void require_unchanged_files() {
+  const std::optional<std::string> changed = watched().take_changed();
+  require(!changed,
+          "'{}' was written to while it was read, so that what was computed from it is of no file; "
+          "run the command again when the file stays as it is",
+          printable(changed.value_or(""), 400));
+}
+
+const char* mapped_file_at(const void* address) noexcept {
+  const auto* wanted = static_cast<const std::byte*>(address);
+  for (const MappedPlace& place : mapped_places) {
+    const std::byte* begin = place.begin;
+    if (begin != nullptr && wanted >= begin && wanted < begin + place.size) return place.name;
+  }
+  return nullptr;
 }
 
 }  // namespace filigree

@@ -1,5 +1,10 @@
 // A whole file mapped read-only into memory. Pages are read on first use, so opening a large
 // checkpoint costs nothing until its tensors are touched.
+//
+// What another program does to the file in the meantime shows in the mapping, unless it replaces
+// the file by renaming. Of files that are read over a long time one must therefore ask at the end
+// whether they stayed as they were; and a page beyond the end of a file that was cut short is a
+// SIGBUS, whose handler, if the program has one, can learn which file it was.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +15,17 @@
 
 namespace filigree {
 
+enum class WhileMapped {
+  kMayChange,      // read at once, or a log that grows
+  kMustNotChange,  // require_unchanged_files() looks at it
+};
+
 class MappedFile {
  public:
   // Throws Error when the file is missing, unreadable or not a regular file. An empty file maps to
   // an empty span.
-  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
+                                                WhileMapped mapped = WhileMapped::kMayChange);
 
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -35,5 +46,13 @@ class MappedFile {
   const std::byte* data_;
   std::size_t size_;
 };
+
+// Throws Error, naming the file, when one that must not change was written to or cut short since it
+// was mapped, also when it is no longer mapped. Each is told of once. Call it before a result is
+// given away.
+void require_unchanged_files();
+
+// The name of the file that is mapped at an address, or null. May be called by a signal handler.
+const char* mapped_file_at(const void* address) noexcept;
 
 }  // namespace filigree

@@ -116,7 +116,7 @@ void read_i32(const TensorView& view, std::span<std::int32_t> to) {
 }
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
+  const auto file = MappedFile::open(path, WhileMapped::kMustNotChange);
   return from_bytes(file->bytes(), path.string(), file);
 }
 

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "filigree/base/atomic_file.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {
@@ -66,7 +66,7 @@ std::uint64_t write_shard_file(const std::filesystem::path& path,
 
 ShardFile::ShardFile(const std::filesystem::path& path, const ShardEntry& entry, int token_bytes)
     : name_("token shard '" + printable(path.string(), 400) + "'"),
-      file_(MappedFile::open(path)),
+      file_(MappedFile::open(path, WhileMapped::kMustNotChange)),
       tokens_(entry.tokens),
       checksum_(entry.checksum),
       token_bytes_(token_bytes) {

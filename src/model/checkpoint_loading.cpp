@@ -161,8 +161,8 @@ void read_adapters(const std::filesystem::path& folder, Model& model, const Load
 [[noreturn]] void missing(const Checkpoint& checkpoint, const ParameterSpec& spec) {
   std::vector<std::string> names;
   for (const TensorView& view : checkpoint.tensors()) names.push_back(view.name);
-  fail("'{}': tensor '{}' {} is missing; the nearest names are {}", checkpoint.folder().string(),
-       spec.name, spec.shape.to_string(), nearest_tensor_names(spec.name, names));
+  fail("'{}': tensor '{}' {} is missing{}", checkpoint.folder().string(), spec.name,
+       spec.shape.to_string(), nearest_tensor_names(spec.name, names));
 }
 
 }  // namespace
@@ -180,6 +180,7 @@ ModelConfig read_model_config(const std::filesystem::path& folder) {
 
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options) {
   const ModelConfig config = read_model_config(folder);
+  if (has_checksums(folder)) require_whole(folder, options.check);
   const Family& family = family_of(config.family, folder.string());
   const Checkpoint checkpoint = Checkpoint::open(folder);
   // A config may ask for more layers than any file holds; compare before listing them all.

@@ -1,5 +1,8 @@
 // Writing a model as a Hugging Face folder.
 #include "filigree/base/error.h"
+#include "filigree/base/folders.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/folder_checksums.h"
 #include "filigree/io/safetensors_writer.h"
 #include "filigree/json/json.h"
 #include "filigree/model/adapters_file.h"
@@ -32,15 +35,18 @@ void save_model(const Model& model, const std::filesystem::path& folder,
           "cannot save to '{}': the model has LoRA adapters that other programs would not see; "
           "merge them first (merge_lora)",
           folder.string());
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
-  require(!failure && std::filesystem::is_directory(folder), "cannot create '{}': {}",
-          folder.string(), failure ? failure.message() : "a file of that name exists");
-  // Adapters of an earlier model in this folder go first: an interrupted save must not leave them
-  // beside other weights.
+  make_folders(folder);
+  // What an earlier model in this folder says about itself goes first: an interrupted save must not
+  // leave it beside other weights. The configuration comes back last, and makes it a model.
   const std::filesystem::path adapters = folder / kAdaptersFile;
-  std::filesystem::remove(adapters, failure);
-  require(!failure, "cannot replace '{}': {}", adapters.string(), failure.message());
+  bool removed = false;
+  for (const std::filesystem::path& file :
+       {folder / kChecksumsFile, folder / "config.json", adapters}) {
+    std::error_code failure;
+    removed = std::filesystem::remove(file, failure) || removed;
+    require(!failure, "cannot replace '{}': {}", printable(file.string(), 400), failure.message());
+  }
+  if (removed) flush_folder(folder);
   write_parameters(folder / "model.safetensors", model.parameters(), options.dtype);
   if (model.lora()) write_parameters(adapters, model.lora_parameters(), DType::kF32);
 
@@ -62,6 +68,7 @@ void save_model(const Model& model, const std::filesystem::path& folder,
   config.erase("lora");
   if (model.lora()) config["lora"] = {{"rank", model.lora()->rank}, {"alpha", model.lora()->alpha}};
   write_json(folder / "config.json", config);
+  write_checksums(folder, model_files_in(folder));
 }
 
 }  // namespace filigree

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "filigree/autograd/named_parameter.h"
+#include "filigree/io/folder_checksums.h"
 #include "filigree/model/config.h"
 #include "filigree/model/placement.h"
 #include "filigree/nn/kv_cache.h"
@@ -188,11 +189,13 @@ class Model {
 struct LoadOptions {
   bool warn_about_values = true;  // look for values that are not finite, which reads every page
   Placement placement = {};
+  // What is compared with checksums.json where the folder has one.
+  ChecksumDepth check = ChecksumDepth::kContents;
 };
 
 // Reads config.json and the weights of a Hugging Face folder. f32 weights stay in the mapped file;
 // bf16 and f16 are widened. Adapters that save_model kept are there again. Throws Error naming the
-// file, tensor or key at fault.
+// file, tensor or key at fault, also for files that are not what was saved.
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder,
                                   const LoadOptions& options = {});
 // How often load_model has read weights since the process started: nothing needs to read the same

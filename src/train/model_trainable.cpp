@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
-#include "filigree/text/shard_checksum.h"
 #include "filigree/train/weights_checksum.h"
 
 namespace filigree {
@@ -78,7 +78,9 @@ void ModelTrainable::save(const std::filesystem::path& folder, Communicator& ran
 }
 
 void ModelTrainable::restore(const std::filesystem::path& folder, Communicator& /*ranks*/) {
-  const auto stored = load_model(folder, {.placement = Placement()});
+  // Its checksums were compared when the checkpoint was chosen.
+  const auto stored =
+      load_model(folder, {.placement = Placement(), .check = ChecksumDepth::kSizes});
   const std::string source = folder.string();
   require(stored->lora() == model_.lora(),
           "resume: '{}' has {} and the model {}; start a new run or give the old values", source,

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "filigree/base/error.h"
+#include "filigree/base/folders.h"
 #include "filigree/base/strings.h"
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
@@ -38,8 +39,9 @@ Conversion convert_model(const ConversionRequest& request) {
   const std::unique_ptr<Model> model = load_model(from);
   model->merge_lora();
   raise_gates(*model, request);
-  save_model(*model, request.out, {.dtype = request.dtype});
+  make_folders(request.out);
   copy_tokenizer(from, request.out);
+  save_model(*model, request.out, {.dtype = request.dtype});  // last: it makes it a whole model
   return {request, model->parameter_count(),
           static_cast<std::uint64_t>(fs::file_size(request.out / "model.safetensors")),
           has_tokenizer(request.out)};

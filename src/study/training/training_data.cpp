@@ -4,6 +4,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
+#include "filigree/io/folder_checksums.h"
 #include "filigree/study/model_places.h"
 #include "filigree/text/tokenizer.h"
 
@@ -26,6 +27,12 @@ TrainingData open_training_data(const std::string& shards, const std::string& he
           "the held-out shards '{}' were made with another tokenizer than '{}'; prepare them with "
           "the tokenizer in '{}'",
           printable(held_out), printable(shards), printable(shards));
+  require(
+      other.index().vocabulary == opened.index().vocabulary,
+      "the held-out shards '{}' have a vocabulary of {} tokens and '{}' one of {}; prepare them "
+      "with the tokenizer in '{}'",
+      printable(held_out), other.index().vocabulary, printable(shards), opened.index().vocabulary,
+      printable(shards));
   data.held_out = other.split("held-out");
   require(
       data.held_out->tokens() > 1,
@@ -49,6 +56,9 @@ void check_shards_fit(const ShardIndex& index, const std::string& shards,
 }
 
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
+  // They are of the files as they were.
+  const bool checked = has_checksums(to);
+  if (checked) std::filesystem::remove(to / kChecksumsFile);
   for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json",
                            "special_tokens_map.json", "added_tokens.json"}) {
     std::error_code ignored;
@@ -57,6 +67,7 @@ void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::pa
     copy.write(MappedFile::open(from / name)->bytes());
     copy.commit();
   }
+  if (checked) write_checksums(to, model_files_in(to));
 }
 
 }  // namespace filigree::study

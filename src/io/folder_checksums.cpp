@@ -1,0 +1,116 @@
+#include "filigree/io/folder_checksums.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "filigree/base/checksum.h"
+#include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
+#include "filigree/json/json.h"
+#include "filigree/json/object.h"
+
+namespace filigree {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "filigree checksums";
+constexpr std::string_view kModelFiles[] = {
+    "config.json",       "tokenizer.json",         "vocab.json",
+    "merges.txt",        "generation_config.json", "tokenizer_config.json",
+    "added_tokens.json", "special_tokens_map.json"};
+
+bool is_model_file(std::string_view name) {
+  return std::find(std::begin(kModelFiles), std::end(kModelFiles), name) != std::end(kModelFiles) ||
+         name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
+}
+
+// Names come from a file: nothing outside the folder is looked at.
+void require_plain_name(const std::string& name, const std::string& source) {
+  require(!name.empty() && name != "." && name != ".." &&
+              name.find_first_of(std::string_view("/\0", 2)) == std::string::npos,
+          "{}: '{}' is no name of a file in the folder", source, printable(name));
+}
+
+std::string problem_of(const fs::path& path, std::uint64_t bytes, const std::string& checksum,
+                       ChecksumDepth depth) {
+  std::error_code failure;
+  if (!fs::is_regular_file(path, failure)) return "is missing";
+  const std::uintmax_t size = fs::file_size(path, failure);
+  if (failure) return "cannot be read: " + failure.message();
+  if (size != bytes) return fmt::format("has {} bytes and should have {}", size, bytes);
+  if (depth == ChecksumDepth::kSizes) return "";
+  try {
+    const std::string found = checksum_text(xxh64(MappedFile::open(path)->bytes()));
+    return found == checksum
+               ? ""
+               : fmt::format("has the checksum {} and should have {}", found, printable(checksum));
+  } catch (const Error& error) {
+    return fmt::format("cannot be read: {}", error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  try {
+    for (const fs::directory_entry& item : fs::directory_iterator(folder))
+      if (item.is_regular_file() && item.path().filename() != kChecksumsFile)
+        names.push_back(item.path().filename().string());
+  } catch (const fs::filesystem_error& error) {
+    fail("cannot list '{}': {}", printable(folder.string(), 400), error.code().message());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> model_files_in(const fs::path& folder) {
+  std::vector<std::string> names = files_in(folder);
+  std::erase_if(names, [](const std::string& name) { return !is_model_file(name); });
+  return names;
+}
+
+void write_checksums(const fs::path& folder, const std::vector<std::string>& files) {
+  nlohmann::json sums = nlohmann::json::object();
+  for (const std::string& name : files) {
+    const auto file = MappedFile::open(folder / name);
+    sums[name] = {{"bytes", file->bytes().size()}, {"xxh64", checksum_text(xxh64(file->bytes()))}};
+  }
+  write_json(folder / kChecksumsFile, {{"format", kFormat}, {"version", 1}, {"files", sums}});
+}
+
+bool has_checksums(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(folder / kChecksumsFile, ignored));
+}
+
+std::vector<CheckedFile> check_files(const fs::path& folder, ChecksumDepth depth) {
+  const JsonObject root = JsonObject::open(folder / kChecksumsFile);
+  const std::string format = root.string("format");
+  require(format == kFormat, "{}: the format is '{}', should be '{}'", root.source(),
+          printable(format), kFormat);
+  root.integer("version", 1, 1);
+  const JsonObject files = root.object("files");
+  std::vector<CheckedFile> checked;
+  for (const std::string& name : files.keys()) {
+    require_plain_name(name, root.source());
+    const JsonObject stored = files.object(name);
+    const auto bytes = static_cast<std::uint64_t>(stored.integer("bytes", 0));
+    checked.push_back(
+        {name, bytes, problem_of(folder / name, bytes, stored.string("xxh64"), depth)});
+  }
+  return checked;
+}
+
+void require_whole(const fs::path& folder, ChecksumDepth depth) {
+  for (const CheckedFile& file : check_files(folder, depth))
+    require(file.problem.empty(),
+            "'{}' {}: it is damaged, or was changed after it was written; if that was on purpose, "
+            "remove {} beside it",
+            printable((folder / file.name).string(), 400), file.problem, kChecksumsFile);
+}
+
+}  // namespace filigree

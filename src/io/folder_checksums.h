@@ -1,0 +1,41 @@
+// checksums.json: sizes and checksums of the files of a folder, so that what was stored is known to
+// be what is read. Written last. docs/file_formats.md describes it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace filigree {
+
+inline constexpr const char* kChecksumsFile = "checksums.json";
+
+// The names of the regular files of a folder but checksums.json, sorted.
+std::vector<std::string> files_in(const std::filesystem::path& folder);
+// Of those, what a model consists of: configuration, weights, tokenizer.
+std::vector<std::string> model_files_in(const std::filesystem::path& folder);
+
+// Reads each of the files and writes checksums.json.
+void write_checksums(const std::filesystem::path& folder, const std::vector<std::string>& files);
+
+struct CheckedFile {
+  std::string name;
+  std::uint64_t bytes = 0;  // as stored
+  std::string problem;      // "" where there is none
+};
+
+enum class ChecksumDepth {
+  kSizes,     // costs nothing
+  kContents,  // reads every byte
+};
+
+bool has_checksums(const std::filesystem::path& folder);
+
+// What became of the files that checksums.json names. Throws Error when that one cannot be read.
+std::vector<CheckedFile> check_files(const std::filesystem::path& folder, ChecksumDepth depth);
+
+// Throws Error for the first of them that has a problem.
+void require_whole(const std::filesystem::path& folder, ChecksumDepth depth);
+
+}  // namespace filigree

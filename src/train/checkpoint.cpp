@@ -1,11 +1,11 @@
 #include "filigree/train/checkpoint.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "filigree/base/error.h"
+#include "filigree/base/folders.h"
+#include "filigree/base/strings.h"
+#include "filigree/io/folder_checksums.h"
 #include "filigree/io/safetensors.h"
 #include "filigree/io/safetensors_writer.h"
 #include "filigree/json/json.h"
@@ -20,11 +20,58 @@ constexpr const char* kPrefix = "step-";
 
 fs::path checkpoint_name(std::int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
 
-void flush_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // some file systems do not allow it
-  ::fsync(descriptor);
-  ::close(descriptor);
+// The step in the name of a checkpoint; none where it is not exactly a name that checkpoint_name
+// gives.
+std::optional<std::int64_t> step_in(const std::string& name) {
+  constexpr std::size_t kMostDigits = 18;
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string digits = name.substr(std::string_view(kPrefix).size());
+  if (digits.empty() || digits.size() > kMostDigits ||
+      digits.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  const std::int64_t step = std::stoll(digits);
+  return checkpoint_name(step) == name ? std::optional(step) : std::nullopt;
+}
+
+// Beside its place: while it is written, and once it is to go.
+fs::path with_ending(fs::path checkpoint, const char* ending) { return checkpoint += ending; }
+constexpr const char* kPartial = ".partial";
+constexpr const char* kRemoved = ".removed";
+
+bool is_left_behind(const std::string& name) {
+  for (const std::string_view ending : {kPartial, kRemoved})
+    if (name.ends_with(ending) && step_in(name.substr(0, name.size() - ending.size()))) return true;
+  return false;
+}
+
+// A folder under its final name goes as a whole: first its name, then its files.
+void remove_checkpoint(const fs::path& checkpoint) {
+  std::error_code ignored;
+  const fs::path removed = with_ending(checkpoint, kRemoved);
+  fs::remove_all(removed, ignored);
+  fs::rename(checkpoint, removed);
+  fs::remove_all(removed, ignored);  // what is left goes when the run is next started
+}
+
+// Throws Error unless it is what was written at that step.
+void require_intact(const fs::path& checkpoint, std::int64_t step) {
+  require(has_checksums(checkpoint), "'{}' has no {}", printable(checkpoint.string(), 400),
+          kChecksumsFile);
+  require_whole(checkpoint, ChecksumDepth::kContents);
+  const std::int64_t stored = read_training_state(checkpoint).step;
+  require(stored == step, "'{}' holds the state of step {}", printable(checkpoint.string(), 400),
+          stored);
+}
+
+// What a run would write through, or wait at for ever.
+void require_plain_entries(const fs::path& folder) {
+  for (const fs::directory_entry& item : fs::directory_iterator(folder)) {
+    const fs::file_type type = item.symlink_status().type();
+    require(type == fs::file_type::regular || type == fs::file_type::directory,
+            "'{}' is {}; a run writes through none, so move it out of the folder",
+            printable(item.path().string(), 400),
+            type == fs::file_type::symlink ? "a symbolic link" : "a device or a pipe");
+  }
 }
 
 using Moments = std::vector<std::pair<std::string, Tensor>>;
@@ -79,17 +126,39 @@ void meet(Communicator& ranks) { ranks.any(false); }
 }  // namespace
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
-  std::error_code failure;
-  fs::create_directories(path_ / "checkpoints", failure);
-  require(!failure, "cannot create the run folder '{}': {}", path_.string(), failure.message());
+  make_folders(path_ / "checkpoints");
+}
+
+void RunFolder::lock(Communicator& ranks) {
+  std::string problem;
+  if (ranks.first()) {
+    try {
+      if (!lock_) lock_ = std::make_unique<FolderLock>(path_);
+      require_plain_entries(path_);
+      require_plain_entries(path_ / "checkpoints");
+      remove_left_behind();
+    } catch (const Error& error) {
+      problem = error.what();
+    } catch (const fs::filesystem_error& error) {
+      problem = fmt::format("cannot use the run folder '{}': {}", printable(path_.string(), 400),
+                            error.code().message());
+    }
+  }
+  problem = ranks.broadcast(problem);
+  require(problem.empty(), "{}", problem);
+}
+
+void RunFolder::remove_left_behind() {
+  for (const fs::directory_entry& item : fs::directory_iterator(path_ / "checkpoints"))
+    if (is_left_behind(item.path().filename().string())) fs::remove_all(item.path());
 }
 
 void RunFolder::save(const Trainable& trained, const AdamW& optimizer, const TrainingState& state,
                      int keep, Communicator& ranks) {
   const fs::path final_path = path_ / "checkpoints" / checkpoint_name(state.step);
-  fs::path partial = final_path;
-  partial += ".partial";
+  const fs::path partial = with_ending(final_path, kPartial);
   std::error_code ignored;
+  resume_point_.reset();
   try {
     if (ranks.first()) {
       fs::remove_all(partial, ignored);
@@ -103,37 +172,72 @@ void RunFolder::save(const Trainable& trained, const AdamW& optimizer, const Tra
     if (!ranks.first()) return;
     write_moments(partial / "optimizer.safetensors", optimizer, AdamW::Part::kShared);
     write_json(partial / "state.json", json_of(state, optimizer));
+    write_checksums(partial, files_in(partial));
     flush_folder(partial);
-    fs::remove_all(final_path, ignored);  // of an earlier attempt at the same step
+    // A damaged one that the run did not go on from.
+    if (fs::exists(final_path)) remove_checkpoint(final_path);
     fs::rename(partial, final_path);
     flush_folder(path_ / "checkpoints");
   } catch (const fs::filesystem_error& error) {
     fs::remove_all(partial, ignored);
-    fail("cannot write the checkpoint '{}': {}", final_path.string(), error.code().message());
+    fail("cannot write the checkpoint '{}': {}", printable(final_path.string(), 400),
+         error.code().message());
   } catch (...) {
     fs::remove_all(partial, ignored);
     throw;
   }
   prune(state, keep);
 }
-std::vector<fs::path> RunFolder::checkpoints() const {
-  std::vector<fs::path> found;
-  for (const fs::directory_entry& item : fs::directory_iterator(path_ / "checkpoints")) {
-    const std::string name = item.path().filename().string();
-    if (item.is_directory() && name.starts_with(kPrefix) && !name.ends_with(".partial"))
-      found.push_back(item.path());
-  }
+
+std::vector<fs::path> RunFolder::checkpoints_in(const fs::path& run) {
+  std::vector<std::pair<std::int64_t, fs::path>> found;
+  std::error_code ignored;
+  fs::directory_iterator item(run / "checkpoints", ignored);
+  for (; !ignored && item != fs::directory_iterator(); item.increment(ignored))
+    if (const auto step = step_in(item->path().filename().string());
+        step && fs::is_directory(item->symlink_status()))
+      found.emplace_back(*step, item->path());
   std::sort(found.begin(), found.end());
-  return found;
+  std::vector<fs::path> paths;
+  for (auto& [step, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+const ResumePoint& RunFolder::resume_point() {
+  if (resume_point_) return *resume_point_;
+  ResumePoint point;
+  const std::vector<fs::path> all = checkpoints();
+  for (auto newest = all.rbegin(); newest != all.rend() && point.checkpoint.empty(); ++newest) {
+    const std::int64_t step = *step_in(newest->filename().string());
+    try {
+      require_intact(*newest, step);
+      point.checkpoint = *newest;
+      point.step = step;
+    } catch (const Error& error) {
+      point.damaged.push_back(error.what());
+    }
+  }
+  require(all.empty() || !point.checkpoint.empty(),
+          "none of the {} checkpoints in '{}' is whole ({}); bring one back from a copy, or start "
+          "again in another folder",
+          all.size(), printable(path_.string(), 400),
+          point.damaged.empty() ? "" : point.damaged.front());
+  resume_point_ = std::move(point);
+  return *resume_point_;
 }
 
 void RunFolder::prune(const TrainingState& state, int keep) {
   std::vector<fs::path> all = checkpoints();
   const fs::path best = path_ / "checkpoints" / checkpoint_name(state.best_step);
   const auto kept = static_cast<std::size_t>(std::max(keep, 1));
-  std::error_code ignored;
-  for (std::size_t i = 0; i + kept < all.size(); ++i)
-    if (all[i] != best) fs::remove_all(all[i], ignored);
+  for (std::size_t i = 0; i + kept < all.size(); ++i) {
+    if (all[i] == best) continue;
+    try {
+      remove_checkpoint(all[i]);
+    } catch (const fs::filesystem_error&) {
+      // One too many does no harm, and the next save tries again.
+    }
+  }
 }
 
 TrainingState read_training_state(const fs::path& checkpoint) {

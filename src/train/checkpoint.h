@@ -2,20 +2,26 @@
 //
 //   RUN/checkpoints/step-00000500/   what is trained, in its own files (of a language model
 //                                    config.json, model.safetensors and with LoRA
-//                                    adapters.safetensors), optimizer.safetensors, state.json
+//                                    adapters.safetensors), optimizer.safetensors, state.json, and
+//                                    the checksums of them all
 //   RUN/log.jsonl                    the run log (run_log.h)
+//   RUN/lock                         while the run goes on
 //   RUN/config.json, ...             the finished model
 //
 // A checkpoint is written into a folder beside its place and renamed when complete and on the disk,
-// so a checkpoint that has its name is whole, whatever interrupted the run.
+// and renamed again before it is removed, so one that has its name is whole, whatever interrupted
+// the run. Only names that a run gives count: what else lies there is left alone. What is damaged
+// later shows by the checksums, and an older checkpoint serves.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "filigree/base/folder_lock.h"
 #include "filigree/train/adamw.h"
 #include "filigree/train/settings.h"
 #include "filigree/train/trainable.h"
@@ -31,10 +37,23 @@ struct TrainingState {
   std::int64_t best_step = -1;
 };
 
+// Where a run can go on.
+struct ResumePoint {
+  std::filesystem::path checkpoint;  // empty: at the beginning
+  std::int64_t step = 0;
+  std::vector<std::string> damaged;  // what is wrong with newer ones
+};
+
 class RunFolder {
  public:
   // Creates the folder if need be; throws Error when it cannot be written.
   explicit RunFolder(std::filesystem::path path);
+
+  // On every rank, before anything is written: keeps the folder to this run for as long as the
+  // object lives and removes what a killed one left half-made. Throws Error, on every rank, when
+  // another process has it, and when something in it is a symbolic link, through which a run would
+  // write elsewhere.
+  void lock(Communicator& ranks);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path log_path() const { return path_ / "log.jsonl"; }
@@ -45,12 +64,20 @@ class RunFolder {
             Communicator& ranks);
 
   // The folders of complete checkpoints, oldest first.
-  std::vector<std::filesystem::path> checkpoints() const;
+  std::vector<std::filesystem::path> checkpoints() const { return checkpoints_in(path_); }
+  static std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& run);
+
+  // The newest checkpoint whose files are what was written, as their checksums say. Found once, and
+  // again after a save. Throws Error when there are checkpoints and all are damaged.
+  const ResumePoint& resume_point();
 
  private:
   void prune(const TrainingState& state, int keep);
+  void remove_left_behind();
 
   std::filesystem::path path_;
+  std::unique_ptr<FolderLock> lock_;
+  std::optional<ResumePoint> resume_point_;
 };
 
 // Reads a checkpoint's state; throws Error naming the file when it is damaged.

@@ -1,7 +1,15 @@
 #include "filigree/train/run_log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/strings.h"
 #include "filigree/json/lines.h"
 
 namespace filigree {
@@ -14,8 +22,24 @@ std::string first_line(const nlohmann::json& header) {
 
 }  // namespace
 
-RunLog::RunLog(const std::filesystem::path& path) : path_(path), out_(path, std::ios::app) {
-  require(out_.good(), "cannot write the log '{}'", path.string());
+RunLog::RunLog(const std::filesystem::path& path)
+    : path_(path), descriptor_(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW)) {
+  const int code = errno;
+  require(descriptor_ >= 0, "cannot write the log '{}': {}", printable(path.string(), 400),
+          std::generic_category().message(code));
+}
+
+RunLog::RunLog(RunLog&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+RunLog& RunLog::operator=(RunLog&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+RunLog::~RunLog() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 RunLog RunLog::start(const std::filesystem::path& path, const nlohmann::json& header) {
@@ -36,8 +60,21 @@ RunLog RunLog::resume(const std::filesystem::path& path, std::int64_t resume_ste
 }
 
 void RunLog::write(const nlohmann::json& line) {
-  out_ << line.dump() << "\n" << std::flush;
-  require(out_.good(), "cannot write the log '{}': is the disk full?", path_.string());
+  const std::string text = line.dump() + "\n";
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
+    const int code = errno;
+    if (written < 0 && code == EINTR) continue;
+    require(written >= 0, "cannot write the log '{}': {}", printable(path_.string(), 400),
+            std::generic_category().message(code));
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void RunLog::flush() {
+  const int code = ::fsync(descriptor_) == 0 ? 0 : errno;
+  require(code == 0, "cannot flush the log '{}' to the disk: {}", printable(path_.string(), 400),
+          std::generic_category().message(code));
 }
 
 }  // namespace filigree

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 
 namespace filigree {
 
@@ -17,14 +17,20 @@ class RunLog {
   static RunLog resume(const std::filesystem::path& path, std::int64_t resume_step,
                        const nlohmann::json& header);
 
-  // Appends a line and flushes it. Throws Error when the disk is full.
+  RunLog(RunLog&& other) noexcept;
+  RunLog& operator=(RunLog&& other) noexcept;
+  ~RunLog();
+
+  // Appends a line, which others can read at once. Throws Error when the disk is full.
   void write(const nlohmann::json& line);
+  // Waits until what was written is on the disk. Throws Error when it cannot be.
+  void flush();
 
  private:
   explicit RunLog(const std::filesystem::path& path);
 
   std::filesystem::path path_;
-  std::ofstream out_;
+  int descriptor_ = -1;
 };
 
 }  // namespace filigree

@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "filigree/autograd/tape.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
-#include "filigree/text/shard_checksum.h"
+#include "filigree/json/json.h"
 #include "filigree/train/divergence.h"
 #include "filigree/train/gradient_sum.h"
 #include "filigree/train/run_log.h"
@@ -69,20 +71,44 @@ void require_same_start(Communicator& ranks, const std::string& start, const Set
           ranks.rank(), printable(here), printable(first));
 }
 
-// The newest checkpoint as rank 0 sees it, or an empty path.
-std::filesystem::path newest_checkpoint(const RunFolder& folder, Communicator& ranks) {
-  std::string name;
-  if (ranks.first())
-    if (const auto found = folder.checkpoints(); !found.empty())
-      name = found.back().filename().string();
-  name = ranks.broadcast(name);
-  if (name.empty()) return {};
-  const std::filesystem::path path = folder.path() / "checkpoints" / name;
-  require(std::filesystem::exists(path),
+// Where rank 0 finds that the run can go on, told to all ranks.
+ResumePoint common_resume_point(RunFolder& folder, Communicator& ranks) {
+  // A message in the place of the point, so that all ranks fail alike.
+  nlohmann::json told;
+  if (ranks.first()) {
+    try {
+      const ResumePoint& here = folder.resume_point();
+      told = {{"name", here.checkpoint.filename().string()},
+              {"step", here.step},
+              {"damaged", here.damaged}};
+    } catch (const Error& error) {
+      told = {{"problem", error.what()}};
+    }
+  }
+  const auto replace = nlohmann::json::error_handler_t::replace;
+  told = parse_json(ranks.broadcast(told.dump(-1, ' ', false, replace)), "rank 0");
+  require(!told.contains("problem"), "training: {}", told.value("problem", ""));
+  ResumePoint point;
+  const std::string name = told["name"];
+  if (name.empty()) return point;
+  point.checkpoint = folder.path() / "checkpoints" / name;
+  point.step = told["step"];
+  point.damaged = told["damaged"].get<std::vector<std::string>>();
+  require(std::filesystem::exists(point.checkpoint),
           "training: rank {} cannot see the checkpoint '{}'; the run folder must lie where every "
           "rank can read it",
-          ranks.rank(), path.string());
-  return path;
+          ranks.rank(), printable(point.checkpoint.string(), 400));
+  return point;
+}
+
+// What a part of the run left in the state; the file may hold anything.
+void restore_part(RunPart& part, const nlohmann::json& stored, const ResumePoint& point) {
+  try {
+    part.restore(stored);
+  } catch (const nlohmann::json::exception&) {
+    fail("'{}' holds no state of this run's data or objective",
+         printable((point.checkpoint / "state.json").string(), 400));
+  }
 }
 
 }  // namespace
@@ -117,16 +143,17 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
   const std::string start = checksum_text(trained.checksum());
   require_same_start(ranks, start, state.settings);
   TrainerResult result;
-  const std::filesystem::path earlier = newest_checkpoint(folder, ranks);
-  require(options.resume || earlier.empty(),
+  folder.lock(ranks);
+  const ResumePoint earlier = common_resume_point(folder, ranks);
+  require(options.resume || earlier.checkpoint.empty(),
           "training: '{}' holds a run already; resume it or choose another folder",
-          folder.path().string());
-  if (options.resume && !earlier.empty()) {
-    TrainingState stored = read_training_state(earlier);
+          printable(folder.path().string(), 400));
+  if (!earlier.checkpoint.empty()) {
+    TrainingState stored = read_training_state(earlier.checkpoint);
     require_same_settings(stored.settings, state.settings);
-    restore_training(earlier, trained, optimizer, ranks);
-    source.restore(stored.source);
-    objective.restore(stored.objective);
+    restore_training(earlier.checkpoint, trained, optimizer, ranks);
+    restore_part(source, stored.source, earlier);
+    restore_part(objective, stored.objective, earlier);
     state = std::move(stored);
     result.resumed_from = state.step;
   }
@@ -141,11 +168,22 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
   const auto write = [&](const nlohmann::json& line) {
     if (log) log->write(line);
   };
+  const auto tell = [&](const std::string& warning) {
+    write({{"event", "warning"}, {"step", state.step}, {"warning", warning}});
+    if (callbacks.warn) callbacks.warn(warning);
+  };
+  for (const std::string& damaged : earlier.damaged)
+    tell(fmt::format("{}; going on from step {} instead", damaged, state.step));
+  std::int64_t saved = result.resumed_from;
   const auto save = [&] {
+    if (saved == state.step) return;  // by an evaluation, say
+    require_unchanged_files();        // or nobody knows what was trained on
+    if (log) log->flush();            // no step is saved whose line could be lost
     trained.before_save();
     state.source = source.state();
     state.objective = objective.state();
     folder.save(trained, optimizer, state, options.keep, ranks);
+    saved = state.step;
   };
 
   // One step of the weights; the log has the reason when it cannot be made.
@@ -185,10 +223,7 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
         save();  // so that the best is kept
       }
     }
-    if (const auto warning = objective.take_warning()) {
-      write({{"event", "warning"}, {"step", state.step}, {"warning", *warning}});
-      if (callbacks.warn) callbacks.warn(*warning);
-    }
+    if (const auto warning = objective.take_warning()) tell(*warning);
     if (const auto reason = objective.stop_reason()) {
       result.end = TrainerResult::End::kStoppedEarly;
       result.reason = *reason;
@@ -203,6 +238,7 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
     }
     if (state.step % options.checkpoint_every == 0 || last) save();
   }
+  require_unchanged_files();
   result.steps = state.step;
   trained.clear_grads();
   trained.before_save();

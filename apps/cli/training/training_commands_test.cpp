@@ -345,7 +345,7 @@ TEST_F(TrainingCommandTest, NothingIsOverwrittenUnasked) {
   expect_failure(sparsify("dense", "20"), "holds a model");
   EXPECT_TRUE(weights("dense") == before);
   std::ofstream(path("file")) << "in the way";
-  expect_failure(pretrain("file/below", "20"), "cannot create the run folder");
+  expect_failure(pretrain("file/below", "20"), "cannot create the folder");
 }
 
 TEST_F(TrainingCommandTest, WhatDoesNotFitIsRefused) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "filigree/base/atomic_file.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/version.h"
 #include "filigree/runtime/threads.h"
-#include "filigree/text/shard_checksum.h"
 #include "filigree/train/adamw.h"
 #include "filigree/train/shard_source.h"
 
@@ -86,18 +86,18 @@ Metrics held_out_metrics(const Model& model, const TrainingRequest& request,
 }
 
 // Steps that an earlier process has done.
-std::int64_t earlier_steps(const RunFolder& folder, const ModelRun& run,
-                           const TrainingRequest& request, const Context& context) {
-  const std::vector<fs::path> earlier = folder.checkpoints();
-  if (earlier.empty()) {
+std::int64_t earlier_steps(RunFolder& folder, const ModelRun& run, const TrainingRequest& request,
+                           const Context& context) {
+  const ResumePoint& point = folder.resume_point();
+  if (point.checkpoint.empty()) {
     if (request.resume)
       context.say(
           fmt::format("{}: there is no checkpoint yet, starting from the beginning", run.label));
     return 0;
   }
-  const std::int64_t done = read_training_state(earlier.back()).step;
-  if (done < request.steps) context.say(fmt::format("{}: going on after step {}", run.label, done));
-  return done;
+  if (point.step < request.steps)
+    context.say(fmt::format("{}: going on after step {}", run.label, point.step));
+  return point.step;
 }
 
 }  // namespace
@@ -126,9 +126,7 @@ void check_training(const TrainingRequest& request) {
 void check_run_folder(const fs::path& out, bool resume) {
   std::error_code ignored;
   const bool is_model = fs::exists(out / "config.json", ignored);
-  bool is_run = false;
-  for (const auto& item : fs::directory_iterator(out / "checkpoints", ignored))
-    is_run = is_run || item.path().filename().string().starts_with("step-");
+  const bool is_run = !RunFolder::checkpoints_in(out).empty();
   require(resume || !is_run, "'{}' holds a run already; resume it, or choose another folder",
           printable(out.string()));
   require(is_run || !is_model, "'{}' holds a model, which is no run; choose another folder",
@@ -209,8 +207,8 @@ TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objecti
   }
   model.merge_lora();
   if (context.writes()) {
-    save_model(model, run.out);
     copy_tokenizer(run.tokenizer, run.out);
+    save_model(model, run.out);  // last: a folder with a configuration is a whole model
   }
   return result;
 }

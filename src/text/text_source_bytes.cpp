@@ -34,9 +34,13 @@ class BlockReader {
         descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (descriptor_ < 0) fail("cannot read {}: {}", name_, std::strerror(errno));
     struct stat status = {};
-    if (::fstat(descriptor_, &status) == 0 && S_ISDIR(status.st_mode)) {
+    const bool known = ::fstat(descriptor_, &status) == 0;
+    // A device may never end; a terminal and /dev/null do.
+    const bool endless = known && (S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode)) &&
+                         ::isatty(descriptor_) != 1 && path != "/dev/null";
+    if (endless || (known && S_ISDIR(status.st_mode))) {
       ::close(descriptor_);
-      fail("cannot read {}: it is a folder; give text files", name_);
+      fail("cannot read {}: it is a {}; give text files", name_, endless ? "device" : "folder");
     }
   }
   ~BlockReader() { ::close(descriptor_); }

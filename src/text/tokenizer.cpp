@@ -25,9 +25,10 @@ constexpr std::size_t kCacheFromBytes = 4096;
 constexpr std::size_t kMaxCachedWordBytes = 64;
 constexpr std::size_t kMaxCachedWords = std::size_t{1} << 17;
 
-bool is_file(const std::filesystem::path& path) {
+// Whatever it is: what cannot be read is an error and no reason to read something else.
+bool is_there(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
+  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
 // Encodes the words of one text and remembers those it has seen. Belongs to a single call, so that
@@ -166,12 +167,12 @@ Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
   const auto vocab_file = folder / "vocab.json";
   const auto merges_file = folder / "merges.txt";
   const auto config_file = folder / "tokenizer_config.json";
-  const bool has_json = is_file(json_file);
+  const bool has_json = is_there(json_file);
   TokenizerSpec spec;
   if (has_json) {
     const auto mapped = MappedFile::open(json_file);
     spec = parse_tokenizer_json(mapped->text(), json_file.string());
-  } else if (is_file(vocab_file) && is_file(merges_file)) {
+  } else if (is_there(vocab_file) && is_there(merges_file)) {
     const auto vocab = MappedFile::open(vocab_file);
     const auto merges = MappedFile::open(merges_file);
     spec = parse_vocab_and_merges(vocab->text(), vocab_file.string(), merges->text(),
@@ -180,10 +181,11 @@ Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
     fail("no tokenizer in '{}': neither tokenizer.json nor vocab.json with merges.txt is there",
          folder.string());
   }
-  if (is_file(config_file)) {
+  if (is_there(config_file)) {
     const auto config = MappedFile::open(config_file);
     apply_tokenizer_config(config->text(), config_file.string(), has_json, spec);
   }
+  if (!has_json) require_all_rules(spec, merges_file.string());
   return Tokenizer(spec);
 }
 
@@ -196,8 +198,10 @@ Tokenizer Tokenizer::from_vocab_and_merges(const std::filesystem::path& vocab_fi
                                            const std::filesystem::path& merges_file) {
   const auto vocab = MappedFile::open(vocab_file);
   const auto merges = MappedFile::open(merges_file);
-  return Tokenizer(parse_vocab_and_merges(vocab->text(), vocab_file.string(), merges->text(),
-                                          merges_file.string()));
+  const TokenizerSpec spec = parse_vocab_and_merges(vocab->text(), vocab_file.string(),
+                                                    merges->text(), merges_file.string());
+  require_all_rules(spec, merges_file.string());
+  return Tokenizer(spec);
 }
 
 Tokenizer Tokenizer::from_tokenizer_json_text(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "filigree/base/error.h"
@@ -196,6 +197,28 @@ TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, const std::str
     if (!line.empty() && !header) spec.rules.push_back(parse_rule(line, spec.rules_name, number));
   }
   return spec;
+}
+
+void require_all_rules(const TokenizerSpec& spec, const std::string& merges_name) {
+  std::unordered_set<std::string> made;
+  for (const MergeRule& rule : spec.rules) made.insert(rule.left + rule.right);
+  for (const AddedToken& token : spec.added_tokens) made.insert(token.content);
+  const auto is_named = [](std::string_view token) {
+    return (token.front() == '<' && token.back() == '>') ||
+           (token.front() == '[' && token.back() == ']');
+  };
+  std::size_t missing = 0;
+  std::string_view first;
+  for (const VocabularyEntry& entry : spec.vocabulary) {
+    const std::string_view token = entry.token;
+    if (token.empty() || utf8_sequence(token).length == token.size()) continue;  // a single byte
+    if (made.contains(entry.token) || is_named(token)) continue;
+    if (missing++ == 0) first = token;
+  }
+  require(missing == 0,
+          "{}: no rule makes {} of the vocabulary's tokens, such as '{}'; the file was cut short, "
+          "or belongs to another vocabulary",
+          merges_name, missing, printable(first));
 }
 
 void apply_tokenizer_config(std::string_view text, const std::string& name, bool has_tokenizer_json,

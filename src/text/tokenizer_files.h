@@ -43,6 +43,11 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& nam
 TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, const std::string& vocab_name,
                                      std::string_view merges_txt, const std::string& merges_name);
 
+// Throws Error when the vocabulary has tokens of several bytes that no rule makes, other than added
+// ones and such as "<pad>" or "[MASK]": merges.txt has lost its end, or belongs to another
+// vocabulary. Text would be cut into other tokens than the model learned.
+void require_all_rules(const TokenizerSpec& spec, const std::string& merges_name);
+
 // What a folder's tokenizer_config.json adds: "eos_token"; and where there is no tokenizer.json,
 // which has both, that token as a special one and "add_prefix_space".
 void apply_tokenizer_config(std::string_view text, const std::string& name, bool has_tokenizer_json,

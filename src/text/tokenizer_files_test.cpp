@@ -44,6 +44,19 @@ json without(const char* pointer, const char* key) {
   return document;
 }
 
+TEST(VocabAndMerges, RulesThatAreMissingAreNoticed) {
+  const auto missing = [](const char* merges) {
+    const TokenizerSpec spec = parse_vocab_and_merges(
+        R"({"a": 0, "b": 1, "\u0120": 2, "ab": 3, "aba": 4, "<|endoftext|>": 5, "<pad>": 6})",
+        "vocab.json", merges, "merges.txt");
+    require_all_rules(spec, "merges.txt");
+  };
+  EXPECT_NO_THROW(missing("#version: 0.2\na b\nab a\n"));
+  EXPECT_ERROR(missing("#version: 0.2\na b\n"),
+               "merges.txt: no rule makes 1 of the vocabulary's tokens, such as 'aba'");
+  EXPECT_ERROR(missing(""), "no rule makes 2 of the vocabulary's tokens");
+}
+
 TEST(TokenizerJson, ReadsTheParts) {
   const TokenizerSpec spec = parse(small_tokenizer());
   EXPECT_EQ(spec.vocabulary.size(), 3u);

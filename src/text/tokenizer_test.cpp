@@ -200,12 +200,22 @@ TEST(TokenizerFolder, PrefersTokenizerJson) {
   const auto folder = fresh_folder();
   Tokenizer(small_spec()).save(folder);
   EXPECT_EQ(Tokenizer::from_folder(folder).encode("bc"), (Ids{257}));
-  std::ofstream(folder / "merges.txt") << "no rules\n";  // is not even read
+  std::ofstream(folder / "merges.txt") << "norules\n";  // is not even read
   EXPECT_EQ(Tokenizer::from_folder(folder).encode("bc"), (Ids{257}));
   std::filesystem::remove(folder / "tokenizer.json");
   EXPECT_ERROR(Tokenizer::from_folder(folder), "merges.txt: line 1: ");
   std::ofstream(folder / "merges.txt") << "#version: 0.2\n";
-  EXPECT_EQ(Tokenizer::from_folder(folder).encode("bc").size(), 2u);
+  EXPECT_ERROR(Tokenizer::from_folder(folder), "the file was cut short");
+  Tokenizer(small_spec()).save(folder);
+  std::filesystem::remove(folder / "tokenizer.json");
+  EXPECT_EQ(Tokenizer::from_folder(folder).encode("bc"), (Ids{257}));
+  // One that is there and cannot be read is no reason to read the others.
+  std::filesystem::create_symlink("nowhere", folder / "tokenizer.json");
+  EXPECT_ERROR(Tokenizer::from_folder(folder), "tokenizer.json': No such file");
+  std::filesystem::remove(folder / "tokenizer.json");
+  std::filesystem::create_directory(folder / "tokenizer.json");
+  EXPECT_ERROR(Tokenizer::from_folder(folder), "not a regular file");
+  std::filesystem::remove(folder / "tokenizer.json");
   std::ofstream(folder / "tokenizer_config.json") << R"({"eos_token": "!"})";
   EXPECT_EQ(Tokenizer::from_folder(folder).eos_id(), 0);
   std::filesystem::remove(folder / "vocab.json");

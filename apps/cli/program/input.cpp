@@ -13,6 +13,9 @@
 namespace filigree::cli {
 namespace {
 
+// What is read at once lies in memory several times over; devices and pipes may never end.
+constexpr std::size_t kMostText = std::size_t{256} << 20;
+
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -38,6 +41,8 @@ std::string read_text(const std::string& file) {
     if (count == 0) return text;
     if (count > 0) {
       text.append(block, static_cast<std::size_t>(count));
+      require(text.size() <= kMostText, "cannot read {}: it goes on beyond {}; give a shorter text",
+              source_name(file), human_bytes(kMostText));
     } else if (errno == EINTR) {
       throw_if_interrupted();
     } else {

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/data/byte_progress.h"
 #include "filigree/study/model_places.h"
-#include "filigree/text/shard_checksum.h"
 #include "filigree/text/shard_preparation.h"
 
 namespace filigree::study {
@@ -55,6 +55,9 @@ void check_request(const PreparationRequest& request) {
   if (request.held_out_share && !request.held_out_texts.empty())
     throw RequestError("give held-out texts or a share of the documents, not both");
   std::error_code ignored;
+  require(!fs::exists(request.out / "config.json", ignored),
+          "'{}' holds a model, whose tokenizer would be replaced; choose another folder",
+          printable(request.out.string(), 400));
   const fs::path index = request.out / kShardIndexFile;
   require(request.force || !fs::exists(index, ignored),
           "'{}' is there already; choose another folder, or force its replacement",

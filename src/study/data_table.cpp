@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "filigree/base/csv.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 
@@ -14,13 +15,6 @@ void check_rows(const DataTable& table) {
   for (const std::vector<std::string>& row : table.rows)
     require(row.size() == table.columns.size(), "table '{}': a row of {} fields under {} headings",
             printable(table.caption), row.size(), table.columns.size());
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 std::string latex_field(const std::string& text) {
@@ -47,11 +41,17 @@ std::string latex_field(const std::string& text) {
   return out;
 }
 
+bool is_not_finite(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return text == "nan" || text == "inf";
+}
+
+// Of numbers, of which some may be missing or not finite.
 bool is_numeric(const DataTable& table, std::size_t column) {
   bool any = false;
   for (const std::vector<std::string>& row : table.rows) {
     const std::string& text = row[column];
-    if (text.empty()) continue;
+    if (text.empty() || is_not_finite(text)) continue;
     const std::size_t digit = text[0] == '-' || text[0] == '+' ? 1 : 0;
     if (digit >= text.size() || text[digit] < '0' || text[digit] > '9') return false;
     any = true;
@@ -74,7 +74,15 @@ std::string joined(const std::vector<std::string>& row, std::string_view separat
 std::string csv_of(const DataTable& table) {
   check_rows(table);
   std::string text = joined(table.columns, ",", csv_field) + "\n";
-  for (const std::vector<std::string>& row : table.rows) text += joined(row, ",", csv_field) + "\n";
+  std::vector<bool> numeric;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) numeric.push_back(is_numeric(table, i));
+  for (const std::vector<std::string>& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) text += ',';
+      if (!numeric[i] || !is_not_finite(row[i])) text += csv_field(row[i]);
+    }
+    text += '\n';
+  }
   return text;
 }
 

@@ -54,6 +54,22 @@ class CompareCommandTest : public ::testing::Test {
   TemporaryFolder scratch_;
 };
 
+TEST_F(CompareCommandTest, ModelsOfOneHeadHaveNoPairsAndAreComparedAllTheSame) {
+  fs::copy(dense(), path("one"));
+  save_model(*make_model(parse_model_config({{"model_type", "gpt2"},
+                                             {"n_layer", 1},
+                                             {"n_head", 1},
+                                             {"n_embd", 8},
+                                             {"n_positions", 32},
+                                             {"vocab_size", 8192}},
+                                            "test"),
+                         1),
+             path("one"));
+  json_of({"compare", path("one"), path("one"), "--prompt", "one two one", "--out", path("out")});
+  EXPECT_TRUE(fs::exists(path("out/figures/grid.svg")));
+  EXPECT_FALSE(fs::exists(path("out/figures/scatter.svg")));
+}
+
 TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
   const std::string task = path("own.jsonl");
   write_own_task(model_, task, 8);

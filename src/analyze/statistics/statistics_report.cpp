@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "filigree/base/csv.h"
+
 namespace filigree {
 namespace {
 
@@ -29,14 +31,6 @@ std::string group_columns(const HeadGroup& group) {
     case Scope::kLayer: return fmt::format("layer,{},", group.layer);
     default: return fmt::format("head,{},{}", group.layer, group.head);
   }
-}
-
-// As RFC 4180 wants it.
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
-  return result + "\"";
 }
 
 }  // namespace
@@ -78,9 +72,9 @@ std::string statistics_csv_heading() {
 std::string statistics_csv(const AttentionStatistics& statistics, const std::string& model) {
   std::string text;
   for (const HeadGroup& group : statistics.groups()) {
-    text += fmt::format("{},{}", quoted(model), group_columns(group));
+    text += fmt::format("{},{}", csv_field(model), group_columns(group));
     for (std::size_t s = 0; s < kStatistics; ++s)
-      text += fmt::format(",{}", statistics.mean(group, static_cast<Statistic>(s)));
+      text += "," + csv_number(statistics.mean(group, static_cast<Statistic>(s)));
     text += "\n";
   }
   return text;
@@ -90,9 +84,10 @@ std::string comparison_csv(const std::vector<ComparedStatistic>& rows) {
   std::string text = "scope,layer,head,statistic,first,second,change,low,high,p\n";
   for (const ComparedStatistic& row : rows) {
     const std::string interval =
-        row.interval ? fmt::format("{},{}", row.interval->low, row.interval->high) : ",";
+        row.interval ? csv_number(row.interval->low) + "," + csv_number(row.interval->high) : ",";
     text += fmt::format("{},{},{},{},{},{},{}\n", group_columns(row.group), name_of(row.statistic),
-                        row.first, row.second, row.change, interval, row.p);
+                        csv_number(row.first), csv_number(row.second), csv_number(row.change),
+                        interval, csv_number(row.p));
   }
   return text;
 }

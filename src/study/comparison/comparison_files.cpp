@@ -9,6 +9,7 @@
 
 #include "filigree/analyze/statistics/statistics_report.h"
 #include "filigree/base/atomic_file.h"
+#include "filigree/base/csv.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/circuits/circuit_tables.h"
@@ -105,7 +106,7 @@ std::string roles_csv(const ComparisonResult& result) {
       csv += fmt::format("{},{},{},{},{}", m == 0 ? "first" : "second", result.heads[slot].layer,
                          result.heads[slot].head, role.name, role.confidence);
       for (const double score : result.models[m].role_scores[slot].score)
-        csv += fmt::format(",{}", score);
+        csv += "," + csv_number(score);
       csv += '\n';
     }
   return csv;
@@ -185,12 +186,14 @@ void write_figures(const ComparisonRequest& request, const ComparisonPlan& plan,
                             result.prompts.size(), edges(0), result.models[0].label, edges(1),
                             result.models[1].label);
   const figure::CorrelationMap correlation = correlation_map_of(result.models);
-  const figure::ScatterMatrix scatter =
-      scatter_matrix_of(result.models, scatter_slots(plan, result), seed);
   const figure::StatisticsBars statistics = statistics_bars_of(result.models, result.comparison);
   write_figure(request, &grid, "grid", folder);
   write_figure(request, &correlation, "correlation", folder);
-  write_figure(request, &scatter, "scatter", folder);
+  // Of pairs: a single head has none.
+  if (const auto slots = scatter_slots(plan, result); slots.size() > 1) {
+    const figure::ScatterMatrix scatter = scatter_matrix_of(result.models, slots, seed);
+    write_figure(request, &scatter, "scatter", folder);
+  }
   write_figure(request, &statistics, "statistics", folder);
   write_strips(request, plan, result, maps, folder);
 }

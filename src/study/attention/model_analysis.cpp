@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "filigree/analyze/statistics/statistics_report.h"
+#include "filigree/study/not_finite.h"
 
 namespace filigree::study {
 namespace {
@@ -88,6 +90,21 @@ Json pairs_json(const HeadPairs& pairs) {
           {"spearman", matrix(pairs.spearman)}};
 }
 
+// Prompt by prompt, so that the one whose run went wrong is named by where.
+void require_finite(const AttentionStatistics& statistics, const LoadedModel& model,
+                    const PromptSet& prompts) {
+  for (std::size_t s = 0; s < kStatistics; ++s)
+    for (const HeadGroup& group : statistics.groups()) {
+      const std::vector<double> series = statistics.series(group, static_cast<Statistic>(s));
+      for (std::size_t p = 0; p < series.size(); ++p) {
+        if (std::isfinite(series[p])) continue;
+        const std::vector<TokenId>& ids = prompts.prompts[p].ids;
+        fail_not_finite("the attention", model.name(), model.model(),
+                        Tensor::from_ids({1, static_cast<std::int64_t>(ids.size())}, ids));
+      }
+    }
+}
+
 }  // namespace
 
 Json role_json(const HeadRole& role, const RoleScores& scores) {
@@ -152,6 +169,7 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
         report->update(static_cast<std::int64_t>(heads[0].prompt) + 1);
     });
     report->finish();
+    if (result.statistics) require_finite(*result.statistics, model, prompts);
   }
   if (means)
     for (std::size_t slot = 0; slot < plan.heads.size(); ++slot) plan.mean(slot, means->mean(slot));

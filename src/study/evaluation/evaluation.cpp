@@ -10,6 +10,7 @@
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/model_places.h"
+#include "filigree/study/not_finite.h"
 #include "filigree/study/text_input.h"
 #include "filigree/study/training/training_data.h"
 
@@ -34,11 +35,15 @@ EvaluatedModel evaluate_windows(const Model& model, const EvaluationWindows& win
                                 const WindowOptions& options, const Context& context,
                                 const std::string& work, AppliedInterventions* changes = nullptr) {
   const Stopwatch watch;
+  std::optional<Batch> last;
+  EvaluationWindows seen = windows;
+  seen.next = [&] { return last = windows.next(); };
   Communicator& ranks = context.communicator();
   const std::int64_t targets = windows.targets;
   const std::unique_ptr<WorkReport> report = context.begin({work, "tokens", targets});
   EvaluatedModel result;
   const auto show = [&](const Evaluation& so_far) {
+    if (!std::isfinite(so_far.loss()) && last) fail_not_finite("the loss", work, model, last->ids);
     // This rank's part stands for those of all.
     report->update(std::min(targets, so_far.total.tokens * ranks.size()),
                    fmt::format("loss {:.4f}", so_far.loss()));
@@ -46,7 +51,7 @@ EvaluatedModel evaluate_windows(const Model& model, const EvaluationWindows& win
   };
   Taps taps;
   if (changes != nullptr) changes->put_on(taps);
-  result.evaluation = evaluate(model, windows, show, &ranks, changes == nullptr ? nullptr : &taps);
+  result.evaluation = evaluate(model, seen, show, &ranks, changes == nullptr ? nullptr : &taps);
   report->finish();
   result.length = window_length(options, model.config());
   result.seconds = watch.seconds();

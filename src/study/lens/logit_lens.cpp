@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "filigree/base/strings.h"
+#include "filigree/study/not_finite.h"
 
 namespace filigree::study {
 namespace {
@@ -29,6 +30,13 @@ LensOfModel look(const LensRequest& request, const LoadedModel& model, const Con
     if (done == total) report->finish();
   };
   found.lens = logit_lens(model.model(), found.ids, options);
+  const bool finite =
+      std::all_of(found.lens.cells.begin(), found.lens.cells.end(), [](const LensCell& cell) {
+        return std::isfinite(cell.top[0].probability) && std::isfinite(cell.log_probability);
+      });
+  if (!finite)
+    fail_not_finite("the lens", model.name(), model.model(),
+                    Tensor::from_ids({1, static_cast<std::int64_t>(found.ids.size())}, found.ids));
   const auto show = [&](TokenId id) { found.shown.add(model.tokenizer(), id); };
   for (const TokenId id : found.ids) show(id);
   if (found.token) show(*found.token);

@@ -15,6 +15,7 @@ void add_info(Program& program);
 void add_tokenize(Program& program);
 void add_prepare(Program& program);
 void add_convert(Program& program);
+void add_verify(Program& program);
 void add_corpus(Program& program);
 void add_pretrain(Program& program);
 void add_sparsify(Program& program);

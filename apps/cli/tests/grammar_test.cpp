@@ -33,8 +33,8 @@ const std::set<std::string> kComputing = {"attention",     "bench",          "ci
 // Everything else has a check.
 const std::set<std::string> kFreeLabels = {"DIR",    "FILE", "GLOB", "MODEL", "NAME",
                                            "SHARDS", "TAP",  "TASK", "TEXT",  "TASK,..."};
-const std::set<std::string> kFreeArguments = {"MODEL", "DENSE",  "FEATURES", "SPARSE", "PROMPT",
-                                              "RUN",   "SHARDS", "TASK",     "TEXT"};
+const std::set<std::string> kFreeArguments = {"MODEL",  "DENSE", "FEATURES", "FOLDER", "SPARSE",
+                                              "PROMPT", "RUN",   "SHARDS",   "TASK",   "TEXT"};
 
 // What a value of each kind never is.
 const std::map<std::string, std::vector<std::string>> kNonsense = {

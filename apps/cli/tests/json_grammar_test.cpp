@@ -80,6 +80,7 @@ class CommandJsonTest : public ::testing::Test {
 TEST_F(CommandJsonTest, EveryCommand) {
   const std::string dense = dense_.name(), sparse = sparse_.name();
   walk({"info", sparse});
+  walk({"verify", sparse});
   walk({"info", dense, "--taps"});
   walk({"info", "--devices"});
   walk({"tokenize", dense, "Hello world"});

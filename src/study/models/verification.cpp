@@ -1,0 +1,109 @@
+#include "filigree/study/models/verification.h"
+
+#include <algorithm>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/study/context.h"
+#include "filigree/study/model_places.h"
+#include "filigree/text/token_shards.h"
+#include "filigree/train/checkpoint.h"
+
+namespace filigree::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+void verify_model(const fs::path& folder, VerifiedFolder& result) {
+  result.checksums = has_checksums(folder);
+  if (result.checksums) result.files = check_files(folder, ChecksumDepth::kContents);
+}
+
+// Shards have their checksums in their index, and in themselves.
+void verify_shards(const fs::path& folder, VerifiedFolder& result) {
+  result.checksums = true;
+  const TokenShards shards = TokenShards::open(folder, ShardCheck::kContents);
+  for (const SplitEntry& split : shards.index().splits)
+    for (const ShardEntry& shard : split.shards)
+      result.files.push_back({shard.file, fs::file_size(folder / shard.file), ""});
+}
+
+VerifiedFolder verify(const fs::path& folder) {
+  VerifiedFolder result;
+  result.folder = folder.string();
+  std::error_code ignored;
+  try {
+    if (!has_checksums(folder) && fs::exists(folder / kShardIndexFile, ignored))
+      verify_shards(folder, result);
+    else
+      verify_model(folder, result);
+  } catch (const Error& error) {
+    result.problem = error.what();
+  }
+  return result;
+}
+
+// A run that has not ended is no model yet: then its checkpoints are all there is.
+void verify_with_inside(const fs::path& folder, std::vector<VerifiedFolder>& results) {
+  const std::vector<fs::path> checkpoints = RunFolder::checkpoints_in(folder);
+  VerifiedFolder here = verify(folder);
+  std::error_code ignored;
+  if (here.checksums || checkpoints.empty() || fs::exists(folder / "config.json", ignored))
+    results.push_back(std::move(here));
+  for (const fs::path& checkpoint : checkpoints) results.push_back(verify(checkpoint));
+  if (fs::is_directory(folder / "control", ignored))
+    verify_with_inside(folder / "control", results);
+}
+
+}  // namespace
+
+bool VerifiedFolder::damaged() const {
+  return !problem.empty() || std::any_of(files.begin(), files.end(), [](const CheckedFile& file) {
+    return !file.problem.empty();
+  });
+}
+
+bool Verification::damaged() const {
+  return std::any_of(folders.begin(), folders.end(),
+                     [](const VerifiedFolder& folder) { return folder.damaged(); });
+}
+
+bool Verification::checked_any() const {
+  return std::any_of(folders.begin(), folders.end(),
+                     [](const VerifiedFolder& folder) { return folder.checksums; });
+}
+
+Verification verify_folders(const VerificationRequest& request) {
+  if (request.folders.empty()) throw RequestError("there is no folder to verify");
+  Verification result;
+  for (const std::string& name : request.folders) {
+    std::error_code ignored;
+    const fs::path folder = fs::is_directory(name, ignored) ? fs::path(name) : model_folder(name);
+    if (request.write) {
+      const std::vector<std::string> files = model_files_in(folder);
+      require(!files.empty(), "'{}' holds no files of a model", printable(folder.string(), 400));
+      write_checksums(folder, files);
+    }
+    verify_with_inside(folder, result.folders);
+  }
+  return result;
+}
+
+Json to_json(const Verification& verification) {
+  Json folders = Json::array();
+  for (const VerifiedFolder& folder : verification.folders) {
+    Json files = Json::array();
+    for (const CheckedFile& file : folder.files)
+      files.push_back({{"file", file.name},
+                       {"bytes", file.bytes},
+                       {"problem", file.problem.empty() ? Json() : Json(file.problem)}});
+    folders.push_back({{"folder", folder.folder},
+                       {"checksums", folder.checksums},
+                       {"damaged", folder.damaged()},
+                       {"problem", folder.problem.empty() ? Json() : Json(folder.problem)},
+                       {"files", files}});
+  }
+  return {{"damaged", verification.damaged()}, {"folders", folders}};
+}
+
+}  // namespace filigree::study

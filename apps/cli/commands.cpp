@@ -1,6 +1,7 @@
 #include "apps/cli/commands.h"
 
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/shrinking_files.h"
 
 namespace filigree::cli {
 
@@ -13,6 +14,7 @@ void add_all_commands(Program& program) {
   add_sparsify(program);
   add_generate(program);
   add_convert(program);
+  add_verify(program);
   add_eval(program);
   add_attention(program);
   add_compare(program);
@@ -34,6 +36,7 @@ void add_all_commands(Program& program) {
 
 int run_filigree(const std::vector<std::string>& arguments) {
   catch_interrupts();
+  catch_shrinking_files();
   Program program;
   add_all_commands(program);
   return program.run(arguments);

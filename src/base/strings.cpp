@@ -12,8 +12,16 @@
 namespace filigree {
 namespace {
 
-// True for the C0 and C1 control characters, which a terminal may obey.
-bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
+// True for the C0 and C1 control characters, which a terminal may obey, and for those that make it
+// show text in another order than it has.
+bool is_control(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+void append_escaped(std::string& out, std::string_view bytes) {
+  for (const char c : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+}
 
 }  // namespace
 
@@ -98,12 +106,43 @@ std::string printable(std::string_view text, std::size_t limit) {
       break;
     }
     if (!next.is_character() || is_control(next.code)) {
-      for (std::size_t i = 0; i < taken; ++i)
-        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(rest[i]));
+      append_escaped(out, rest.substr(0, taken));
     } else {
       out += rest.substr(0, taken);
     }
     used += taken;
+  }
+  return out;
+}
+
+std::string terminal_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Sequence next = utf8_sequence(text);
+    const std::size_t taken = next.is_character() ? next.length : 1;
+    const bool layout = text[0] == '\n' || text[0] == '\t';
+    if (!layout && (!next.is_character() || is_control(next.code)))
+      append_escaped(out, text.substr(0, taken));
+    else
+      out += text.substr(0, taken);
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string terminal_json(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Sequence next = utf8_sequence(text);
+    const std::size_t taken = next.is_character() ? next.length : 1;
+    // Those below a space are layout: inside strings JSON has none of them.
+    if (next.is_character() && next.code >= 0x7F && is_control(next.code))
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(next.code));
+    else
+      out += text.substr(0, taken);
+    text.remove_prefix(taken);
   }
   return out;
 }

@@ -31,9 +31,16 @@ std::string percent(double share);
 // "124,439,808".
 std::string with_thousands(std::uint64_t value);
 
-// `text` with control characters and invalid UTF-8 written as \xNN; only the whole characters
+// `text` with control characters (those that turn the direction of writing among them) and invalid
+// UTF-8 written as \xNN; only the whole characters
 // within its first `limit` bytes, "..." standing for the rest. Safe inside a message about
 // untrusted input.
 std::string printable(std::string_view text, std::size_t limit = 80);
+
+// All of `text` as it may be sent to a terminal: line breaks and tabs stay, everything else that
+// printable() rewrites is rewritten.
+std::string terminal_text(std::string_view text);
+// The same for JSON, which stays the same document: \u009b stands for what a terminal may obey.
+std::string terminal_json(std::string_view text);
 
 }  // namespace filigree

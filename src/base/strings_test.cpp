@@ -86,5 +86,14 @@ TEST(Printable, CutsBetweenCharacters) {
   EXPECT_EQ(printable("", 0), "");
 }
 
+TEST(TerminalText, KeepsLayoutAndEscapesWhatATerminalMayObey) {
+  EXPECT_EQ(terminal_text("a\tb\nü日"), "a\tb\nü日");
+  EXPECT_EQ(terminal_text("\x1b[31m\r\x7f\xc2\x9b"), "\\x1b[31m\\x0d\\x7f\\xc2\\x9b");
+  EXPECT_EQ(terminal_text("\xff"), "\\xff");
+  EXPECT_EQ(terminal_text("a\u202eb"), "a\\xe2\\x80\\xaeb");
+  EXPECT_EQ(terminal_json("{\n  \"a\": \"\xc2\x9b\x7f\u2066\"\n}"),
+            "{\n  \"a\": \"\\u009b\\u007f\\u2066\"\n}");
+}
+
 }  // namespace
 }  // namespace filigree

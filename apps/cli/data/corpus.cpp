@@ -82,7 +82,7 @@ void run_corpus(const CorpusCommand& command, const Session& session) {
   request.documents = static_cast<std::uint64_t>(command.documents);
   if (!to_stdout) request.out = command.out;
   const study::WrittenCorpus written = study::write_corpus(
-      request, session.context(), [&](std::string_view text) { session.print(text); });
+      request, session.context(), [&](std::string_view text) { session.print_exactly(text); });
   if (to_stdout) return;
   if (session.json())
     session.print_json(to_json(written));

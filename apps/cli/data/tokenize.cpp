@@ -74,7 +74,7 @@ void run_decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Sess
   // Exactly the bytes, so that encoding and decoding a file gives that file; a person at a
   // terminal wants the prompt on its own line.
   const bool needs_newline = ::isatty(STDOUT_FILENO) == 1 && !text.ends_with('\n');
-  session.print(needs_newline ? text + "\n" : text);
+  session.print_exactly(needs_newline ? text + "\n" : text);
 }
 
 void run_encode(const TokenizeOptions& options, const Tokenizer& tokenizer, Session& session) {

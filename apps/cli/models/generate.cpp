@@ -46,9 +46,9 @@ void run_generate(GenerateOptions options, Session& session) {
     reader.begin = [&](std::int64_t i) {
       if (request.count > 1)
         session.print(fmt::format("{}[{}/{}]\n", i > 0 ? "\n" : "", i + 1, request.count));
-      if (!options.no_prompt) session.print(request.prompt);
+      if (!options.no_prompt) session.print_exactly(request.prompt);
     };
-    reader.text = [&](std::string_view text) { session.print(text); };
+    reader.text = [&](std::string_view text) { session.print_exactly(text); };
     reader.end = [&] { session.print("\n"); };
   }
   // With features steered, what comes without that first.

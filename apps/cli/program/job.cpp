@@ -7,6 +7,8 @@
 #include <iostream>
 #include <thread>
 
+#include "filigree/base/strings.h"
+
 namespace filigree::cli {
 namespace {
 
@@ -14,7 +16,7 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(2);
 
 void print_line(const std::string& line) {
-  if (!line.empty()) std::cerr << line << '\n' << std::flush;
+  if (!line.empty()) std::cerr << terminal_text(line) << '\n' << std::flush;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -13,6 +14,7 @@
 #include "apps/cli/program/help.h"
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
+#include "filigree/base/mapped_file.h"
 #include "filigree/base/names.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/version.h"
@@ -220,7 +222,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
   }
 
   set_warning_handler([quiet = common_.quiet || launched_rank() > 0](const std::string& message) {
-    if (!quiet) std::cerr << "filigree: warning: " << message << '\n' << std::flush;
+    if (!quiet) std::cerr << "filigree: warning: " << terminal_text(message) << '\n' << std::flush;
   });
   try {
     const Command& chosen = commands_.at(&target);
@@ -229,6 +231,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     if (common_.threads > 0) set_num_threads(common_.threads);
     Session session(command, common_, line, placement, job_.ranks());
     chosen.run(session);
+    require_unchanged_files();
     return interrupted() ? interrupted_exit_code() : session.exit_code();
   } catch (const UsageError& error) {
     return report_usage(command, error.what());
@@ -250,6 +253,10 @@ int Program::run(std::vector<std::string> arguments) {
     return report(error.what(), kFailed);
   } catch (const std::bad_alloc&) {
     return report("not enough memory", kFailed);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(
+        fmt::format("'{}': {}", printable(error.path1().string(), 400), error.code().message()),
+        kFailed);
   } catch (const std::exception& error) {
     return report(fmt::format("unexpected failure: {}", error.what()), kFailed);
   }

@@ -9,6 +9,8 @@
 #include <iostream>
 
 #include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
 #include "filigree/base/version.h"
 #include "filigree/runtime/threads.h"
 
@@ -31,7 +33,7 @@ class Bar final : public study::WorkReport {
  public:
   explicit Bar(ProgressOptions options) : progress_(std::cerr, std::move(options)) {}
   void update(std::int64_t done, std::string_view metric) override {
-    progress_.update(done, metric);
+    progress_.update(done, terminal_text(metric));
   }
   void finish() override { progress_.finish(); }
 
@@ -57,27 +59,35 @@ void write_stdout(std::string_view text) {
 }
 
 void Session::print(std::string_view text) const {
-  if (writes()) write_stdout(text);
+  if (!writes()) return;
+  require_unchanged_files();
+  write_stdout(terminal_text(text));
+}
+
+void Session::print_exactly(std::string_view text) const {
+  if (writes())
+    write_stdout(::isatty(STDOUT_FILENO) == 1 ? terminal_text(text) : std::string(text));
 }
 
 void Session::print_json(const Json& result) const {
   if (!writes()) return;
+  require_unchanged_files();
   Json document = {{"filigree", version_string()},
                    {"command", command_},
                    {"seed", options_.seed},
                    {"threads", num_threads()}};
   for (const auto& [key, value] : result.items()) document[key] = value;
   // File names and the like may be any bytes; JSON must be UTF-8.
-  write_stdout(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_stdout(terminal_json(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n");
 }
 
 void Session::note(std::string_view line) const {
-  if (!options_.quiet && writes()) std::cerr << line << '\n' << std::flush;
+  if (!options_.quiet && writes()) std::cerr << terminal_text(line) << '\n' << std::flush;
 }
 
 ProgressOptions Session::progress(std::string label, std::string unit, std::int64_t total) const {
   ProgressOptions options;
-  options.label = std::move(label);
+  options.label = terminal_text(label);
   options.unit = std::move(unit);
   options.total = total;
   options.style = progress_style(STDERR_FILENO, options_.quiet || !writes());

@@ -68,8 +68,12 @@ class Session {
   const CommonOptions& options() const { return options_; }
   bool json() const { return options_.json; }
 
-  // Throws ClosedPipe when nobody reads any more, Error when the disk is full.
+  // Results, with control characters of names and tokens escaped. Throws ClosedPipe when nobody
+  // reads any more, Error when the disk is full, or when a file that the result was computed from
+  // was written to in the meantime.
   void print(std::string_view text) const;
+  // Text that is the result, byte by byte; escaped only where a terminal would get it.
+  void print_exactly(std::string_view text) const;
 
   // Puts the version, the command, seed and threads in front, so that a result can be traced.
   void print_json(const Json& result) const;

@@ -153,6 +153,36 @@ TEST_F(RanksTest, ASignalToOneOfThemSavesAndStopsAll) {
   EXPECT_FALSE(std::filesystem::exists(path("stopped/config.json")));
 }
 
+// One of three is killed in the middle of the work: the launcher ends the others at once, and the
+// run goes on with any number of ranks, each number giving the same bits every time.
+TEST_F(RanksTest, ARankThatIsKilledEndsTheOthersAndTheRunGoesOnWithAnyNumber) {
+  const Arguments arguments = pretrain("killed", "60") +
+                              Arguments{"--batch", "12", "--checkpoint-every", "5", "--keep", "2"};
+  std::string line;
+  for (const std::string& argument : arguments) line += " " + argument;
+  const ProgramRun run = run_ranks(
+      3,
+      "sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (until [ \"$(wc -l 2>/dev/null <" +
+          path("killed/log.jsonl") +
+          ")\" -gt 8 ] 2>/dev/null; do sleep 0.01; done; kill -KILL $$) & fi; exec \"$FILIGREE\"" +
+          line + "'");
+  if (run.code == 0) GTEST_SKIP() << "the run ended before the kill";
+  EXPECT_THAT(run.err, HasSubstr("signal 9"));
+  EXPECT_FALSE(std::filesystem::exists(path("killed/config.json")));
+  for (const int ranks : {1, 2, 4}) {
+    std::vector<std::string> results;
+    for (const char* attempt : {"a", "b"}) {
+      const std::string name = fmt::format("resumed-{}-{}", ranks, attempt);
+      std::filesystem::copy(path("killed"), path(name), std::filesystem::copy_options::recursive);
+      Arguments again = pretrain(name, "60") + Arguments{"--batch",            "12", "--resume",
+                                                         "--checkpoint-every", "5",  "--json"};
+      EXPECT_GE(expect_success_of(ranks, again)["resumed_from"], 5);
+      results.push_back(weights(name));
+    }
+    EXPECT_TRUE(results[0] == results[1]) << ranks << " ranks";
+  }
+}
+
 TEST_F(RanksTest, FailTogetherWithOneMessage) {
   // All of them see what is wrong.
   const ProgramRun odd = run_ranks(2, pretrain("odd", "2") + Arguments{"--batch", "3"});

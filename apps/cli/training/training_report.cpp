@@ -58,7 +58,8 @@ void print_result(const study::TrainingResult& result, Session& session) {
                               printable(result.out)));
   }
   // Not a note: --quiet leaves out what is not needed, and an unmet aim needs its reason.
-  if (stopped && session.writes()) std::cerr << "filigree: " << result.reason << '\n' << std::flush;
+  if (stopped && session.writes())
+    std::cerr << "filigree: " << terminal_text(result.reason) << '\n' << std::flush;
 }
 
 }  // namespace filigree::cli

@@ -73,12 +73,14 @@ std::vector<std::string> model_files_in(const fs::path& folder) {
   return names;
 }
 
-void write_checksums(const fs::path& folder, const std::vector<std::string>& files) {
+void write_checksums(const fs::path& folder, const std::vector<std::string>& files,
+                     const std::map<std::string, std::string>& to_come) {
   nlohmann::json sums = nlohmann::json::object();
-  for (const std::string& name : files) {
-    const auto file = MappedFile::open(folder / name);
-    sums[name] = {{"bytes", file->bytes().size()}, {"xxh64", checksum_text(xxh64(file->bytes()))}};
-  }
+  const auto add = [&](const std::string& name, std::string_view bytes) {
+    sums[name] = {{"bytes", bytes.size()}, {"xxh64", checksum_text(xxh64(bytes))}};
+  };
+  for (const std::string& name : files) add(name, MappedFile::open(folder / name)->text());
+  for (const auto& [name, bytes] : to_come) add(name, bytes);
   write_json(folder / kChecksumsFile, {{"format", kFormat}, {"version", 1}, {"files", sums}});
 }
 

@@ -1,9 +1,10 @@
 // checksums.json: sizes and checksums of the files of a folder, so that what was stored is known to
-// be what is read. Written last. docs/file_formats.md describes it.
+// be what is read. docs/file_formats.md describes it.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,10 @@ std::vector<std::string> files_in(const std::filesystem::path& folder);
 // Of those, what a model consists of: configuration, weights, tokenizer.
 std::vector<std::string> model_files_in(const std::filesystem::path& folder);
 
-// Reads each of the files and writes checksums.json.
-void write_checksums(const std::filesystem::path& folder, const std::vector<std::string>& files);
+// Reads each of the files and writes checksums.json. `to_come` are the names and contents of files
+// that will be written after it: where one of them makes the folder what it is, that one is last.
+void write_checksums(const std::filesystem::path& folder, const std::vector<std::string>& files,
+                     const std::map<std::string, std::string>& to_come = {});
 
 struct CheckedFile {
   std::string name;

@@ -73,15 +73,16 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   return parse_json(MappedFile::open(path)->text(), path.string(), limits);
 }
 
-void write_json(const std::filesystem::path& path, const Json& value) {
-  std::string text;
+std::string json_text(const std::filesystem::path& path, const Json& value) {
   try {
-    text = value.dump(2);
+    return value.dump(2) + "\n";
   } catch (const Json::exception&) {
     fail("json: cannot write '{}': a string in it is not UTF-8", path.string());
   }
-  text += '\n';
-  write_file_atomically(path, text);
+}
+
+void write_json(const std::filesystem::path& path, const Json& value) {
+  write_file_atomically(path, json_text(path, value));
 }
 
 }  // namespace filigree

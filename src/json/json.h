@@ -25,5 +25,7 @@ nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& li
 // Replaces the file atomically; two spaces of indent, sorted keys and a final newline, as
 // transformers writes its configurations.
 void write_json(const std::filesystem::path& path, const nlohmann::json& value);
+// What write_json writes.
+std::string json_text(const std::filesystem::path& path, const nlohmann::json& value);
 
 }  // namespace filigree

@@ -1,4 +1,5 @@
 // Writing a model as a Hugging Face folder.
+#include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
 #include "filigree/base/folders.h"
 #include "filigree/base/strings.h"
@@ -67,8 +68,10 @@ void save_model(const Model& model, const std::filesystem::path& folder,
   }
   config.erase("lora");
   if (model.lora()) config["lora"] = {{"rank", model.lora()->rank}, {"alpha", model.lora()->alpha}};
-  write_json(folder / "config.json", config);
-  write_checksums(folder, model_files_in(folder));
+  const std::filesystem::path last = folder / "config.json";
+  const std::string text = json_text(last, config);
+  write_checksums(folder, model_files_in(folder), {{"config.json", text}});
+  write_file_atomically(last, text);
 }
 
 }  // namespace filigree

@@ -50,7 +50,8 @@ void remove_checkpoint(const fs::path& checkpoint) {
   const fs::path removed = with_ending(checkpoint, kRemoved);
   fs::remove_all(removed, ignored);
   fs::rename(checkpoint, removed);
-  fs::remove_all(removed, ignored);  // what is left goes when the run is next started
+  flush_folder(checkpoint.parent_path());  // a power cut must not bring the name back
+  fs::remove_all(removed, ignored);        // what is left goes when the run is next started
 }
 
 // Throws Error unless it is what was written at that step.
@@ -234,7 +235,7 @@ void RunFolder::prune(const TrainingState& state, int keep) {
     if (all[i] == best) continue;
     try {
       remove_checkpoint(all[i]);
-    } catch (const fs::filesystem_error&) {
+    } catch (const std::exception&) {
       // One too many does no harm, and the next save tries again.
     }
   }

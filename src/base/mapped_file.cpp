@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -59,11 +60,15 @@ class Watched {
     const std::lock_guard lock(mutex_);
     files_.emplace(file, as_mapped);
   }
-  void remove(const MappedFile* file) {
+  void remove(const MappedFile* file) noexcept {
     const std::lock_guard lock(mutex_);
     const auto found = files_.find(file);
     if (found == files_.end()) return;
-    if (has_changed(file->path(), found->second)) changed_.push_back(file->path().string());
+    try {
+      if (has_changed(file->path(), found->second)) changed_.push_back(file->path().string());
+    } catch (const std::bad_alloc&) {  // no memory for its name
+      nameless_ = true;
+    }
     files_.erase(found);
   }
   std::optional<std::string> take_changed() {
@@ -73,6 +78,7 @@ class Watched {
       if (changed) changed_.push_back(file->first->path().string());
       file = changed ? files_.erase(file) : std::next(file);
     }
+    if (std::exchange(nameless_, false)) changed_.emplace_back("a file");
     if (changed_.empty()) return std::nullopt;
     std::string first = std::move(changed_.front());
     changed_.clear();
@@ -92,12 +98,15 @@ class Watched {
   std::mutex mutex_;
   std::map<const MappedFile*, struct stat> files_;
   std::vector<std::string> changed_;
+  bool nameless_ = false;  // one more has
 };
 
-// Never destroyed: files may be, when the process ends, after it would have been.
+// Never destroyed: files may be, when the process ends, after it would have been. Made without
+// asking for memory: a destructor may be the first to come here.
 Watched& watched() {
-  static Watched& all = *new Watched;
-  return all;
+  alignas(Watched) static std::byte place[sizeof(Watched)];
+  static Watched* const all = new (place) Watched;
+  return *all;
 }
 
 }  // namespace

@@ -74,44 +74,46 @@ TEST_F(MappedFileTest, WhatIsReleasedIsReadAgain) {
   EXPECT_EQ(text_of(*file), text);
   file->release(std::as_bytes(std::span(text)));  // not of this file: left alone
   EXPECT_EQ(text, std::string(100'000, 'y'));
-  TEST_F(MappedFileTest, AFileThatWasWrittenToWhileItWasReadIsNamedOnce) {
-    const fs::path path = write("as it was");
-    const auto backdate = [&] {  // clocks of file systems are coarse
-      fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
-    };
-    backdate();
-    auto file = MappedFile::open(path, WhileMapped::kMustNotChange);
-    EXPECT_NO_THROW(require_unchanged_files());
-    write("otherwise");
-    const std::string message = filigree::error_of([] { require_unchanged_files(); });
-    EXPECT_NE(message.find("'" + path.string() + "' was written to while it was read"),
-              std::string::npos)
-        << message;
-    EXPECT_NO_THROW(require_unchanged_files());
-    // Also when it is no longer mapped.
-    backdate();
-    file = MappedFile::open(path, WhileMapped::kMustNotChange);
-    write("shorter");
-    file.reset();
-    EXPECT_THROW(require_unchanged_files(), Error);
-    // One that was replaced is still what it was.
-    file = MappedFile::open(path, WhileMapped::kMustNotChange);
-    fs::remove(path);
-    EXPECT_NO_THROW(require_unchanged_files());
-    write("another file");
-    EXPECT_EQ(text_of(*file), "shorter");
-  }
+}
 
-  TEST_F(MappedFileTest, AHandlerLearnsWhichFileLiesAtAnAddress) {
-    const fs::path path = write(std::string(10'000, 'x'));
-    auto file = MappedFile::open(path);
-    const std::byte* inside = file->bytes().data() + 9'999;
-    ASSERT_NE(mapped_file_at(inside), nullptr);
-    EXPECT_EQ(mapped_file_at(inside), path.string());
-    EXPECT_EQ(mapped_file_at(&file), nullptr);
-    file.reset();
-    EXPECT_EQ(mapped_file_at(inside), nullptr);
-  }
+TEST_F(MappedFileTest, AFileThatWasWrittenToWhileItWasReadIsNamedOnce) {
+  const fs::path path = write("as it was");
+  const auto backdate = [&] {  // clocks of file systems are coarse
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  };
+  backdate();
+  auto file = MappedFile::open(path, WhileMapped::kMustNotChange);
+  EXPECT_NO_THROW(require_unchanged_files());
+  write("otherwise");
+  const std::string message = filigree::error_of([] { require_unchanged_files(); });
+  EXPECT_NE(message.find("'" + path.string() + "' was written to while it was read"),
+            std::string::npos)
+      << message;
+  EXPECT_NO_THROW(require_unchanged_files());
+  // Also when it is no longer mapped.
+  backdate();
+  file = MappedFile::open(path, WhileMapped::kMustNotChange);
+  write("shorter");
+  file.reset();
+  EXPECT_THROW(require_unchanged_files(), Error);
+  // One that was replaced is still what it was.
+  file = MappedFile::open(path, WhileMapped::kMustNotChange);
+  fs::remove(path);
+  EXPECT_NO_THROW(require_unchanged_files());
+  write("another file");
+  EXPECT_EQ(text_of(*file), "shorter");
+}
+
+TEST_F(MappedFileTest, AHandlerLearnsWhichFileLiesAtAnAddress) {
+  const fs::path path = write(std::string(10'000, 'x'));
+  auto file = MappedFile::open(path);
+  const std::byte* inside = file->bytes().data() + 9'999;
+  ASSERT_NE(mapped_file_at(inside), nullptr);
+  EXPECT_EQ(mapped_file_at(inside), path.string());
+  EXPECT_EQ(mapped_file_at(&file), nullptr);
+  file.reset();
+  EXPECT_EQ(mapped_file_at(inside), nullptr);
+}
 
 }  // namespace
 }  // namespace filigree

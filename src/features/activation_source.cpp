@@ -7,11 +7,11 @@
 #include <span>
 
 #include "filigree/autograd/tape.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/embedding/embedding.h"
 #include "filigree/runtime/threads.h"
-#include "filigree/text/shard_checksum.h"
 #include "filigree/text/shard_permutation.h"
 #include "filigree/train/weights_checksum.h"
 

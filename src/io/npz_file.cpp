@@ -258,7 +258,7 @@ TensorView view_of(const Archive& archive, const Member& member) {
 }  // namespace
 
 NpzFile NpzFile::open(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
+  const auto file = MappedFile::open(path, WhileMapped::kMustNotChange);
   return from_bytes(file->bytes(), path.string(), file);
 }
 

@@ -91,7 +91,7 @@ fs::path only_safetensors(const fs::path& folder) {
 
 TensorFile TensorFile::open(const fs::path& path) {
   TensorFile file;
-  file.file_ = MappedFile::open(path);
+  file.file_ = MappedFile::open(path, WhileMapped::kMustNotChange);
   file.npz_ = path.extension() == ".npz";
   file.tensors_ =
       file.npz_

@@ -1,7 +1,7 @@
 #include "apps/cli/commands.h"
 
+#include "apps/cli/program/last_words.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/shrinking_files.h"
 
 namespace filigree::cli {
 
@@ -37,6 +37,7 @@ void add_all_commands(Program& program) {
 int run_filigree(const std::vector<std::string>& arguments) {
   catch_interrupts();
   catch_shrinking_files();
+  catch_missing_memory();
   Program program;
   add_all_commands(program);
   return program.run(arguments);

@@ -1,9 +1,12 @@
-#include "apps/cli/program/shrinking_files.h"
+#include "apps/cli/program/last_words.h"
 
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 
 #include "filigree/base/mapped_file.h"
 
@@ -31,7 +34,22 @@ void end_of_file(int number, siginfo_t* info, void*) {
   ::_exit(1);
 }
 
+[[noreturn]] void end_without_memory() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    say("filigree: not enough memory\n");  // also for the exception itself
+  } catch (const std::bad_alloc&) {
+    say("filigree: not enough memory\n");
+  } catch (...) {
+    say("filigree: an error in the program\n");
+    std::abort();
+  }
+  ::_exit(1);
+}
+
 }  // namespace
+
+void catch_missing_memory() { std::set_terminate(end_without_memory); }
 
 void catch_shrinking_files() {
   struct sigaction action = {};

@@ -8,8 +8,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <new>
 
-#include "apps/cli/program/shrinking_files.h"
+#include "apps/cli/program/last_words.h"
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
 #include "apps/cli/training/training_test_support.h"
@@ -53,6 +54,15 @@ TEST(HostileInput, AMappedFileThatIsCutShortEndsTheProgramWithItsName) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
   EXPECT_THAT(said, AllOf(HasSubstr("we?ights' became shorter while it was read"),
                           HasSubstr("run the command again")));
+}
+
+TEST(HostileInput, MemoryThatIsMissingWhereNothingMayBeThrownIsAnErrorToo) {
+  EXPECT_EXIT(
+      {
+        catch_missing_memory();
+        [&]() noexcept { throw std::bad_alloc(); }();
+      },
+      ::testing::ExitedWithCode(1), "filigree: not enough memory");
 }
 
 TEST(HostileInput, CurvesOfDeepJsonAreRefusedInWords) {

@@ -174,8 +174,8 @@ TEST_F(RanksTest, ARankThatIsKilledEndsTheOthersAndTheRunGoesOnWithAnyNumber) {
     for (const char* attempt : {"a", "b"}) {
       const std::string name = fmt::format("resumed-{}-{}", ranks, attempt);
       std::filesystem::copy(path("killed"), path(name), std::filesystem::copy_options::recursive);
-      Arguments again = pretrain(name, "60") + Arguments{"--batch",            "12", "--resume",
-                                                         "--checkpoint-every", "5",  "--json"};
+      Arguments again = pretrain(name, "60") +
+                        Arguments{"--batch", "12", "--resume", "--checkpoint-every", "5", "--json"};
       EXPECT_GE(expect_success_of(ranks, again)["resumed_from"], 5);
       results.push_back(weights(name));
     }

@@ -19,10 +19,11 @@ GPU := $(wildcard /dev/nvidia0)
 
 # Each target is parallel inside; side by side they would only get in each other's way.
 .NOTPARALLEL:
-.PHONY: help build test demo check asan tsan format tidy fuzz install package clean packages cuda
+.PHONY: help build test demo check asan tsan format tidy fuzz faults faults-long install package
+.PHONY: clean packages cuda
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 packages:
 	@tools/install-packages build
@@ -80,6 +81,14 @@ tidy: build  ## run clang-tidy
 fuzz: packages  ## fuzz the parsers, FUZZ_SECONDS (60) each, under the sanitizers
 	@tools/build asan
 	@FILIGREE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset asan -j $(JOBS) -L fuzz -E driver --timeout 86400
+
+faults: packages  ## interrupt the commands at a share of their file operations, and resume
+	@tools/build release fault_campaign
+	@ctest --preset release -L faults -j $(JOBS) --output-on-failure
+
+faults-long: packages  ## the same at all of them, 1,000 random kills, power cuts, lack of memory
+	@tools/build release fault_campaign
+	@tests/faults/long
 
 install: packages  ## install program, library and models below PREFIX (/usr/local)
 	@PREFIX="$(PREFIX)" tools/build release filigree filigree_library

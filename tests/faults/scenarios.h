@@ -17,6 +17,8 @@ struct Scenario {
   std::function<Arguments(const fs::path& out)> command;
   // What a user does after an interruption; nothing where the result is there already.
   std::function<Arguments(const fs::path& out)> again;
+  // Where not all points are taken, so many times fewer: it takes longer than the others.
+  long fewer = 1;
 };
 
 // Makes what they all start from (shards, a dense model, a task) below place.scratch.

@@ -337,6 +337,11 @@ int remove(const char* path) {
 }
 int mkdir(const char* path, mode_t mode) { return make_folder(AT_FDCWD, path, mode); }
 int mkdirat(int folder, const char* path, mode_t mode) { return make_folder(folder, path, mode); }
+void* aligned_alloc(size_t align, size_t size) {
+  void* memory = nullptr;
+  if (runs_dry() || posix_memalign(&memory, align, size) != 0) return nullptr;
+  return memory;
+}
 int link(const char* from, const char* to) {
   char buffer[PATH_MAX];
   if (below(AT_FDCWD, to, buffer)[0] != '\0' && goes_wrong()) return -1;

@@ -1,0 +1,90 @@
+// What runs and sweeps leave to be read again: the state and checksums of a checkpoint, a run's
+// log, a sweep's state, tasks, the configuration of a model, token shards. The first byte says
+// which; the readers get the rest as a file.
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "filigree/analyze/circuit/sweep_state.h"
+#include "filigree/analyze/task/user_task.h"
+#include "filigree/base/error.h"
+#include "filigree/base/scratch_folder.h"
+#include "filigree/io/folder_checksums.h"
+#include "filigree/json/json.h"
+#include "filigree/model/model.h"
+#include "filigree/text/shard_file.h"
+#include "filigree/text/shard_index.h"
+#include "filigree/text/tokenizer.h"
+#include "filigree/train/checkpoint.h"
+#include "filigree/train/run_log.h"
+#include "fuzz_target.h"
+
+namespace filigree {
+namespace {
+
+// Each letter a token, so that tasks fit.
+const Tokenizer& letters() {
+  static const Tokenizer tokenizer = [] {
+    nlohmann::json vocabulary = {{"\u0120", 26}};
+    for (int i = 0; i < 26; ++i) vocabulary[std::string(1, static_cast<char>('a' + i))] = i;
+    return Tokenizer::from_vocab_and_merges_text(vocabulary.dump(), "");
+  }();
+  return tokenizer;
+}
+
+void read_shard(const std::filesystem::path& file, std::string_view bytes) {
+  // As the index would have it, were it made of this file.
+  ShardEntry entry;
+  entry.file = file.filename().string();
+  if (bytes.size() >= 32) {
+    std::memcpy(&entry.tokens, bytes.data() + 16, 8);
+    std::memcpy(&entry.checksum, bytes.data() + 24, 8);
+  }
+  const ShardFile shard(file, entry, 2);
+  shard.verify(270);
+  std::vector<TokenId> ids(shard.tokens());
+  shard.read(0, ids);
+  for (const TokenId id : ids) fuzz::expect(id >= 0 && id < 270, "ids are in the vocabulary");
+}
+
+void read(char kind, std::string_view text) {
+  static const ScratchFolder scratch;
+  const std::filesystem::path folder = scratch.path();
+  const auto file = [&](const char* name) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+    return folder / name;
+  };
+  switch (kind) {
+    case 's': file("state.json"), read_training_state(folder); break;
+    case 'c':
+      file(kChecksumsFile);
+      for (const CheckedFile& checked : check_files(folder, ChecksumDepth::kContents))
+        fuzz::expect(checked.name.find('/') == std::string::npos, "names stay in the folder");
+      break;
+    case 'w': SweepState(file("sweep"), false).section("scores", 1); break;
+    case 'l': {
+      const std::filesystem::path log = file("log.jsonl");
+      RunLog::resume(log, 3, {{"run", "fuzz"}});
+      RunLog::resume(log, 3, {{"run", "fuzz"}});  // what it kept it reads
+      break;
+    }
+    case 't': parse_task(text, "task", letters(), {}, 16); break;
+    case 'm': parse_model_config(parse_json(text, "config.json"), "config.json"); break;
+    case 'i': parse_shard_index(text, "index.json"); break;
+    case 'f': read_shard(file("shard"), text); break;
+    default: break;
+  }
+}
+
+}  // namespace
+}  // namespace filigree
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  try {
+    filigree::read(static_cast<char>(data[0]), {reinterpret_cast<const char*>(data) + 1, size - 1});
+  } catch (const filigree::Error& error) {
+    filigree::fuzz::note_outcome(error.what());
+  }
+  return 0;
+}

@@ -60,7 +60,8 @@ TEST(HostileInput, MemoryThatIsMissingWhereNothingMayBeThrownIsAnErrorToo) {
   EXPECT_EXIT(
       {
         catch_missing_memory();
-        [&]() noexcept { throw std::bad_alloc(); }();
+        const auto run_dry = [] { throw std::bad_alloc(); };
+        [&]() noexcept { run_dry(); }();
       },
       ::testing::ExitedWithCode(1), "filigree: not enough memory");
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "filigree/base/atomic_file.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
@@ -17,7 +18,6 @@
 #include "filigree/study/loaded_model.h"
 #include "filigree/study/models/memory_estimate.h"
 #include "filigree/study/training/training_run.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree::study {
 namespace {
@@ -223,8 +223,7 @@ FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request
                                            {"threshold", decimal(begin.threshold)},
                                            {"rate", begin.rate}});
   RunFolder folder(request.out);
-  const std::vector<fs::path> earlier = folder.checkpoints();
-  const std::int64_t first = earlier.empty() ? 0 : read_training_state(earlier.back()).step;
+  const std::int64_t first = folder.resume_point().step;
   if (first == 0) {
     initialise(transcoder, source.peek(), begin);
   } else {

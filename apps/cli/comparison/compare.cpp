@@ -70,17 +70,17 @@ void run_command(const CompareCommand& command, const Session& session) {
 void add_compare(Program& program) {
   const auto command = std::make_shared<CompareCommand>();
   study::ComparisonRequest& request = command->request;
-  CLI::App& app = program.add(
-      {"compare",
-       "A dense and a sparse model side by side: figures, tables, one offline page.",
-       {"filigree compare dense sparse --out comparison",
-        "filigree compare dense sparse --out ab --text prompts.txt --order role",
-        "filigree compare dense sparse --out comparison --data shards --samples 50",
-        "filigree compare dense sparse --out comparison --task ioi,greater-than",
-        "filigree compare dense sparse --out ab --features clt --twin-features clt-dense",
-        "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"},
-       Computes::kOnDevice},
-      [command](Session& session) { run_command(*command, session); });
+  CLI::App& app =
+      program.add({"compare",
+                   "A dense and a sparse model side by side: figures, tables, one offline page.",
+                   {"filigree compare dense sparse --out comparison",
+                    "filigree compare dense sparse --out ab --text prompts.txt --order role",
+                    "filigree compare dense sparse --out comparison --data shards --samples 50",
+                    "filigree compare dense sparse --out comparison --task ioi,greater-than",
+                    "filigree compare dense sparse --out ab --features s --twin-features d",
+                    "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"},
+                   Computes::kOnDevice},
+                  [command](Session& session) { run_command(*command, session); });
   app.add_option("DENSE", command->dense, "model folder or name")->required();
   app.add_option("SPARSE", command->sparse, "model folder or name, of the same shape and tokenizer")
       ->required();

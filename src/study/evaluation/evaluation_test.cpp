@@ -122,6 +122,7 @@ TEST_F(EvaluationStudy, SaysWhenLossesAreNotToBeCompared) {
   make_shards("other", 2);
   std::filesystem::copy_file(path("other/tokenizer.json"), path("short/tokenizer.json"),
                              std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::remove(path("short/checksums.json"));  // changed on purpose
   EXPECT_THAT(run_evaluation(request, {}).caution.value_or(""), HasSubstr("bits/byte"));
 }
 

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/json/json.h"
 #include "filigree/json/object.h"
 #include "filigree/runtime/dtype.h"
-#include "filigree/text/shard_checksum.h"
 
 namespace filigree {
 namespace {

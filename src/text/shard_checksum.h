@@ -1,4 +1,0 @@
-// Token shards have the checksum of all that is stored.
-#pragma once
-
-#include "filigree/base/checksum.h"

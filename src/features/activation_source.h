@@ -55,6 +55,9 @@ class ActivationSource : public SourceOf<ActivationBatch> {
 
   ActivationBatch next() override;
   ActivationBatch peek();  // the next one, which is not taken
+  // The next batches are those of the pool at hand from its beginning: for measurements after
+  // training, which need not wait for another pool.
+  void begin_pool_again() { taken_ = 0; }
   Settings settings() const override;
   nlohmann::json state() const override;
   void restore(const nlohmann::json& state) override;

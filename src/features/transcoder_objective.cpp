@@ -14,7 +14,6 @@
 namespace filigree {
 namespace {
 
-constexpr float kBoundAveraging = 0.99f;
 // A feature that was active once so long ago, and never since, has a density of this over the time.
 const double kDeadDensity = std::exp(-1.0);
 
@@ -126,12 +125,6 @@ void TranscoderObjective::observe(const TranscoderLoss& loss, Communicator& rank
       active[0] += count[f];
     }
     active[1] += static_cast<double>(dead_features(l).size());
-    if (trained_.transcoder().activation() == FeatureActivation::kBatchTopK) {
-      float& bound = trained_.bounds()[l];
-      bound = bound == 0.0f
-                  ? loss.activity.bounds[l]
-                  : kBoundAveraging * bound + (1.0f - kBoundAveraging) * loss.activity.bounds[l];
-    }
   }
   ranks.sum(active);
   const TranscoderShape& shape = trained_.transcoder().shape();
@@ -252,6 +245,7 @@ std::vector<float> calibrated_thresholds(const Transcoder& transcoder, Activatio
   Transcoder counting(transcoder.shape(), FeatureActivation::kBatchTopK, transcoder.features(),
                       transcoder.placement());
   counting.layers() = transcoder.layers();
+  source.begin_pool_again();
   for (int b = 0; b < batches; ++b) {
     const Activity activity = counting.encode(source.next().inputs, {.k = l0}, &ranks);
     for (std::size_t l = 0; l < sums.size(); ++l)

@@ -67,7 +67,8 @@ class TranscoderObjective : public ObjectiveOn<ActivationBatch> {
 std::vector<double> unexplained(const Tensor& difference, const Tensor& targets);
 
 // For a transcoder of a top-k kind: the bound of each layer above which `l0` features are active on
-// average, of some batches. The same on every process.
+// average, of some batches from the beginning of the source's pool. The
+// same on every process.
 std::vector<float> calibrated_thresholds(const Transcoder& transcoder, ActivationSource& source,
                                          std::int64_t l0, int batches, Communicator& ranks);
 

@@ -146,7 +146,6 @@ TranscoderTrainable::TranscoderTrainable(Transcoder& transcoder, Settings start)
   const auto layers = static_cast<std::size_t>(transcoder.shape().layers);
   density_.assign(
       layers, std::vector<float>(static_cast<std::size_t>(transcoder.features().count()), 0.0f));
-  bounds_.assign(layers, 0.0f);
 }
 
 std::vector<NamedParameter> TranscoderTrainable::parameters() const {
@@ -174,9 +173,7 @@ void TranscoderTrainable::save(const std::filesystem::path& folder, Communicator
   for (std::size_t l = 0; l < density_.size(); ++l)
     numbers.emplace_back(density_name(l), std::span<const float>(density_[l]));
   write_parameters(folder / own_file(ranks), own_parameters(), numbers);
-  if (ranks.first())
-    write_parameters(folder / "shared.safetensors", parameters(),
-                     {{"bounds", std::span<const float>(bounds_)}});
+  if (ranks.first()) write_parameters(folder / "shared.safetensors", parameters(), {});
 }
 
 void TranscoderTrainable::restore(const std::filesystem::path& folder, Communicator& ranks) {
@@ -193,8 +190,6 @@ void TranscoderTrainable::restore(const std::filesystem::path& folder, Communica
   }
   const StoredPart shared(folder / "shared.safetensors");
   read_parameters(shared, parameters());
-  const Tensor bounds = read_tensor(shared, "bounds", {static_cast<std::int64_t>(bounds_.size())});
-  bounds_.assign(bounds.values().begin(), bounds.values().end());
 }
 
 Transcoder gathered(const Transcoder& part, Communicator& ranks) {

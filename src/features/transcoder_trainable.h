@@ -1,6 +1,5 @@
 // A transcoder as what a run trains: each process holds some of its features, and all hold the
-// decoder biases and skips. With it is kept what training knows of its features: how often each is
-// active of late, and of the top-k kinds the bound that what is active is above.
+// decoder biases and skips. With it is kept how often each feature is active of late.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +32,8 @@ class TranscoderTrainable : public Trainable {
   Transcoder& transcoder() const { return transcoder_; }
 
   // Of each layer the share of tokens at which each of this process's features was active, an
-  // average over some past; and the bound of top-k kinds.
+  // average over some past.
   std::vector<std::vector<float>>& density() { return density_; }
-  std::vector<float>& bounds() { return bounds_; }
 
   std::vector<NamedParameter> parameters() const override;
   std::vector<NamedParameter> own_parameters() const override;
@@ -48,7 +46,6 @@ class TranscoderTrainable : public Trainable {
   Transcoder& transcoder_;
   Settings start_;
   std::vector<std::vector<float>> density_;
-  std::vector<float> bounds_;
 };
 
 // All features of all processes, on the CPU, on every process.

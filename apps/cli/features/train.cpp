@@ -139,15 +139,8 @@ void add_run_options(CLI::App& app, study::FeatureTrainingRequest& request, bool
   add_number(app, kTraining, "--auxiliary", request.objective.auxiliary,
              "weight of what such features explain of the rest; 0: no second try",
              number(0.0, 1e6));
-  add_count(app, kRun, "--log-every", request.log_every, "steps between lines of RUN/log.jsonl", 1,
-            kMost);
-  add_count(app, kRun, "--checkpoint-every", request.checkpoint_every, "steps between checkpoints",
-            1, kMost);
-  app.add_option("--keep", request.keep, "checkpoints to keep")
-      ->check(whole_number(1, 1 << 20))
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(kRun);
+  add_checkpoint_options(app, request.log_every, request.checkpoint_every, request.keep,
+                         "checkpoints to keep");
   add_count(app, kRun, "--held-out-tokens", request.held_out_tokens,
             "held-out tokens that the result is measured on; 0: none", 0, kMost);
   app.add_flag("--resume", request.resume,

@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kTraining = "Training";
 constexpr const char* kRun = "Run";
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
 }  // namespace
 
@@ -31,8 +32,19 @@ CLI::Option* add_number(CLI::App& app, const char* group, const char* name, doub
       ->group(group);
 }
 
+void add_checkpoint_options(CLI::App& app, std::int64_t& log_every, std::int64_t& checkpoint_every,
+                            int& keep, const char* kept) {
+  add_count(app, kRun, "--log-every", log_every, "steps between lines of RUN/log.jsonl", 1, kMost);
+  add_count(app, kRun, "--checkpoint-every", checkpoint_every, "steps between checkpoints", 1,
+            kMost);
+  app.add_option("--keep", keep, kept)
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kRun);
+}
+
 void add_training_options(CLI::App& app, study::TrainingRequest& request, bool& dry_run) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
   app.add_option("--out", request.out, "folder of the run, which becomes the trained model")
       ->required()
       ->type_name("DIR")
@@ -56,15 +68,8 @@ void add_training_options(CLI::App& app, study::TrainingRequest& request, bool& 
   add_number(app, kTraining, "--clip", request.clip, "largest norm of the gradient; 0: any",
              number(0.0, 1e30));
 
-  add_count(app, kRun, "--log-every", request.log_every, "steps between lines of RUN/log.jsonl", 1,
-            kMost);
-  add_count(app, kRun, "--checkpoint-every", request.checkpoint_every, "steps between checkpoints",
-            1, kMost);
-  app.add_option("--keep", request.keep, "checkpoints to keep, beside the best")
-      ->check(whole_number(1, 1 << 20))
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(kRun);
+  add_checkpoint_options(app, request.log_every, request.checkpoint_every, request.keep,
+                         "checkpoints to keep, beside the best");
   app.add_option("--held-out", request.held_out,
                  "shards whose split 'held-out' is evaluated on (default the same SHARDS)")
       ->type_name("SHARDS")

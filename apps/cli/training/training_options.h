@@ -12,6 +12,10 @@ namespace filigree::cli {
 // --dry-run goes to `dry_run`, all others to the request.
 void add_training_options(CLI::App& app, study::TrainingRequest& request, bool& dry_run);
 
+// How often a run is logged and saved; `kept` says what --keep keeps.
+void add_checkpoint_options(CLI::App& app, std::int64_t& log_every, std::int64_t& checkpoint_every,
+                            int& keep, const char* kept);
+
 // The options of a command under the heading `group`: numbers in range with the value as default.
 CLI::Option* add_count(CLI::App& app, const char* group, const char* name, std::int64_t& value,
                        const char* what, std::int64_t least, std::int64_t most);

@@ -10,10 +10,8 @@
 #include "filigree/base/error.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
-#include "filigree/base/version.h"
 #include "filigree/features/files/transcoder_files.h"
 #include "filigree/runtime/device.h"
-#include "filigree/runtime/threads.h"
 #include "filigree/study/features/feature_evaluation.h"
 #include "filigree/study/loaded_model.h"
 #include "filigree/study/models/memory_estimate.h"
@@ -118,28 +116,20 @@ Start open_start(const FeatureTrainingRequest& request, const Context& context) 
   const std::uint64_t there = device_memory(context.placement.device);
   require(there == 0 || plan.total_bytes() < there,
           "features: the run needs about {} and the device has {}; give fewer features of a layer, "
-          "a smaller "
-          "pool, or the kind per-layer",
+          "a smaller pool, or the kind per-layer",
           human_bytes(plan.total_bytes()), human_bytes(there));
   return start;
 }
 
 nlohmann::json header_of(const FeatureTrainingRequest& request, const Start& start,
                          const Context& context) {
-  return {{"run", "features"},
-          {"filigree", version_string()},
-          {"build", build_description()},
-          {"seed", context.seed},
-          {"threads", num_threads()},
-          {"processes", context.communicator().size()},
-          {"device", name_of(context.placement.device)},
-          {"precision", name_of(context.placement.precision)},
-          {"model", request.model},
-          {"parameters", start.plan.shape.parameters()},
-          {"data",
-           {{"folder", start.data.folder.string()},
-            {"tokens", start.data.train.tokens()},
-            {"train", checksum_text(start.data.train.fingerprint())}}}};
+  nlohmann::json header = run_header("features", context);
+  header["model"] = request.model;
+  header["parameters"] = start.plan.shape.parameters();
+  header["data"] = {{"folder", start.data.folder.string()},
+                    {"tokens", start.data.train.tokens()},
+                    {"train", checksum_text(start.data.train.fingerprint())}};
+  return header;
 }
 
 std::string progress_text(const Metrics& metrics, double tokens_per_second) {
@@ -161,6 +151,24 @@ TrainerOptions trainer_options(const FeatureTrainingRequest& request,
   trainer.resume = request.resume;
   trainer.ranks = &ranks;
   return trainer;
+}
+
+// The loop, shown from step `first` on.
+TrainerResult train_watched(TranscoderTrainable& trained, TranscoderObjective& objective,
+                            ActivationSource& source, AdamW& optimizer, RunFolder& folder,
+                            const TrainerOptions& options, std::int64_t batch, std::int64_t first,
+                            const Context& context) {
+  const Stopwatch watch;
+  const auto report = context.begin({"features", "steps", options.schedule.steps, first});
+  TrainerCallbacks callbacks;
+  callbacks.progress = [&](std::int64_t step, const Metrics& metrics) {
+    const auto tokens = static_cast<double>((step - first) * batch);
+    report->update(step, progress_text(metrics, tokens / watch.seconds()));
+  };
+  callbacks.stop_requested = [&] { return context.stopping(); };
+  TrainerResult ended = train(trained, objective, source, optimizer, folder, options, callbacks);
+  if (ended.steps > first) report->finish();
+  return ended;
 }
 
 // As it is stored: all features, for the model's own activations, active above thresholds.
@@ -224,29 +232,18 @@ FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request
                                            {"rate", begin.rate}});
   RunFolder folder(request.out);
   const std::int64_t first = folder.resume_point().step;
-  if (first == 0) {
+  if (first == 0)
     initialise(transcoder, source.peek(), begin);
-  } else {
+  else
     context.say(fmt::format("features: going on after step {}", first));
-  }
   TranscoderObjective objective(trained, options);
   trained.set_requires_grad(true);
   AdamW optimizer(decay_groups(trained, 0.0f), {.beta2 = 0.999f});
   TrainerOptions trainer = trainer_options(request, plan, ranks);
   trainer.header = header_of(request, start, context);
   const Stopwatch watch;
-  TrainerResult ended;
-  {
-    const auto report = context.begin({"features", "steps", plan.steps, first});
-    TrainerCallbacks callbacks;
-    callbacks.progress = [&](std::int64_t step, const Metrics& metrics) {
-      const auto tokens = static_cast<double>((step - first) * request.batch);
-      report->update(step, progress_text(metrics, tokens / watch.seconds()));
-    };
-    callbacks.stop_requested = [&] { return context.stopping(); };
-    ended = train(trained, objective, source, optimizer, folder, trainer, callbacks);
-    if (ended.steps > first) report->finish();
-  }
+  const TrainerResult ended = train_watched(trained, objective, source, optimizer, folder, trainer,
+                                            request.batch, first, context);
   trained.set_requires_grad(false);
   result.end = ended.end;
   result.steps = ended.steps;

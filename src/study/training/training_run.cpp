@@ -39,22 +39,15 @@ nlohmann::json header_of(const ModelRun& run, const Model& model, const Training
   const nlohmann::json held_out = data.held_out
                                       ? nlohmann::json(checksum_text(data.held_out->fingerprint()))
                                       : nlohmann::json();
-  return {{"run", run.label},
-          {"filigree", version_string()},
-          {"build", build_description()},
-          {"seed", context.seed},
-          {"threads", num_threads()},
-          {"processes", context.communicator().size()},
-          {"device", name_of(context.placement.device)},
-          {"precision", name_of(context.placement.precision)},
-          {"model", model.config().source},
-          {"parameters", model.parameter_count()},
-          {"data",
-           {{"folder", data.folder.string()},
-            {"tokens", data.train.tokens()},
-            {"train", checksum_text(data.train.fingerprint())},
-            {"held_out", held_out},
-            {"tokenizer", checksum_text(data.index.tokenizer)}}}};
+  nlohmann::json header = run_header(run.label, context);
+  header["model"] = model.config().source;
+  header["parameters"] = model.parameter_count();
+  header["data"] = {{"folder", data.folder.string()},
+                    {"tokens", data.train.tokens()},
+                    {"train", checksum_text(data.train.fingerprint())},
+                    {"held_out", held_out},
+                    {"tokenizer", checksum_text(data.index.tokenizer)}};
+  return header;
 }
 
 // "18200 tokens/s  loss 3.2140  gap +0.012  edges 2.31 %  lambda 12.3"; a narrow terminal cuts the
@@ -101,6 +94,17 @@ std::int64_t earlier_steps(RunFolder& folder, const ModelRun& run, const Trainin
 }
 
 }  // namespace
+
+nlohmann::json run_header(const std::string& run, const Context& context) {
+  return {{"run", run},
+          {"filigree", version_string()},
+          {"build", build_description()},
+          {"seed", context.seed},
+          {"threads", num_threads()},
+          {"processes", context.communicator().size()},
+          {"device", name_of(context.placement.device)},
+          {"precision", name_of(context.placement.precision)}};
+}
 
 Json to_json(const TrainingResult& result) {
   Json last = Json::object();

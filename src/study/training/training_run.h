@@ -59,6 +59,9 @@ struct TrainingResult {
 
 Json to_json(const TrainingResult& result);
 
+// What the first line of every run's log says of the program and the machine.
+nlohmann::json run_header(const std::string& run, const Context& context);
+
 // Throws RequestError for values that do not go together.
 void check_training(const TrainingRequest& request);
 

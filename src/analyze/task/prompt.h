@@ -101,6 +101,7 @@ struct TaskPrompts {
   std::array<std::string, kDropReasons> example{};  // the first clean prompt that was dropped so
   std::size_t wrong_left_out = 0;
   std::size_t shortened = 0;  // prompts with an answer that is the first of several tokens
+  bool used_up = false;       // of a text: it has no more passages
 
   void add(Fit result, const PromptText& text);
 };

@@ -1,9 +1,11 @@
 // A name or rare word that returns. In the corrupt passage another name or rare word of the text,
-// of equally many tokens, stands where it stood first.
+// of equally many tokens, stands where it stood first: one that the text somewhere has after the
+// word that the answer follows, if there is one, so that grammar alone does not give it away.
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -91,19 +93,25 @@ bool stands_alone(const TextDocument& document, std::size_t i) {
          std::string_view(" \n.,;:!?\")").find(document.text[end]) != std::string_view::npos;
 }
 
+// Whether the letters of the word are nowhere else before its second time, not in "Harrow's" or
+// "HARROW" either: the corrupt passage would still have them.
+bool is_there_once(const ReturningSite& site) {
+  const TextDocument& document = *site.document;
+  const std::size_t begin = document.words[site.begin].begin;
+  const std::string passage = in_small_letters(
+      std::string_view(document.text).substr(begin, document.words[site.second].begin - begin));
+  const std::string word = in_small_letters(document.word(site.second));
+  return passage.find(word) == passage.rfind(word);
+}
+
 std::vector<ReturningSite> returning_sites(const TaskText& text, const WordKinds& kinds) {
-  struct Seen {
-    std::optional<std::size_t> last, before_last;
-  };
   std::vector<ReturningSite> sites;
   for (const TextDocument& document : text.documents) {
-    std::unordered_map<std::string_view, Seen> places;
+    std::unordered_map<std::string_view, std::size_t> places;  // where a word was last
     for (std::size_t i = 0; i < document.words.size(); ++i) {
-      Seen& seen = places[document.word(i)];
-      const Seen earlier = std::exchange(seen, {i, seen.last});
-      if (!earlier.last || i - *earlier.last < kLeastApart || i - *earlier.last > kMostApart)
-        continue;
-      const std::size_t first = *earlier.last;
+      const auto [place, is_new] = places.try_emplace(document.word(i), i);
+      const std::size_t first = std::exchange(place->second, i);
+      if (is_new || i - first < kLeastApart || i - first > kMostApart) continue;
       const WordKind kind = kinds.kind(document.word(i));
       if (kind == WordKind::kCommon || !after_space(document, first) || !after_space(document, i) ||
           !stands_alone(document, first))
@@ -112,8 +120,9 @@ std::vector<ReturningSite> returning_sites(const TaskText& text, const WordKinds
       // that the word is not what every head rests on.
       const std::optional<std::size_t> begin =
           document.passage_begin(document.words[first].begins_sentence ? first - 1 : first, i);
-      if (!begin || (earlier.before_last && *earlier.before_last >= *begin)) continue;
-      sites.push_back({&document, *begin, first, i, kind});
+      if (!begin) continue;
+      const ReturningSite site = {&document, *begin, first, i, kind};
+      if (is_there_once(site)) sites.push_back(site);
     }
   }
   return sites;
@@ -121,21 +130,48 @@ std::vector<ReturningSite> returning_sites(const TaskText& text, const WordKinds
 
 struct Replacement {
   std::string_view word;
-  TokenId first_token = 0;
+  TokenId first_token = 0;  // that is more than the space before it
 };
 
-// Names and rare words by kind and number of tokens.
-using Replacements = std::map<std::pair<WordKind, std::size_t>, std::vector<Replacement>>;
+TokenId first_of_word(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
+  return ids.size() > 1 && tokenizer.token_bytes(ids[0]) == " " ? ids[1] : ids[0];
+}
 
-Replacements replacements_in(const WordKinds& kinds, const Tokenizer& tokenizer) {
-  std::vector<std::string_view> words;
+// Names and rare words by a word that the text has before them ("": any), kind and number of
+// tokens; each once, in the order of the alphabet.
+using Replacements =
+    std::map<std::tuple<std::string_view, WordKind, std::size_t>, std::vector<Replacement>>;
+
+// "" at the beginning and after punctuation.
+std::string_view word_before(const TextDocument& document, std::size_t i) {
+  return i > 0 && document.before(i) == " " ? document.word(i - 1) : std::string_view();
+}
+
+Replacements replacements_in(const TaskText& text, const WordKinds& kinds,
+                             const Tokenizer& tokenizer) {
+  struct Cut {
+    WordKind kind = WordKind::kCommon;
+    std::vector<TokenId> ids = {};
+  };
+  std::unordered_map<std::string_view, Cut> cuts;
   for (const auto& [word, count] : kinds.counts())
-    if (count > 1 && kinds.kind(word) != WordKind::kCommon) words.push_back(word);
-  std::sort(words.begin(), words.end());  // a hash table has another order elsewhere
+    if (const WordKind kind = kinds.kind(word); count > 1 && kind != WordKind::kCommon)
+      cuts[word] = {kind, tokenizer.encode(" " + std::string(word))};
   Replacements replacements;
-  for (const std::string_view word : words) {
-    const std::vector<TokenId> ids = tokenizer.encode(" " + std::string(word));
-    replacements[{kinds.kind(word), ids.size()}].push_back({word, ids[0]});
+  for (const TextDocument& document : text.documents)
+    for (std::size_t i = 0; i < document.words.size(); ++i) {
+      const auto found = cuts.find(document.word(i));
+      if (found == cuts.end()) continue;
+      const auto& [kind, ids] = found->second;
+      for (const std::string_view before : {word_before(document, i), std::string_view()})
+        replacements[{before, kind, ids.size()}].push_back(
+            {found->first, first_of_word(ids, tokenizer)});
+    }
+  for (auto& [key, words] : replacements) {
+    std::sort(words.begin(), words.end(),
+              [](const Replacement& a, const Replacement& b) { return a.word < b.word; });
+    const auto same = [](const Replacement& a, const Replacement& b) { return a.word == b.word; };
+    words.erase(std::unique(words.begin(), words.end(), same), words.end());
   }
   return replacements;
 }
@@ -153,21 +189,25 @@ TaskPair returning_pair(const ReturningSite& site, const Replacements& replaceme
   pair.clean.text = pair.clean.prompt + pair.clean.answer;
   pair.clean.roles = {{"W1", at, at + word.size()}};
   const std::vector<TokenId> ids = tokenizer.encode(pair.clean.answer);
-  const auto found = replacements.find({site.kind, ids.size()});
   // Without a word that fits the pair is one of different lengths, and is dropped and counted so.
   pair.corrupt = pair.clean.prompt.substr(0, at) + pair.clean.prompt.substr(at + word.size());
   pair.clean.wrong = {" the"};
-  if (found == replacements.end()) return pair;
-  for (int tries = 0; tries < kReplacementsTried; ++tries) {
-    const auto& [other, first_token] =
-        found->second[static_cast<std::size_t>(random.below(found->second.size()))];
-    if (first_token == ids[0] || pair.clean.prompt.find(other) != std::string::npos) continue;
-    std::string corrupt = pair.clean.prompt;
-    corrupt.replace(at, word.size(), other);
-    if (!stand_side_by_side(tokenizer, pair.clean.prompt, corrupt, ids.size())) continue;
-    pair.corrupt = std::move(corrupt);
-    pair.clean.wrong = {" " + std::string(other)};
-    break;
+  for (const std::string_view before : {word_before(document, site.second), std::string_view()}) {
+    const auto found = replacements.find({before, site.kind, ids.size()});
+    if (found == replacements.end()) continue;
+    for (int tries = 0; tries < kReplacementsTried; ++tries) {
+      const auto& [other, first_token] =
+          found->second[static_cast<std::size_t>(random.below(found->second.size()))];
+      if (first_token == first_of_word(ids, tokenizer) ||
+          pair.clean.prompt.find(other) != std::string::npos)
+        continue;
+      std::string corrupt = pair.clean.prompt;
+      corrupt.replace(at, word.size(), other);
+      if (!stand_side_by_side(tokenizer, pair.clean.prompt, corrupt, ids.size())) continue;
+      pair.corrupt = std::move(corrupt);
+      pair.clean.wrong = {" " + std::string(other)};
+      return pair;
+    }
   }
   return pair;
 }
@@ -177,11 +217,12 @@ TaskPair returning_pair(const ReturningSite& site, const Replacements& replaceme
 DrawPair returning_word_draw(const TaskMaterial& material) {
   const WordKinds kinds(*material.text);
   const auto replacements =
-      std::make_shared<Replacements>(replacements_in(kinds, material.tokenizer));
+      std::make_shared<Replacements>(replacements_in(*material.text, kinds, material.tokenizer));
   return draw_each<ReturningSite>(
       returning_sites(*material.text, kinds),
       [replacements, material](const ReturningSite& site, Random& random) {
-        return returning_pair(site, *replacements, material.tokenizer, random);
+        return asked_where_they_part(
+            returning_pair(site, *replacements, material.tokenizer, random), material.tokenizer);
       });
 }
 

@@ -91,17 +91,19 @@ std::vector<TaskDefinition> all_tasks() {
   tasks.back().corruptions = {
       {"other-summand", "another second summand", plain(corpus::pair_addition)}};
   const auto from_text = [&](std::string_view name, std::string_view description,
-                             TaskCorruption corruption) {
+                             std::vector<TaskCorruption> corruptions) {
     tasks.push_back({name, "", description});
     tasks.back().from_text = tasks.back().first_token = true;
-    tasks.back().corruptions = {std::move(corruption)};
+    tasks.back().corruptions = std::move(corruptions);
   };
   from_text("returning-word", "a name or rare word that returns in a passage of a text",
-            {"other-word", "another word the first time", returning_word_draw});
+            {{"other-word", "another word the first time", returning_word_draw}});
   from_text("agreement-in-text", "a verb in the number of its subject, in a passage of a text",
-            {"other-number", "the subject in the other number", agreement_in_text_draw});
+            {{"other-number", "the subject in the other number", agreement_in_text_draw},
+             {"other-noun", "another subject of the text, in the other number",
+              agreement_other_noun_draw}});
   from_text("closing-quote", "a quotation that ends, in a passage of a text",
-            {"no-quote", "a word instead of the opening quote", closing_quote_draw});
+            {{"no-quote", "a word instead of the opening quote", closing_quote_draw}});
   return tasks;
 }
 
@@ -164,7 +166,10 @@ TaskPrompts make_task(const TaskDefinition& task, const TaskCorruption& corrupti
                               result.prompts.size() < options.prompts;
        ++draws) {
     std::optional<TaskPair> pair = draw(random);
-    if (!pair) break;
+    if (!pair) {
+      result.used_up = true;
+      break;
+    }
     if (!task.corpus_task.empty() && is_held_out(task.corpus_task, pair->clean.combination) !=
                                          (options.split == DataSplit::kHeldOut))
       continue;
@@ -190,8 +195,8 @@ void require_prompts(const TaskPrompts& prompts) {
     if (prompts.dropped[i] > 0)
       reasons += fmt::format("{}{} times {}", reasons.empty() ? "" : ", ", prompts.dropped[i],
                              description_of(static_cast<DropReason>(i)));
-  fail("task '{}': none of {} prompts fits this model's tokenizer: {}", printable(prompts.task),
-       prompts.drawn, reasons);
+  fail("task '{}': none of {} prompts fits this model's tokenizer: {}{}", printable(prompts.task),
+       prompts.drawn, reasons, prompts.used_up ? "; take a longer text" : "");
 }
 
 }  // namespace filigree

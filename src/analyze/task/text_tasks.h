@@ -16,6 +16,8 @@ namespace filigree {
 
 DrawPair returning_word_draw(const TaskMaterial& material);
 DrawPair agreement_in_text_draw(const TaskMaterial& material);
+// With another subject of the text instead, for tokenizers that few nouns have two numbers in.
+DrawPair agreement_other_noun_draw(const TaskMaterial& material);
 DrawPair closing_quote_draw(const TaskMaterial& material);
 
 }  // namespace filigree

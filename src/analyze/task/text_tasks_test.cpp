@@ -12,6 +12,7 @@
 #include "filigree/analyze/test_support.h"
 #include "filigree/base/error.h"
 #include "filigree/base/scratch_folder.h"
+#include "filigree/text/test_support.h"
 #include "support/files.h"
 
 namespace filigree {
@@ -22,6 +23,11 @@ using ::testing::HasSubstr;
 const Tokenizer& words_tokenizer() {
   static const Tokenizer loaded = Tokenizer::from_folder(golden_folder() / "bpe-8k");
   return loaded;
+}
+
+const Tokenizer& bytes_tokenizer() {
+  static const Tokenizer made(spec_with_rules({}));
+  return made;
 }
 
 constexpr const char* kStory =
@@ -45,12 +51,13 @@ std::shared_ptr<const TaskText> text_of(const std::string& text) {
 }
 
 TaskPrompts draw(const std::string& task, const std::string& text, std::uint64_t seed = 0,
-                 const Tokenizer& tokenizer = words_tokenizer(), std::size_t prompts = 100) {
+                 const Tokenizer& tokenizer = words_tokenizer(), std::size_t prompts = 100,
+                 const std::string& corruption = "") {
   TaskOptions options;
   options.prompts = prompts, options.seed = seed;
   options.text = text_of(text);
   const TaskDefinition& definition = task_definition(task);
-  return make_task(definition, definition.corruptions[0], tokenizer, options);
+  return make_task(definition, corruption_of(definition, corruption), tokenizer, options);
 }
 
 std::vector<std::string> clean_texts(const TaskPrompts& made) {
@@ -117,6 +124,8 @@ TEST_P(TextTasks, GiveEveryPassageOnceInAnOrderOfTheSeed) {
   const std::set<std::string> different(texts.begin(), texts.end());
   EXPECT_EQ(different.size(), texts.size());
   EXPECT_EQ(clean_texts(draw(GetParam(), kStory)), texts);
+  EXPECT_TRUE(made.used_up);
+  EXPECT_FALSE(draw(GetParam(), kStory, 0, words_tokenizer(), 1).used_up);
   std::set<std::string> firsts;
   for (std::uint64_t seed = 0; seed < 12; ++seed)
     firsts.insert(clean_texts(draw(GetParam(), kStory, seed, words_tokenizer(), 1))[0]);
@@ -170,7 +179,7 @@ TEST(ReturningWord, ReplacesTheFirstOfTwo) {
     const std::string word = prompt.text.answers[0], other = prompt.text.wrong[0];
     const std::size_t at = prompt.text.clean.find(word);
     ASSERT_NE(at, std::string::npos);
-    EXPECT_EQ(prompt.text.clean.find(word + " ", at + 1), std::string::npos);  // once
+    EXPECT_EQ(prompt.text.clean.find(word.substr(1), at + 2), std::string::npos);  // once
     std::string expected = prompt.text.clean;
     expected.replace(at, word.size(), other);
     EXPECT_EQ(prompt.text.corrupt, expected);
@@ -180,6 +189,36 @@ TEST(ReturningWord, ReplacesTheFirstOfTwo) {
     EXPECT_THAT(std::string(kStory), HasSubstr(other));
     EXPECT_EQ(prompt.answers[0], words_tokenizer().encode(word)[0]);
     EXPECT_EQ(prompt.wrong[0], words_tokenizer().encode(other)[0]);
+  }
+}
+
+TEST(ReturningWord, LeavesNoTraceInTheCorruptPassage) {
+  const std::string first = "One day old Harrow came to the river again. ";
+  const std::string second =
+      "Nobody on the river could say why Harrow had come. "
+      "They came from Weston, they said, and went back to Weston.";
+  const auto answers = [](const std::string& text) {
+    std::set<std::string> found;
+    for (const TaskPrompt& prompt : draw("returning-word", text, 0, bytes_tokenizer()).prompts)
+      found.insert(prompt.text.answers[0]);
+    return found;
+  };
+  EXPECT_THAT(answers(first + second), ::testing::Contains("Harrow"));
+  for (const char* other : {"It was Harrow's boat. ", "A sign said HARROW there. "})
+    EXPECT_THAT(answers(first + other + second), ::testing::Not(::testing::Contains("Harrow")));
+}
+
+TEST(ReturningWord, IsReplacedByWhatTheTextHasAfterTheSameWord) {
+  // "the" has the stranger after it as well; "had" has opened.
+  const std::string text =
+      "He saw the frame and went away from there in the end. He took up the frame once more. "
+      "It was the stranger. It had opened for him and for her, and then it had opened again. "
+      "So he said to the stranger.";
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    std::set<std::string> wrong;
+    for (const TaskPrompt& prompt : draw("returning-word", text, seed).prompts)
+      if (prompt.text.answers[0] == " frame") wrong.insert(prompt.text.wrong[0]);
+    EXPECT_EQ(wrong, std::set<std::string>{" stranger"});
   }
 }
 
@@ -195,17 +234,57 @@ TEST(AgreementInText, KnowsSubjectsAndWhatIsNone) {
             "The house, which stood on the hill,| was|The houses, which stood on the hill,| were");
   EXPECT_EQ(agreement("The man who lived in the house is here."),
             "The man who lived in the house| is|The men who lived in the house| are");
+  EXPECT_EQ(agreement("He left, and the road behind him was dark."),
+            "He left, and the road behind him| was|He left, and the roads behind him| were");
+  EXPECT_EQ(agreement("In the old house, the hands of the king were cold."),
+            "In the old house, the hands of the king| were|"
+            "In the old house, the hand of the king| was");
+  for (const char* opening : {"However, ", "For that reason "})
+    EXPECT_THAT(agreement(opening + std::string("the hands of the king were cold.")),
+                HasSubstr("the king| were|" + std::string(opening) + "the hand of"))
+        << opening;
   for (const char* none :
-       {"The rest of the men were old.",                 // the noun has not the verb's number
-        "The king in the house and his wife were old.",  // two subjects
-        "The man who said that he was old.",             // another subject
-        "The man that the king was with.",               // of the clause
-        "We say that the report shows that most of the men is old.",  // a verb, not a noun
-        "In the house of the king was a table.",                      // no subject before the verb
-        "The man of God, is here.", "The man is old.",                // nothing between
+       {"The rest of the men were old.",                     // the noun has not the verb's number
+        "He, the king, and the men of the house were old.",  // the last of a longer subject
+        "By the house, by the wood, the hands of the king were cold.",  // a list
+        "The books on the table could only have come.",                 // no number
+        "The thing controlled by white men is old.",                    // no noun
+        "The king in the house and his wife were old.",                 // two subjects
+        "The man who said that he was old.",                            // another subject
+        "The man that the king was with.",                              // of the clause
+        "We say that the report shows that most of the men is old.",    // a verb, not a noun
+        "In the house of the king was a table.",        // no subject before the verb
+        "The man of God, is here.", "The man is old.",  // nothing between
         "The man of it is old.", "The King of the hill is old.",
         "The news of the day is old."})  // a noun that ends as plurals do
     EXPECT_EQ(agreement(none), "") << none;
+}
+
+TEST(AgreementInText, TakesAnotherNounOfTheOtherNumber) {
+  const std::string text = "The books on the table were old. The man with two dogs has gone.";
+  const auto corrupt = [](const TaskPrompts& made) {
+    std::set<std::string> texts;
+    for (const TaskPrompt& prompt : made.prompts) texts.insert(prompt.text.corrupt);
+    return texts;
+  };
+  EXPECT_EQ(corrupt(draw("agreement-in-text", text, 0, words_tokenizer(), 9, "other-noun")),
+            (std::set<std::string>{"The man on the table", "The books with two dogs"}));
+}
+
+// Where every byte is a token a noun and its plural have different lengths, and all words begin
+// with the same token, the space.
+TEST(TokenizersOfBytes, FitTasksOfATextToo) {
+  const Tokenizer& bytes = bytes_tokenizer();
+  const std::string text =
+      "The hands of the king were cold. The house of the king is old. There was no hand and there "
+      "were no houses.";
+  EXPECT_THAT(error_of([&] { draw("agreement-in-text", text, 0, bytes); }),
+              ::testing::AllOf(HasSubstr("none of 2"), HasSubstr("longer text")));
+  EXPECT_EQ(only("agreement-in-text", "The man of the house was old. No men came.", bytes),
+            "The man of the house w|as|The men of the house w|ere");
+  EXPECT_EQ(draw("agreement-in-text", text, 0, bytes, 9, "other-noun").prompts.size(), 2u);
+  EXPECT_GE(draw("returning-word", kStory, 0, bytes).prompts.size(), 1u);
+  EXPECT_GE(draw("closing-quote", kStory, 0, bytes).prompts.size(), 1u);
 }
 
 TEST(ClosingQuote, EndsBeforeThePunctuationThatHasTheQuoteInOneToken) {

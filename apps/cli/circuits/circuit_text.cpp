@@ -199,8 +199,8 @@ std::string circuit_text(const CircuitsOfKind& circuits, std::size_t top) {
   text += sizes_table(circuits);
   for (const ModelCircuit& circuit : circuits) {
     text += fmt::format("\n{}\n", printable(circuit.label));
-    text +=
-        dropped_text(circuit.task.prompts) + verdict_text(circuit.check) + carried_text(circuit);
+    const TaskPrompts& prompts = circuit.task.prompts;
+    text += dropped_text(prompts) + verdict_text(circuit.check, prompts) + carried_text(circuit);
     if (!circuit.found) continue;
     text += "\n" + parts_table(circuit, top);
     const std::string more =
@@ -220,7 +220,8 @@ std::string methods_text(const std::vector<CircuitsOfKind>& methods, std::size_t
     std::vector<ModelCircuit> of_model;
     for (const CircuitsOfKind& circuits : methods) of_model.push_back(circuits[m]);
     text += fmt::format("\n{}\n", printable(of_model[0].label)) +
-            dropped_text(of_model[0].task.prompts) + verdict_text(of_model[0].check);
+            dropped_text(of_model[0].task.prompts) +
+            verdict_text(of_model[0].check, of_model[0].task.prompts);
     if (!of_model[0].found) continue;
     text += carried_text(of_model[0]) + "\n" + agreement_of_methods(of_model) + "\n" +
             scores_by_method(of_model, top);

@@ -49,7 +49,7 @@ std::string model_text(const study::SweptModel& model, PatchDirection direction,
   if (model.prompts.size() < all.size())
     text += fmt::format("  {} of {} have the commonest length, {} tokens, and are kept\n",
                         model.prompts.size(), all.size(), model.prompts[0].length());
-  text += verdict_text(model.check);
+  text += verdict_text(model.check, model.task.prompts);
   for (const study::SweptSite& site : model.sites)
     text += fmt::format("\n  {} by {}{}: clean {}, corrupt {}\n", name_of(site.site),
                         name_of(site.axis),

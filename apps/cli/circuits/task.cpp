@@ -97,7 +97,7 @@ void check_model(const TaskCommand& command, Session& session) {
   table.add({"accuracy", fmt::format("{:.1f} %", 100 * check.clean_accuracy),
              fmt::format("{:.1f} %", 100 * check.corrupt_accuracy)});
   session.print(task_line(task) + dropped_text(task.prompts) + "\n" + table.text() + "\n" +
-                verdict_text(check));
+                verdict_text(check, task.prompts));
 }
 
 void run_task(TaskCommand& command, bool prompts_given, Session& session) {

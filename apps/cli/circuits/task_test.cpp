@@ -59,8 +59,12 @@ TEST(TaskCommand, DrawsPassagesFromAText) {
   const ProgramRun check =
       run_program({"task", "check", model.name(), "agreement-in-text", "--quiet", "--text", text});
   EXPECT_EQ(check.code, 3) << check.err;  // two prompts show nothing
-  EXPECT_THAT(check.out, HasSubstr("text " + text));
-  EXPECT_THAT(run_program({"task", "list"}).out, HasSubstr("(logit-diff, --text FILE)"));
+  EXPECT_THAT(check.out, AllOf(HasSubstr("text " + text), HasSubstr("no more passages"),
+                               HasSubstr("Take a longer text (--text FILE)")));
+  const std::string list = run_program({"task", "list"}).out;
+  for (const char* task : {"returning-word: ", "agreement-in-text: ", "closing-quote: "})
+    EXPECT_THAT(list, ::testing::ContainsRegex("\n" + std::string(task) +
+                                               "[^\n]*\\(logit-diff, --text FILE\\)"));
   const ProgramRun none = run_program({"task", "show", model.name(), "ioi", "--text", text});
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("not drawn from a text"));

@@ -11,7 +11,7 @@ namespace filigree::cli {
 std::string dropped_text(const TaskPrompts& prompts);
 
 // "better than chance: ..." or plainly that it is not.
-std::string verdict_text(const TaskCheck& check);
+std::string verdict_text(const TaskCheck& check, const TaskPrompts& prompts);
 
 // "1.234 +- 0.056".
 std::string estimate_text(const Estimate& value);

@@ -38,7 +38,8 @@ std::string signed_text(const Estimate& value) {
 std::string model_text(const study::AttributedModel& model, std::size_t top) {
   const LogitAttribution& found = model.found;
   std::string text = fmt::format("\n{}\n", printable(model.label));
-  if (model.task) text += dropped_text(model.task->prompts) + verdict_text(*model.check);
+  if (model.task)
+    text += dropped_text(model.task->prompts) + verdict_text(*model.check, model.task->prompts);
   Table sums({{""}, {"contribution", Align::kRight}});
   for (const study::KindSum& kind : study::kind_sums(found)) {
     if (kind.name == "rest" && std::abs(kind.sum.mean) <= kRounding) continue;

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <fstream>
+
 #include "apps/cli/tests/run_program.h"
+#include "filigree/base/scratch_folder.h"
 #include "filigree/study/model_places.h"
 
 namespace filigree::cli {
@@ -42,6 +45,29 @@ TEST_F(BundledModels, BothCanDoTheTasksOfTheDemo) {
     for (const char* model : {"dense-12x12", "sparse-12x12"})
       EXPECT_GT(json_of({"task", "check", model, task})["accuracy"]["clean"].get<double>(), 0.9)
           << task << " " << model;
+}
+
+// Of unequal lengths. Every passage is used and has one corruption, so that no seed enters.
+TEST_F(BundledModels, TasksOfATextGoThroughSweepsAndCircuits) {
+  const ScratchFolder folder;
+  const std::string text = (folder.path() / "text.txt").string();
+  std::ofstream(text)
+      << "The books on the old table were open. The house behind the trees was old. "
+         "The hands of the king are cold. The road to the two villages is long. "
+         "The men with the horse were late. The letter from his friends was short. "
+         "The trees near the house are green. The door between the rooms is open. "
+         "The streets of the city were dark. The boat on the two rivers was small. "
+         "The walls around the garden were high. The room above the shops was cold. "
+         "The eyes of the child are blue. The voice of the women is soft. "
+         "The soldiers from the town have gone. The name of the ships has changed.";
+  for (const char* command : {"patch", "circuit"}) {
+    const nlohmann::json json =
+        json_of({command, "dense-12x12", "--task", "agreement-in-text", "--text", text});
+    const nlohmann::json& model = json["models"][0];
+    EXPECT_EQ(model["fit"]["kept"], 16) << command;
+    EXPECT_EQ(model["check"]["better_than_chance"], true) << command;
+    EXPECT_FALSE(model[command == std::string("patch") ? "sites" : "circuit"].empty()) << command;
+  }
 }
 
 }  // namespace

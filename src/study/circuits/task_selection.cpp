@@ -36,7 +36,8 @@ TaskSelection choose_text(TaskSelection selection,
       return selection;
     }
   throw RequestError(
-      fmt::format("the task '{}' is drawn from a text: name one, or put {} into the model's folder",
+      fmt::format("the task '{}' is drawn from a text, and neither the model's folder nor the "
+                  "bundled model has {}: name one (--text FILE, of compare and head --task-text)",
                   task->name, kHeldOutFile));
 }
 
@@ -140,7 +141,8 @@ Json fit_json(const TaskPrompts& prompts) {
           {"kept", prompts.prompts.size()},
           {"dropped", dropped},
           {"wrong_answers_left_out", prompts.wrong_left_out},
-          {"first_token_answers", prompts.shortened}};
+          {"first_token_answers", prompts.shortened},
+          {"text_used_up", prompts.used_up}};
 }
 
 Json text_json(const LoadedTask& task) { return task.text.empty() ? Json() : Json(task.text); }

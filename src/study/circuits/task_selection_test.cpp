@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "filigree/base/error.h"
 #include "filigree/base/scratch_folder.h"
 #include "filigree/study/model_places.h"
+#include "support/errors.h"
 #include "support/files.h"
 
 namespace filigree::study {
@@ -37,6 +40,32 @@ TEST(ChooseText, TakesTheFirstFolderThatBringsOne) {
   ASSERT_TRUE(bundled);
   EXPECT_EQ(choose_text(selection_of("returning-word"), std::span(folders).first(1)).text,
             *bundled / kHeldOutFile);
+}
+
+TEST(ChooseText, SaysWhatToDoWithoutOne) {
+  const ScratchFolder places;
+  std::filesystem::create_directory(places.path() / kBundledDense);
+  std::ofstream(places.path() / kBundledDense / "config.json") << "{}";
+  ::setenv("FILIGREE_MODELS", places.path().c_str(), 1);
+  const std::string error = error_of(
+      [] { choose_text(selection_of("closing-quote"), std::span<const std::filesystem::path>()); });
+  ::unsetenv("FILIGREE_MODELS");
+  EXPECT_THAT(error, ::testing::AllOf(HasSubstr("'closing-quote' is drawn from a text"),
+                                      HasSubstr(kHeldOutFile), HasSubstr("--text FILE")));
+}
+
+TEST(LoadTask, FindsPassagesOfEveryKindInTheBundledText) {
+  const auto bundled = find_named_model(kBundledDense);
+  ASSERT_TRUE(bundled);
+  const Tokenizer tokenizer = open_tokenizer(kBundledDense);
+  for (const auto& [name, least] :
+       {std::pair{"returning-word", 10u}, {"agreement-in-text", 1u}, {"closing-quote", 6u}}) {
+    const LoadedTask task =
+        load_task(choose_text(selection_of(name), {&*bundled, 1}), tokenizer, nullptr, 0);
+    EXPECT_EQ(task.text, (*bundled / kHeldOutFile).string());
+    EXPECT_GE(task.prompts.prompts.size(), least) << name;
+    EXPECT_EQ(fit_json(task.prompts)["text_used_up"], true);
+  }
 }
 
 TEST(LoadTask, DrawsFromTheTextAndRefusesOneThatHasNoPart) {

@@ -100,7 +100,8 @@ void Axis::make_linear(const AxisSpec& spec, double low, double high, int most_t
     high += room;
   }
   const double times = factor(spec.format);
-  const double step = round_step((high - low) * times / most_ticks);
+  double step = round_step((high - low) * times / most_ticks);
+  if (spec.whole && decimals_of(step) > 0) step = step < 1 ? 1 : 2 * step;  // 2.5 alone is not
   if (spec.ends_on_ticks) {
     low = std::floor(low * times / step + 1e-9) * step / times;
     high = std::ceil(high * times / step - 1e-9) * step / times;

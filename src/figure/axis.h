@@ -23,7 +23,8 @@ struct AxisSpec {
   // Of a log axis: where 0 stands, everything else being kZeroGap times as far or more; 0: nowhere.
   double zero_at = 0;
   bool ends_on_ticks =
-      false;  // as axes of bars do; otherwise there is a little air around the data
+      false;           // as axes of bars do; otherwise there is a little air around the data
+  bool whole = false;  // ticks of a linear axis at whole numbers only, as of layers
 };
 
 struct Tick {

@@ -28,6 +28,13 @@ TEST(Axis, LinearTicksAreRoundNumbers) {
               ElementsAre("0", "10,000", "20,000", "30,000"));
 }
 
+TEST(Axis, CountsHaveNoFractions) {
+  EXPECT_THAT(labels(Axis({.low = -0.4, .high = 1.4, .whole = true}, {}, 5)),
+              ElementsAre("0", "1"));
+  EXPECT_THAT(labels(Axis({.low = -0.4, .high = 11.4, .whole = true}, {}, 5)),
+              ElementsAre("0", "5", "10"));
+}
+
 TEST(Axis, EndsHoldTheData) {
   const std::array<double, 3> data = {0.13, 0.5, 0.87};
   const Axis loose({}, data, 5);

@@ -267,6 +267,31 @@ TEST(TrainingCurves, OddInput) {
                        light_theme()));
 }
 
+TEST(TranscoderQuality, OddInput) {
+  EXPECT_THAT(error_of([] { transcoder_quality({}, light_theme()); }), HasSubstr("no transcoder"));
+  TranscoderQuality input = samples::measured_transcoders(2);
+  input.transcoders[1].dense.pop_back();
+  EXPECT_THAT(error_of([&] { transcoder_quality(input, light_theme()); }),
+              AllOf(HasSubstr("'Sparse GPT-2'"), HasSubstr("12 layers"), HasSubstr("11")));
+  input = samples::measured_transcoders(2);
+  input.transcoders[0].nmse[3] = kNan;
+  EXPECT_THAT(error_of([&] { transcoder_quality(input, light_theme()); }),
+              AllOf(HasSubstr("'GPT-2'"), HasSubstr("nan")));
+  // A layer with nothing to recover, one that is far off, no feature that is ever active.
+  input = samples::measured_transcoders(2);
+  input.transcoders[0].recovered[2] = kNan;
+  input.transcoders[0].recovered[3] = -1e9;
+  for (std::int64_t& count : input.transcoders[1].density) count = 0;
+  draw(transcoder_quality(input, light_theme()));
+  draw(transcoder_quality({.transcoders = {{.nmse = {0.1},
+                                            .active = {3},
+                                            .dead = {1},
+                                            .dense = {0},
+                                            .recovered = {kNan},
+                                            .density = {0}}}},
+                          light_theme()));
+}
+
 TEST(LineChart, OddInput) {
   LineFigure input = samples::curves_with_notes();
   input.chart.curves[0].x[2] = 0;

@@ -34,7 +34,7 @@ Axis x_axis_of(const LineChart& chart, double width) {
       spec.high = *high;
     }
   }
-  return Axis(spec, data, ticks_for(width, 44));
+  return Axis(spec, data, ticks_for(width, spec.whole ? 20 : 44));  // whole numbers are short
 }
 
 Axis y_axis_of(const LineChart& chart, double height) {

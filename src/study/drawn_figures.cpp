@@ -45,6 +45,9 @@ struct Draw {
   figure::Figure operator()(const figure::TrainingCurves* input) const {
     return training_curves(*input, theme);
   }
+  figure::Figure operator()(const figure::TranscoderQuality* input) const {
+    return transcoder_quality(*input, theme);
+  }
 };
 
 figure::Figure drawn(const FigureInput& input, const FigureStyle& style) {

@@ -26,6 +26,7 @@
 #include "filigree/figure/statistics_bars.h"
 #include "filigree/figure/token_circuit.h"
 #include "filigree/figure/training_curves.h"
+#include "filigree/figure/transcoder_quality.h"
 
 namespace filigree::study {
 
@@ -48,13 +49,12 @@ bool is_figure_file(const std::filesystem::path& path);
 void check_figure_file(const std::filesystem::path& path);
 
 // What a figure is made of; never null.
-using FigureInput =
-    std::variant<const figure::AttentionGrid*, const figure::CarriedPairFigure*,
-                 const figure::CircuitCurves*, const figure::CircuitDrawing*,
-                 const figure::CorrelationMap*, const figure::FeatureGraphFigure*,
-                 const figure::HeadPage*, const figure::HeadStrip*, const figure::LabelledMaps*,
-                 const figure::ScatterMatrix*, const figure::StatisticsBars*,
-                 const figure::TokenCircuit*, const figure::TrainingCurves*>;
+using FigureInput = std::variant<
+    const figure::AttentionGrid*, const figure::CarriedPairFigure*, const figure::CircuitCurves*,
+    const figure::CircuitDrawing*, const figure::CorrelationMap*, const figure::FeatureGraphFigure*,
+    const figure::HeadPage*, const figure::HeadStrip*, const figure::LabelledMaps*,
+    const figure::ScatterMatrix*, const figure::StatisticsBars*, const figure::TokenCircuit*,
+    const figure::TrainingCurves*, const figure::TranscoderQuality*>;
 
 // The ending of the path chooses the format.
 void save_figure(const FigureInput& input, const std::filesystem::path& path,

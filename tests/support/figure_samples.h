@@ -405,6 +405,11 @@ inline std::vector<Sample> all() {
        [](const Theme& theme) { return feature_graph(features_graph(40, 160), theme); }},
       {"feature_graph_150",
        [](const Theme& theme) { return feature_graph(features_graph(150, 1500), theme); }, false},
+      {"transcoder_quality",
+       [](const Theme& theme) { return transcoder_quality(measured_transcoders(2), theme); }},
+      {"transcoder_quality_alone",
+       [](const Theme& theme) { return transcoder_quality(measured_transcoders(1), theme); },
+       false},
       {"line_chart", [](const Theme& theme) { return line_figure(curves_with_notes(), theme); }},
   };
 }

@@ -7,10 +7,12 @@
 #include "apps/cli/features/feature_commands.h"
 #include "apps/cli/features/quality_text.h"
 #include "apps/cli/program/choices.h"
+#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/features/feature_evaluation.h"
+#include "filigree/study/features/quality_figure.h"
 
 namespace filigree::cli {
 namespace {
@@ -22,11 +24,14 @@ struct EvalOptions {
   WindowOptions windows = {.max_tokens = 32768};
   bool by_layer = false;
   bool densities = false;
+  std::string out;
+  study::FigureStyle style;
 };
 
 void run_eval(const EvalOptions& options, const Session& session) {
   if (options.text.empty() == options.data.empty())
     throw UsageError("give either --text FILE or --data SHARDS");
+  study::check_figure_file(options.out);
   study::FeatureEvaluationRequest request{
       options.models, options.features, {}, options.windows, options.by_layer};
   if (options.data.empty())
@@ -35,10 +40,12 @@ void run_eval(const EvalOptions& options, const Session& session) {
     request.data = study::open_evaluation_shards(options.data, options.split);
   const std::vector<study::EvaluatedFeatures> results =
       study::run_feature_evaluation(request, session.context());
+  if (!options.out.empty()) study::save_quality_figure(results, options.out, options.style);
   if (session.json()) {
     session.print_json(Json{{"text", options.data.empty() ? Json(options.text) : Json()},
                             {"data", options.data.empty() ? Json() : Json(options.data)},
-                            {"models", study::to_json(results)}});
+                            {"models", study::to_json(results)},
+                            {"out", out_json(options.out)}});
     return;
   }
   std::vector<NamedQuality> named;
@@ -65,6 +72,8 @@ void add_features_eval(Program& program) {
        {"filigree features eval gpt2 --features features --data shards",
         "filigree features eval dense sparse --features dense-features sparse-features --text "
         "held-out.txt --by-layer",
+        "filigree features eval dense sparse --features dense-features sparse-features --data "
+        "shards --by-layer --out quality.pdf --theme print",
         "filigree features eval gpt2 --features features --data shards --densities --json"},
        Computes::kOnDevice},
       [options](Session& session) { run_eval(*options, session); });
@@ -90,6 +99,7 @@ void add_features_eval(Program& program) {
   app.add_flag("--by-layer", options->by_layer,
                "also a line a layer, with what replacing that layer alone does");
   app.add_flag("--densities", options->densities, "also how many features are active how often");
+  add_figure_file(app, options->out, options->style);
 }
 
 }  // namespace filigree::cli

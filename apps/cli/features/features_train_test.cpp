@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "apps/cli/tests/test_figures.h"
 #include "apps/cli/training/training_test_support.h"
 #include "filigree/features/files/transcoder_files.h"
 
@@ -80,8 +81,10 @@ TEST_F(FeatureCommandsTest, EvaluationFitsWhatTrainingMeasured) {
   for (const nlohmann::json& layer : quality["layers"])
     EXPECT_TRUE(std::isfinite(layer["replaced_alone"]["loss"].get<double>()));
   const ProgramRun text =
-      expect_success({"features", "eval", path("dense"), "--features", path("run"), "--data",
-                      shards_, "--densities", "--by-layer", "--quiet"});
+      expect_success(Arguments{"features", "eval", path("dense"), "--features", path("run"),
+                               "--data", shards_, "--densities", "--by-layer", "--quiet"} +
+                     figure_option(path("quality.svg")));
+  expect_figure(path("quality.svg"));
   EXPECT_THAT(text.out, HasSubstr("top-1 agreement"));
   EXPECT_THAT(text.out, HasSubstr("how often features are active"));
 }

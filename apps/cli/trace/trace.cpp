@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "apps/cli/circuits/task_options.h"
@@ -14,6 +15,7 @@
 #include "apps/cli/trace/trace_text.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/transcoder_files.h"
+#include "filigree/study/features/feature_page.h"
 #include "filigree/study/trace/graph_files.h"
 #include "filigree/study/trace/trace_figures.h"
 #include "filigree/study/trace/trace_task.h"
@@ -22,7 +24,7 @@ namespace filigree::cli {
 namespace {
 
 struct TraceCommand {
-  std::string model, features, twin, twin_features;
+  std::string model, features, index, twin, twin_features, twin_index;
   study::TraceRequest request;
   study::TaskSelection task;
   std::int64_t validated = 0;
@@ -39,14 +41,20 @@ void check_out(const TraceCommand& command) {
                                    printable(file)));
     study::check_figure_file(file);
   }
+  const bool graph = std::any_of(command.out.begin(), command.out.end(),
+                                 [](const std::string& file) { return file.ends_with(".json"); });
+  if (!graph && !(command.index.empty() && command.twin_index.empty()))
+    throw UsageError("an index is for the features of a graph: --index goes with --out FILE.json");
 }
 
 std::vector<std::string> write_files(const TraceCommand& command, const study::TraceResult& result,
+                                     const std::vector<study::TracedThrough>& through,
                                      const study::Context& context) {
   std::vector<std::string> files;
   for (const std::string& file : command.out) {
     if (study::is_graph_file(file)) {
-      const std::vector<std::string> more = study::write_graph_files(result, file, context);
+      const std::vector<std::string> more =
+          study::write_graph_files(result, file, context, through);
       files.insert(files.end(), more.begin(), more.end());
     } else {
       study::save_trace_figure(result, command.drawing, file, command.style);
@@ -75,20 +83,30 @@ void run_on_task(const TraceCommand& command, const std::vector<study::TracedThr
 void run_trace_command(const TraceCommand& command, const Session& session) {
   if (command.twin.empty() != command.twin_features.empty())
     throw UsageError("--dense-twin and --twin-features go together");
+  if (command.twin.empty() && !command.twin_index.empty())
+    throw UsageError("--twin-index goes with --dense-twin");
   if (command.request.prompt.empty() == command.task.name.empty())
     throw UsageError("either --prompt or --task says what is read");
   check_out(command);
   const study::Context context = session.context();
   // The dense one stands first, as everywhere.
-  std::vector<std::string> names, files;
-  if (!command.twin.empty()) names.push_back(command.twin), files.push_back(command.twin_features);
-  names.push_back(command.model), files.push_back(command.features);
+  std::vector<std::string> names, files, indices;
+  if (!command.twin.empty()) {
+    names.push_back(command.twin);
+    files.push_back(command.twin_features);
+    indices.push_back(command.twin_index);
+  }
+  names.push_back(command.model);
+  files.push_back(command.features);
+  indices.push_back(command.index);
   const std::vector<study::LoadedModel> models = study::load_models(names, context);
   std::vector<std::unique_ptr<FeatureDictionary>> dictionaries;
   std::vector<study::TracedThrough> through;
   for (std::size_t m = 0; m < models.size(); ++m) {
     dictionaries.push_back(open_dictionary(files[m]));
-    through.push_back({&models[m], dictionaries.back().get(), files[m]});
+    through.push_back({&models[m], dictionaries.back().get(), files[m], indices[m]});
+    // Before the work: is it of these features?
+    if (!indices[m].empty()) study::open_feature_index(indices[m], models[m], *dictionaries.back());
   }
   if (!command.task.name.empty()) return run_on_task(command, through, session, context);
   study::TraceRequest request = command.request;
@@ -99,8 +117,9 @@ void run_trace_command(const TraceCommand& command, const Session& session) {
     for (std::size_t m = 0; m < through.size(); ++m)
       validations.push_back(
           study::validate_trace(result.models[m], through[m], command.validated, context));
-  const std::vector<std::string> written =
-      session.writes() ? write_files(command, result, context) : std::vector<std::string>();
+  const std::vector<std::string> written = session.writes()
+                                               ? write_files(command, result, through, context)
+                                               : std::vector<std::string>();
   if (!session.json()) return session.print(trace_text(result, validations));
   study::Json json = to_json(result);
   study::Json checks = study::Json::array();
@@ -120,6 +139,8 @@ void add_trace(Program& program) {
        "What a prediction comes from: features, the heads between them, and why those look there.",
        {"filigree trace gpt2 --features clt --prompt \"Paris is in\"",
         "filigree trace gpt2 --features clt --prompt \"Paris is in\" --target \" France\" --out "
+        "g.json",
+        "filigree trace gpt2 --features clt --index clt.index --prompt \"Paris is in\" --out "
         "g.json",
         "filigree trace sparse --features clt --dense-twin dense --twin-features clt-dense "
         "--prompt \"Paris is in\" --out heads.svg",
@@ -149,6 +170,12 @@ void add_trace(Program& program) {
   app.add_option("--dense-twin", command->twin, "model to trace beside it")->type_name("MODEL");
   app.add_option("--twin-features", command->twin_features, "transcoder of that model")
       ->type_name("DIR");
+  app.add_option("--index", command->index,
+                 "what features index wrote: a graph (--out FILE.json) then comes with what each "
+                 "of its features is")
+      ->type_name("FILE");
+  app.add_option("--twin-index", command->twin_index, "the same of --twin-features")
+      ->type_name("FILE");
   app.add_option("--key", request.key, "position that is read, of the pair of tokens looked at")
       ->check(whole_number(0, 1000000))
       ->type_name("N");

@@ -59,6 +59,8 @@ TEST_F(TraceCommandTest, WrongUsageEndsWithTwo) {
   EXPECT_THAT(error_of({}), HasSubstr("--prompt or --task"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--out", "x.txt"}), HasSubstr(".json"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--dense-twin", "x"}), HasSubstr("--twin-features"));
+  EXPECT_THAT(error_of({"--prompt", "a b", "--index", "i"}), HasSubstr("--out FILE.json"));
+  EXPECT_THAT(error_of({"--prompt", "a b", "--twin-index", "i"}), HasSubstr("--dense-twin"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--feature", "x"}), HasSubstr("L3F17@5"));
   EXPECT_THAT(error_of({"--task", "ioi", "--target", " a"}), HasSubstr("--target"));
 }

@@ -76,11 +76,6 @@ Json detail_of(const DetailSource& source) {
           {"activation_frequency", source.frequency}};
 }
 
-std::string transcoder_name(const std::string& folder) {
-  const std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
-  return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
-}
-
 // With zlib's own frame, or gzip's.
 std::string deflated(const std::string& text, bool gzip) {
   z_stream stream = {};
@@ -126,10 +121,9 @@ class DetailFiles {
     offsets_ = {0};
   }
 
-  void add(const FeatureId& feature, const FeatureRecord& record, const Json& detail) {
+  void add(const FeatureId& feature, const Json& detail) {
     const std::string text = detail.dump();
     if (request_.layout == FeatureLayout::kFiles) {
-      if (!record.active()) return;
       write_file_atomically(
           request_.folder / fmt::format("{}.json", paired_number(feature.layer, feature.feature)),
           text);
@@ -175,7 +169,56 @@ class DetailFiles {
   FeatureExport written_;
 };
 
+// Records of blocks of features, written as they are made.
+class Exporter {
+ public:
+  Exporter(const FeatureExportRequest& request, const LoadedModel& model,
+           const FeatureDictionary& dictionary)
+      : request_(request),
+        model_(model),
+        dictionary_(dictionary),
+        index_(open_feature_index(request.index, model, dictionary)),
+        unembedding_(folded_unembedding(model.model())),
+        name_(transcoder_name(request.features)),
+        files_(request) {
+    for (TokenId id = 0; id < model.config().vocabulary; ++id) shown_.add(model.tokenizer(), id);
+  }
+
+  void begin_layer(std::int64_t layer) { files_.begin_layer(layer); }
+
+  void add(std::int64_t layer, std::span<const std::int32_t> block, bool silent_too) {
+    const std::vector<FeatureLogits> logits =
+        feature_logits(model_, unembedding_, written_by(dictionary_, layer, block), request_.top);
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const FeatureId feature{layer, block[i]};
+      const FeatureRecord record = index_.record(feature);
+      if (!silent_too && !record.active()) continue;
+      files_.add(feature, detail_of({feature, record, index_.frequency(record), logits[i].raised,
+                                     logits[i].lowered, shown_, name_, request_.examples}));
+    }
+  }
+
+  FeatureExport finish() { return files_.finish(); }
+
+ private:
+  const FeatureExportRequest& request_;
+  const LoadedModel& model_;
+  const FeatureDictionary& dictionary_;
+  const FeatureIndex index_;
+  const Tensor unembedding_;
+  const std::string name_;
+  DetailFiles files_;
+  ShownTokens shown_;
+};
+
+constexpr std::int64_t kBlock = 64;
+
 }  // namespace
+
+std::string transcoder_name(const std::string& folder) {
+  const std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
+  return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+}
 
 Json feature_detail(const FeaturePage& page) {
   return detail_of({page.feature, page.record, page.frequency, page.raised, page.lowered,
@@ -184,36 +227,46 @@ Json feature_detail(const FeaturePage& page) {
 
 FeatureExport export_features(const FeatureExportRequest& request, const LoadedModel& model,
                               const FeatureDictionary& dictionary, const Context& context) {
-  constexpr std::int64_t kBlock = 64;
-  const FeatureIndex index = open_feature_index(request.index, model, dictionary);
   const TranscoderShape& shape = dictionary.shape();
-  const Tensor unembedding = folded_unembedding(model.model());
-  const std::string name = transcoder_name(request.features);
-  DetailFiles files(request);
-  ShownTokens shown;
-  for (TokenId id = 0; id < model.config().vocabulary; ++id) shown.add(model.tokenizer(), id);
+  Exporter exporter(request, model, dictionary);
   const auto report = context.begin({"export", "features", shape.layers * shape.features});
   for (std::int64_t l = 0; l < shape.layers; ++l) {
-    files.begin_layer(l);
+    exporter.begin_layer(l);
     for (std::int64_t begin = 0; begin < shape.features; begin += kBlock) {
       context.throw_if_stopped();
       std::vector<std::int32_t> block(
           static_cast<std::size_t>(std::min(kBlock, shape.features - begin)));
       std::iota(block.begin(), block.end(), static_cast<std::int32_t>(begin));
-      const std::vector<FeatureLogits> logits =
-          feature_logits(model, unembedding, written_by(dictionary, l, block), request.top);
-      for (std::size_t i = 0; i < block.size(); ++i) {
-        const FeatureId feature{l, block[i]};
-        const FeatureRecord record = index.record(feature);
-        files.add(feature, record,
-                  detail_of({feature, record, index.frequency(record), logits[i].raised,
-                             logits[i].lowered, shown, name, request.examples}));
-      }
+      // What is packed is found by its place, so that none may be missing.
+      exporter.add(l, block, request.layout == FeatureLayout::kPacked);
       report->update(l * shape.features + begin);
     }
   }
   report->finish();
-  return files.finish();
+  return exporter.finish();
+}
+
+FeatureExport export_chosen_features(const FeatureExportRequest& request,
+                                     std::vector<FeatureId> features, const LoadedModel& model,
+                                     const FeatureDictionary& dictionary, const Context& context) {
+  require(request.layout == FeatureLayout::kFiles,
+          "features: some of them cannot be packed; export them as files");
+  std::sort(features.begin(), features.end());
+  features.erase(std::unique(features.begin(), features.end()), features.end());
+  Exporter exporter(request, model, dictionary);
+  const auto report = context.begin({"export", "features", std::ssize(features)});
+  std::vector<std::int32_t> block;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    block.push_back(static_cast<std::int32_t>(features[i].feature));
+    const bool last = i + 1 == features.size() || features[i + 1].layer != features[i].layer;
+    if (!last && std::ssize(block) < kBlock) continue;
+    context.throw_if_stopped();
+    exporter.add(features[i].layer, block, true);
+    block.clear();
+    report->update(static_cast<std::int64_t>(i) + 1);
+  }
+  report->finish();
+  return exporter.finish();
 }
 
 }  // namespace filigree::study

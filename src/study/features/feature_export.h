@@ -9,6 +9,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "filigree/base/names.h"
 #include "filigree/study/features/feature_page.h"
@@ -36,6 +38,13 @@ struct FeatureExport {
 // describe_feature() does.
 FeatureExport export_features(const FeatureExportRequest& request, const LoadedModel& model,
                               const FeatureDictionary& dictionary, const Context& context);
+// Of these features alone, as files, also of those that the index has never seen active.
+FeatureExport export_chosen_features(const FeatureExportRequest& request,
+                                     std::vector<FeatureId> features, const LoadedModel& model,
+                                     const FeatureDictionary& dictionary, const Context& context);
+
+// The transcoder's folder without what is above it.
+std::string transcoder_name(const std::string& folder);
 
 }  // namespace filigree::study
 

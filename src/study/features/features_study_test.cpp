@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "filigree/analyze/lens/head_matrices.h"
+#include "filigree/base/strings.h"
 #include "filigree/json/json.h"
 #include "filigree/study/features/feature_export.h"
 #include "filigree/study/features/feature_sheet.h"
@@ -173,6 +175,18 @@ std::string inflated(const std::string& packed, bool gzip) {
   return text;
 }
 
+// The files of a folder, under Neuronpedia's schema of a feature.
+void expect_valid(const std::filesystem::path& folder) {
+  const int status = std::system(
+      fmt::format("'{0}/tests/schemas/validate' "
+                  "'{0}/../shared/fixtures/neuronpedia/feature-details-schema.json' '{1}'/*.json",
+                  FILIGREE_SOURCE_DIR, folder.string())
+          .c_str());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+    GTEST_SKIP() << "no python3 with jsonschema, or no schema beside the repository";
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(FeaturesStudyTest, ExportsAreWhatViewersRead) {
   indexed();
   const FeatureId feature = active();
@@ -201,15 +215,49 @@ TEST_F(FeaturesStudyTest, ExportsAreWhatViewersRead) {
   EXPECT_EQ(detail["quantile_values"].size(), 100u);
   EXPECT_GT(exported.features, 0);
 
-  const std::string source = FILIGREE_SOURCE_DIR;
-  const int status = std::system(
-      fmt::format("'{0}/tests/schemas/validate' "
-                  "'{0}/../shared/fixtures/neuronpedia/feature-details-schema.json' '{1}'/*.json",
-                  source, (scratch_ / "files").string())
-          .c_str());
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-    GTEST_SKIP() << "no python3 with jsonschema, or no schema beside the repository";
-  EXPECT_EQ(status, 0);
+  expect_valid(scratch_ / "files");
+}
+
+TEST_F(FeaturesStudyTest, GraphsComeWithWhatTheirFeaturesAre) {
+  indexed();
+  std::vector<std::string> said;
+  Context context;
+  context.note = [&](const std::string& text) { said.push_back(text); };
+  std::vector<TracedThrough> through = {{&model_, dictionary_.get(), clt_.string()}};
+  const TraceResult result = run_trace({.prompt = "The ferryman rowed 7 people"}, through, {});
+  EXPECT_EQ(write_graph_files(result, scratch_ / "plain.json", context, through).size(), 2u);
+  EXPECT_THAT(said.front(), HasSubstr("there is no index"));
+
+  said.clear();
+  through[0].index = index_;
+  const std::vector<std::string> files =
+      write_graph_files(result, scratch_ / "g.json", context, through);
+  ASSERT_EQ(files.size(), 3u);
+  const Json graph = Json::parse(read_file(files[0]));
+  const std::string scan = graph["metadata"]["scan"];
+  EXPECT_EQ(scan, "./features/small-clt");
+  std::set<std::int64_t> numbers;
+  std::uint64_t bytes = 0;
+  for (const char* list : {"nodes", "qk_only_nodes"})
+    for (const Json& node : graph[list])
+      if (node["feature_type"] == "cross layer transcoder")
+        numbers.insert(node["feature"].get<std::int64_t>());
+  ASSERT_GT(numbers.size(), 5u);
+  for (const std::int64_t number : numbers) {
+    const std::string text = read_file(scratch_ / scan / (std::to_string(number) + ".json"));
+    bytes += text.size();
+    EXPECT_EQ(Json::parse(text)["index"], number);
+  }
+  const LayerFeature first = unpaired(*numbers.begin());
+  EXPECT_EQ(Json::parse(read_file(scratch_ / scan / (std::to_string(*numbers.begin()) + ".json"))),
+            feature_detail(page(feature_name({first.layer, first.feature}))));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(files[1]), {}), std::ssize(numbers));
+  EXPECT_THAT(said.front(),
+              HasSubstr(fmt::format("{} features, {}", numbers.size(), human_bytes(bytes))));
+  const GraphFeatures few = features_of_graph(graph, 3);
+  EXPECT_EQ(few.features.size(), 3u);
+  EXPECT_EQ(few.left_out, std::ssize(numbers) - 3);
+  expect_valid(files[1]);
 }
 
 TEST_F(FeaturesStudyTest, RunsAndContinuationsAreSteered) {

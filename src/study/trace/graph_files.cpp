@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/npz.h"
+#include "filigree/study/features/feature_export.h"
 
 namespace filigree::study {
 namespace {
@@ -36,6 +38,61 @@ void add_tensor(NpzWriter& npz, const std::string& name, const Tensor& tensor) {
 std::filesystem::path with_label(const std::filesystem::path& file, const std::string& label) {
   return file.parent_path() /
          fmt::format("{}-{}{}", file.stem().string(), slug_of(label), file.extension().string());
+}
+
+// Of several graphs in one folder each finds its own features.
+std::string features_folder(const TracedModel& traced) {
+  return "features/" + slug_of(traced.label + "-" + transcoder_name(traced.features));
+}
+
+// Before the graph that names them: a graph that is there has its features.
+void write_features(const Json& graph, const TracedModel& traced, const TracedThrough& through,
+                    const std::filesystem::path& folder, const Context& context) {
+  const GraphFeatures chosen = features_of_graph(graph);
+  const FeatureExport written =
+      export_chosen_features({.features = traced.features,
+                              .index = through.index,
+                              .folder = folder,
+                              .layout = FeatureLayout::kFiles},
+                             chosen.features, *through.model, *through.features, context);
+  context.say(fmt::format("{}: {} features, {}", printable(folder.string()), written.features,
+                          human_bytes(written.bytes)));
+  if (chosen.left_out > 0)
+    context.say(fmt::format("{}: the {} least influential features are left out",
+                            printable(folder.string()), chosen.left_out));
+}
+
+// The graph, and what its features are where there is an index. Returns the files and the graph.
+std::vector<std::string> write_json(const TraceResult& result, const TracedModel& traced,
+                                    const TracedThrough& through, const std::filesystem::path& path,
+                                    const Context& context, std::vector<Json>& graphs) {
+  std::vector<std::string> files;
+  GraphFileOptions options;
+  options.slug = path.stem().string();
+  const bool indexed = !through.index.empty();
+  if (indexed) options.scan = "./" + features_folder(traced);
+  GraphFile graph = graph_json(traced, result.request.prompt, result.request, options);
+  if (indexed) {
+    const std::filesystem::path folder = path.parent_path() / features_folder(traced);
+    write_features(graph.graph, traced, through, folder, context);
+    files.push_back(folder.string());
+  } else {
+    context.say(fmt::format(
+        "{}: without files of its features: there is no index (features index makes one)",
+        printable(path.string())));
+  }
+  if (graph.links_left_out > 0)
+    context.say(fmt::format("{}: the {} least influential edges are left out",
+                            printable(path.string()), graph.links_left_out));
+  const std::string text =
+      graph.graph.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace);
+  write_file_atomically(path, text);
+  context.say(fmt::format("{}: {} nodes, {} links, {}", printable(path.string()),
+                          graph.graph.at("nodes").size(), graph.graph.at("links").size(),
+                          human_bytes(text.size())));
+  graphs.push_back(std::move(graph.graph));
+  files.insert(files.begin(), path.string());
+  return files;
 }
 
 }  // namespace
@@ -131,34 +188,53 @@ void write_graph_npz(const TracedModel& traced, const std::filesystem::path& fil
   npz.commit();
 }
 
+GraphFeatures features_of_graph(const Json& graph, std::int64_t most) {
+  std::vector<std::pair<double, FeatureId>> named;
+  const auto add = [&](const Json& node, double rank) {
+    if (node.at("feature_type") != "cross layer transcoder") return;
+    const LayerFeature pair = unpaired(node.at("feature"));
+    named.emplace_back(rank, FeatureId{pair.layer, pair.feature});
+  };
+  // Influence is the share that is reached with a node: it rises from the most influential on. What
+  // only scores of attention name comes last.
+  for (const Json& node : graph.at("nodes"))
+    add(node, node.at("influence").is_number() ? node.at("influence").get<double>() : 0.0);
+  for (const Json& node : graph.at("qk_only_nodes")) add(node, 2.0);
+  std::stable_sort(named.begin(), named.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  GraphFeatures chosen;
+  std::set<FeatureId> seen;  // one feature may be a node at several positions
+  for (const auto& [rank, feature] : named) {
+    if (!seen.insert(feature).second) continue;
+    if (std::ssize(chosen.features) < most)
+      chosen.features.push_back(feature);
+    else
+      ++chosen.left_out;
+  }
+  return chosen;
+}
+
 std::vector<std::string> write_graph_files(const TraceResult& result,
                                            const std::filesystem::path& file,
-                                           const Context& context) {
+                                           const Context& context,
+                                           std::span<const TracedThrough> through) {
   std::vector<std::string> files;
   std::vector<Json> graphs;
-  for (const TracedModel& traced : result.models) {
+  for (std::size_t m = 0; m < result.models.size(); ++m) {
+    const TracedModel& traced = result.models[m];
     const std::filesystem::path path =
         result.models.size() == 1 ? file : with_label(file, traced.label);
     if (file.extension() == ".dot") {
       write_file_atomically(path, graph_dot(traced));
+      files.push_back(path.string());
     } else if (file.extension() == ".npz") {
       write_graph_npz(traced, path);
+      files.push_back(path.string());
     } else {
-      GraphFileOptions options;
-      options.slug = path.stem().string();
-      const GraphFile graph = graph_json(traced, result.request.prompt, result.request, options);
-      if (graph.links_left_out > 0)
-        context.say(fmt::format("{}: the {} least influential edges are left out",
-                                printable(path.string()), graph.links_left_out));
-      const std::string text =
-          graph.graph.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace);
-      write_file_atomically(path, text);
-      context.say(fmt::format("{}: {} nodes, {} links, {}", printable(path.string()),
-                              graph.graph.at("nodes").size(), graph.graph.at("links").size(),
-                              human_bytes(text.size())));
-      graphs.push_back(graph.graph);
+      const std::vector<std::string> written = write_json(
+          result, traced, m < through.size() ? through[m] : TracedThrough(), path, context, graphs);
+      files.insert(files.end(), written.begin(), written.end());
     }
-    files.push_back(path.string());
   }
   if (!graphs.empty()) {
     const std::filesystem::path path = file.parent_path() / "graph-metadata.json";

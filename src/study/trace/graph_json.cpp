@@ -199,7 +199,7 @@ Json metadata_json(const TracedModel& traced, const std::string& prompt,
   Json tokens = Json::array();
   for (std::int64_t p = 0; p < traced.frozen.positions; ++p) tokens.push_back(traced.token_at(p));
   return {{"slug", slug_of(options.slug.empty() ? traced.label + "-" + prompt : options.slug)},
-          {"scan", slug_of(options.scan.empty() ? traced.features : options.scan)},
+          {"scan", options.scan.empty() ? slug_of(traced.features) : options.scan},
           {"transcoder_list", Json::array({traced.features})},
           {"prompt_tokens", tokens},
           {"prompt", prompt},

@@ -2,6 +2,7 @@
 // heads carry what from token to token, and what made those heads look there. Models side by side.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,7 +34,8 @@ struct TraceRequest {
 struct TracedThrough {
   const LoadedModel* model = nullptr;
   const FeatureDictionary* features = nullptr;
-  std::string name = {};  // of the features, as the user gave it
+  std::string name = {};             // of the features, as the user gave it
+  std::filesystem::path index = {};  // of the features; "": there is none
 };
 
 // The way from one token to another.

@@ -28,20 +28,42 @@ __global__ void mix(MixRowsArgs<T> args) {
   }
 }
 
+constexpr int kWarps = kThreads / 32;
+constexpr int kColumnsALane = 4;
+constexpr int kTile = 32 * kColumnsALane;
+
+// The warps of a block share a feature's entries, because some features are active at a large part
+// of all rows; their sums are added in the order of the warps.
 template <typename T>
 __global__ void gather_by_feature(GatherRowsArgs<T> args) {
+  __shared__ float parts[kWarps][kTile];
   const std::int64_t f = blockIdx.x, m = blockIdx.y;
   const std::int32_t begin = args.begin[f], end = args.begin[f + 1];
   if (begin == end) return;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const T* from = args.from.data + m * args.from.target_step;
   float* to = args.to.data + m * args.to.target_step + f * args.to.row_step;
-  for (std::int64_t c = threadIdx.x; c < args.width; c += kThreads) {
-    float total = to[c];
+  for (std::int64_t first = 0; first < args.width; first += kTile) {
+    float total[kColumnsALane] = {};
 #pragma unroll 4
-    for (std::int32_t q = begin; q < end; ++q)
-      total +=
-          args.coefficient[args.entry[q]] * to_float(from[args.row[q] * args.from.row_step + c]);
-    to[c] = total;
+    for (std::int32_t q = begin + warp; q < end; q += kWarps) {
+      const float coefficient = args.coefficient[args.entry[q]];
+      const T* row = from + args.row[q] * args.from.row_step;
+#pragma unroll
+      for (int i = 0; i < kColumnsALane; ++i) {
+        const std::int64_t c = first + 32 * i + lane;
+        if (c < args.width) total[i] += coefficient * to_float(row[c]);
+      }
+    }
+    for (int i = 0; i < kColumnsALane; ++i) parts[warp][32 * i + lane] = total[i];
+    __syncthreads();
+    for (int t = static_cast<int>(threadIdx.x); t < kTile && first + t < args.width;
+         t += kThreads) {
+      float sum = to[first + t];
+      for (int w = 0; w < kWarps; ++w) sum += parts[w][t];
+      to[first + t] = sum;
+    }
+    __syncthreads();
   }
 }
 
@@ -100,13 +122,16 @@ __global__ void saturate_grad(SaturationGradArgs args) {
   }
 }
 
+// A warp a feature.
 __global__ void sum_by_feature(SumEntriesArgs args) {
-  const std::int64_t f = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::int64_t f = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
   if (f >= args.features) return;
-  double total = 0.0;
-  for (std::int32_t q = args.begin[f]; q < args.begin[f + 1]; ++q)
-    total += static_cast<double>(args.coefficient[args.entry[q]]);
-  args.to[f] += args.factor * static_cast<float>(total);
+  float total = 0.0f;
+  for (std::int32_t q = args.begin[f] + lane; q < args.begin[f + 1]; q += 32)
+    total += args.coefficient[args.entry[q]];
+  total = warp_sum(total);
+  if (lane == 0) args.to[f] += args.factor * total;
 }
 
 }  // namespace
@@ -174,7 +199,7 @@ void saturation_grad(const SaturationGradArgs& args) {
 
 void sum_entries(const SumEntriesArgs& args) {
   if (args.features == 0) return;
-  sum_by_feature<<<blocks_for(args.features, kThreads, INT32_MAX), kThreads, 0, stream()>>>(args);
+  sum_by_feature<<<blocks_for(args.features, kWarps, INT32_MAX), kThreads, 0, stream()>>>(args);
   check_launch("sum_entries");
 }
 

@@ -102,6 +102,7 @@ float batch_bound(const Tensor& h, const Tensor& bias, const SparseEncodeOptions
     int shift, bits;
   };
   constexpr Digit kDigits[] = {{20, 11}, {10, 10}, {0, 10}};  // the sign is 0
+  static_assert(kDigits[0].bits <= kMostDigitBits && kDigits[1].bits <= kMostDigitBits);
   double wanted = static_cast<double>(options.k) * static_cast<double>(h.size(0));
   std::uint32_t prefix = 0;
   for (const Digit& digit : kDigits) {

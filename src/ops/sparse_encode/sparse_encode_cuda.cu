@@ -94,7 +94,12 @@ __global__ void kth_of_rows(LargestArgs args) {
   args.kth[blockIdx.x] = kth > 0.0f ? nextafterf(kth, 0.0f) : 0.0f;
 }
 
+// Each block counts in its own memory first: the values lie close together, and counters of the
+// whole device would be waited for.
 __global__ void digits(DigitArgs args, std::int64_t values, unsigned long long* counts) {
+  __shared__ unsigned own[1 << kMostDigitBits];
+  for (int i = static_cast<int>(threadIdx.x); i < 1 << args.digit_bits; i += kThreads) own[i] = 0;
+  __syncthreads();
   const int above = args.shift + args.digit_bits;
   const std::uint32_t mask = (1u << args.digit_bits) - 1u;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < values;
@@ -103,8 +108,11 @@ __global__ void digits(DigitArgs args, std::int64_t values, unsigned long long* 
     if (!(v > 0.0f)) continue;
     const std::uint32_t bits = __float_as_uint(v);
     if (above < 32 && bits >> above != args.prefix) continue;
-    atomicAdd(&counts[bits >> args.shift & mask], 1ull);
+    atomicAdd(&own[bits >> args.shift & mask], 1u);
   }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < 1 << args.digit_bits; i += kThreads)
+    if (own[i] != 0) atomicAdd(&counts[i], static_cast<unsigned long long>(own[i]));
 }
 
 __global__ void below(BelowArgs args) {
@@ -185,7 +193,7 @@ void count_digits(const DigitArgs& args) {
   const Workspace memory(bytes);
   cudaMemsetAsync(memory.as<void>(), 0, bytes, stream());
   const std::int64_t values = args.rows * args.features;
-  digits<<<blocks_for(values, 8 * kThreads, 4096), kThreads, 0, stream()>>>(
+  digits<<<blocks_for(values, 64 * kThreads, 1056), kThreads, 0, stream()>>>(
       args, values, memory.as<unsigned long long>());
   check_launch("count_digits");
   cudaMemcpyAsync(args.counts, memory.as<void>(), bytes, cudaMemcpyDeviceToHost, stream());

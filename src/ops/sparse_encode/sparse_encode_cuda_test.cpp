@@ -39,7 +39,8 @@ TEST(CudaSparseEncode, ValuesAndGradients) {
       check_cuda({.name = std::string(c.name) + " of " + std::to_string(features),
                   .inputs = {random_tensor({50, 24}, 1), random_tensor({features, 24}, 2),
                              random_tensor({features}, 3, -0.3f, 0.3f),
-                             random_tensor({features, 2 * 20}, 4),
+                             // More columns than the threads of a block have at once.
+                             random_tensor({features, 2 * (features == 37 ? 150 : 20)}, 4),
                              random_tensor({features}, 5, 0.2f, 0.6f)},
                   .op =
                       [&](const std::vector<Variable>& in) {
@@ -59,7 +60,7 @@ TEST(CudaSparseEncode, Bf16ReadsTheRoundedWeights) {
                   random_tensor({64}, 5, 0.2f, 0.6f)},
        .op = [&](const std::vector<Variable>& in) { return through_features(in, {}, false); },
        .parameter = {false, true, true, true, true},
-       .bf16_tolerance = 3e-2});
+       .bf16_tolerance = 5e-2});
 }
 
 }  // namespace

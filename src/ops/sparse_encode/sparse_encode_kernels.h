@@ -33,6 +33,8 @@ struct LargestArgs {
   float* largest = nullptr;  // [rows, k] or null; on the CPU only
 };
 
+constexpr int kMostDigitBits = 11;
+
 // How many of the positive v there are of each value of a digit: bits [shift, shift + digit_bits)
 // of the number as a whole one, among those whose higher bits are `prefix`.
 struct DigitArgs {

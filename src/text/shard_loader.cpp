@@ -87,21 +87,27 @@ TokenBatch ShardLoader::next() {
   return read_windows(split_, starts, length);
 }
 
-SequentialLoader::SequentialLoader(TokenSplit split, std::int64_t batch, std::int64_t length)
+SequentialLoader::SequentialLoader(TokenSplit split, std::int64_t batch, std::int64_t length,
+                                   std::int64_t first)
     : split_(std::move(split)),
       batch_(static_cast<std::uint64_t>(batch)),
-      length_(static_cast<std::uint64_t>(length)) {
+      length_(static_cast<std::uint64_t>(length)),
+      first_(static_cast<std::uint64_t>(first)),
+      position_(first_) {
   require(batch > 0 && length > 0, "loader: batches of {} rows of {} tokens", batch, length);
   require(split_.tokens() >= 2, "loader: split '{}' has {} tokens; at least 2 are needed",
           printable(split_.name()), split_.tokens());
+  require(first >= 0 && first_ <= split_.tokens() - 2,
+          "loader: split '{}' has {} tokens; it cannot be read from token {} on",
+          printable(split_.name()), split_.tokens(), first);
 }
 
 bool SequentialLoader::next(TokenBatch& batch) {
-  const std::uint64_t left = targets() - position_;
+  const std::uint64_t left = targets() - targets_done();
   if (left == 0) return false;
   const std::uint64_t length = std::min(left, length_);
   std::vector<std::uint64_t> starts;
-  for (; starts.size() < batch_ && targets() - position_ >= length; position_ += length)
+  for (; starts.size() < batch_ && targets() - targets_done() >= length; position_ += length)
     starts.push_back(position_);
   batch = read_windows(split_, starts, length);
   return true;

@@ -63,21 +63,24 @@ class ShardLoader {
 // The split from its beginning to its end: every token but the first is a target exactly once.
 class SequentialLoader {
  public:
-  // Throws Error when the split has fewer than two tokens or the sizes are below 1.
-  SequentialLoader(TokenSplit split, std::int64_t batch, std::int64_t length);
+  // Begins with token `first`. Throws Error when there are fewer than two tokens from there on or
+  // the sizes are below 1.
+  SequentialLoader(TokenSplit split, std::int64_t batch, std::int64_t length,
+                   std::int64_t first = 0);
 
   // False at the end. The last rows may come in a batch of fewer rows, and a rest shorter than T as
   // a batch of one row of its own length.
   bool next(TokenBatch& batch);
 
-  std::uint64_t targets() const { return split_.tokens() - 1; }
-  std::uint64_t targets_done() const { return position_; }
+  std::uint64_t targets() const { return split_.tokens() - 1 - first_; }
+  std::uint64_t targets_done() const { return position_ - first_; }
 
  private:
   TokenSplit split_;
   std::uint64_t batch_;
   std::uint64_t length_;
-  std::uint64_t position_ = 0;  // input of the next window's first place
+  std::uint64_t first_;
+  std::uint64_t position_;  // input of the next window's first place
 };
 
 }  // namespace filigree

@@ -47,7 +47,11 @@ void add_batch(const Model& model, const Batch& batch, Taps* taps, Evaluation& r
     result.total.tokens += window.tokens;
     result.windows.push_back(window);
   }
-  for (GateReport& report : reports) report.active = report.active.on_host();
+  std::vector<Tensor> expected;
+  for (GateReport& report : reports) {
+    report.active = report.active.on_host();
+    expected.push_back(report.expected.value().on_host());
+  }
   const double pairs = 0.5 * static_cast<double>(T) * static_cast<double>(T + 1);
   result.edges += pairs * static_cast<double>(B);
   result.queries += B * T;
@@ -60,6 +64,10 @@ void add_batch(const Model& model, const Batch& batch, Taps* taps, Evaluation& r
         continue;
       }
       const Tensor& active = reports[static_cast<std::size_t>(l)].active;  // [B, H]
+      double& sampled = result.expected_edges[static_cast<std::size_t>(l * result.heads + h)];
+      for (std::int64_t b = 0; b < B; ++b)
+        sampled += pairs * static_cast<double>(
+                               expected[static_cast<std::size_t>(l)].f32()[b * result.heads + h]);
       // Rounded, because the share in single precision stands for a whole number of edges.
       for (std::int64_t b = 0; b < B; ++b)
         open += std::round(static_cast<double>(active.f32()[b * result.heads + h]) * pairs);
@@ -70,6 +78,7 @@ void add_batch(const Model& model, const Batch& batch, Taps* taps, Evaluation& r
 // is zero elsewhere, so that the sums are exact.
 void merge(Evaluation& result, Communicator& ranks) {
   std::vector<double> all = result.open_edges;
+  all.insert(all.end(), result.expected_edges.begin(), result.expected_edges.end());
   all.push_back(result.edges);
   all.push_back(static_cast<double>(result.queries));
   for (const WindowLoss& window : result.windows) {
@@ -79,6 +88,7 @@ void merge(Evaluation& result, Communicator& ranks) {
   ranks.sum(all);
   auto next = all.cbegin();
   for (double& open : result.open_edges) open = *next++;
+  for (double& expected : result.expected_edges) expected = *next++;
   result.edges = *next++;
   result.queries = static_cast<std::int64_t>(*next++);
   result.total = {};
@@ -146,6 +156,7 @@ Evaluation evaluate(const Model& model, const EvaluationWindows& windows,
   result.layers = config.layers;
   result.heads = config.heads;
   result.open_edges.assign(static_cast<std::size_t>(config.layers * config.heads), 0.0);
+  result.expected_edges = result.open_edges;
   const int size = ranks != nullptr ? ranks->size() : 1,
             rank = ranks != nullptr ? ranks->rank() : 0;
   std::optional<Taps> watched;  // the caller's stay without what is counted here

@@ -33,8 +33,10 @@ struct Evaluation {
   WindowLoss total;
   std::vector<WindowLoss> windows;  // in the order of the source
   std::vector<double> open_edges;   // of each layer and head
-  double edges = 0.0;               // causal edges of one head, over all windows
-  std::int64_t queries = 0;         // positions, over all windows
+  // As many as gates that are sampled would open on average; 0 without a gate and with taps.
+  std::vector<double> expected_edges;
+  double edges = 0.0;        // causal edges of one head, over all windows
+  std::int64_t queries = 0;  // positions, over all windows
 
   double loss() const { return total.sum / static_cast<double>(total.tokens); }
   double perplexity() const;

@@ -91,7 +91,8 @@ EvaluationWindows text_windows(std::span<const TokenId> ids, const WindowOptions
 EvaluationWindows shard_windows(const TokenSplit& split, const WindowOptions& options,
                                 const ModelConfig& config) {
   const std::int64_t length = window_length(options, config);
-  auto loader = std::make_shared<SequentialLoader>(split, batch_of(options, length), length);
+  auto loader =
+      std::make_shared<SequentialLoader>(split, batch_of(options, length), length, options.first);
   auto targets = static_cast<std::int64_t>(loader->targets());
   if (options.max_tokens > 0)
     targets = std::min(targets, (options.max_tokens + length - 1) / length * length);

@@ -28,6 +28,7 @@ struct WindowOptions {
   std::int64_t stride = 0;      // 0: as long as the window, no overlap; of text only
   std::int64_t batch = 0;       // windows a forward pass; 0: about 1024 tokens
   std::int64_t max_tokens = 0;  // stop at the first window's end from there on; 0: all
+  std::int64_t first = 0;       // token to begin with; of shards only
 };
 
 // The length that the options mean for a model. Throws Error when it is beyond its context.
@@ -43,8 +44,8 @@ struct EvaluationWindows {
 EvaluationWindows text_windows(std::span<const TokenId> ids, const WindowOptions& options,
                                const ModelConfig& config);
 
-// A split of token shards from its beginning, without overlap. Throws Error for fewer than two
-// tokens.
+// A split of token shards from its first token that is asked for, without overlap. Throws Error for
+// fewer than two tokens.
 EvaluationWindows shard_windows(const TokenSplit& split, const WindowOptions& options,
                                 const ModelConfig& config);
 

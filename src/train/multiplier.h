@@ -10,6 +10,11 @@
 // orders of magnitude while the loss recovers from the first strong pressure, and the sparsity that
 // was won is given back. The gap's average forgets within a few tens of steps, so lambda leaves a
 // bound soon after the gap turns.
+//
+// A run may press first and recover later: from step `recovery_from` on the bound is
+// `recovery_most` instead. A low first bound closes more than the constraint bears, a higher second
+// one wins the loss back where it is cheapest. The second bound holds before, too, while the gap is
+// above `alarm`: what is lost there may be lost for good.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +25,14 @@ struct MultiplierOptions {
   double initial = 1.0;
   double least = 1e-3;
   double most = 60.0;
+  std::int64_t recovery_from = -1;  // steps observed; -1: never
+  double recovery_most = 60.0;
+  double alarm = 0.25;  // above which lambda also rises so many times faster:
+  double hurry = 4.0;
   double rate = 0.2;
   double gain = 10.0;
   double limit = 0.5;
+  double fall = 1.0;        // of the limit, downwards
   double averaging = 0.9;   // weight of the old average
   std::int64_t every = 10;  // steps between updates
 };
@@ -32,7 +42,7 @@ struct MultiplierState {
   double average_gap = 0.0;
   std::int64_t observed = 0;  // steps
   // In a row at the upper bound, with a positive average gap that has not become smaller by a
-  // twentieth: as long as it falls, the bound is no obstacle.
+  // twentieth: as long as it falls, the bound is no obstacle. Not counted before the last bound.
   std::int64_t steps_at_most = 0;
   double lowest_gap = 0.0;  // there; 0: not there
 };
@@ -43,6 +53,8 @@ class Multiplier {
   explicit Multiplier(const MultiplierOptions& options);
 
   double lambda() const;
+  double most() const;      // the bound that holds now
+  bool last_bound() const;  // no higher one comes
   const MultiplierState& state() const { return state_; }
   void restore(const MultiplierState& state) { state_ = state; }
 

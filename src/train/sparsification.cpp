@@ -226,7 +226,7 @@ std::optional<std::string> Sparsification::stop_reason() const {
       "limit of {} for {} steps: the constraint cannot be met with these settings. Allow a larger "
       "margin, a higher limit, more distillation, or a larger gate bias to start from more open "
       "gates",
-      state.average_gap, options_.multiplier.most, state.steps_at_most);
+      state.average_gap, multiplier_.most(), state.steps_at_most);
 }
 
 Settings Sparsification::settings() const {
@@ -234,17 +234,31 @@ Settings Sparsification::settings() const {
   const SettingValue teacher = teacher_ != nullptr
                                    ? SettingValue(checksum_text(weights_checksum(*teacher_)))
                                    : SettingValue();
-  return {
-      {"task", "sparsification"},          {"objective", std::string(name_of(options_.objective))},
-      {"head_power", options_.head_power}, {"most_open", options_.most_open},
-      {"margin", options_.margin},         {"target", setting_of(options_.target)},
-      {"distill", options_.distillation},  {"lambda0", multiplier.initial},
-      {"lambda_min", multiplier.least},    {"lambda_max", multiplier.most},
-      {"dual_rate", multiplier.rate},      {"dual_gain", multiplier.gain},
-      {"dual_limit", multiplier.limit},    {"dual_average", multiplier.averaging},
-      {"dual_every", multiplier.every},    {"patience", options_.patience},
-      {"tolerance", options_.tolerance},   {"least_edges", options_.least_edges},
-      {"gate_seed", options_.seed},        {"teacher", teacher}};
+  return {{"task", "sparsification"},
+          {"objective", std::string(name_of(options_.objective))},
+          {"head_power", options_.head_power},
+          {"most_open", options_.most_open},
+          {"margin", options_.margin},
+          {"target", setting_of(options_.target)},
+          {"distill", options_.distillation},
+          {"lambda0", multiplier.initial},
+          {"lambda_min", multiplier.least},
+          {"lambda_max", multiplier.most},
+          {"recovery_from", multiplier.recovery_from},
+          {"recovery_lambda", multiplier.recovery_most},
+          {"dual_rate", multiplier.rate},
+          {"dual_gain", multiplier.gain},
+          {"dual_limit", multiplier.limit},
+          {"dual_average", multiplier.averaging},
+          {"dual_every", multiplier.every},
+          {"dual_fall", multiplier.fall},
+          {"alarm", multiplier.alarm},
+          {"hurry", multiplier.hurry},
+          {"patience", options_.patience},
+          {"tolerance", options_.tolerance},
+          {"least_edges", options_.least_edges},
+          {"gate_seed", options_.seed},
+          {"teacher", teacher}};
 }
 
 nlohmann::json Sparsification::state() const {

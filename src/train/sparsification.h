@@ -35,11 +35,11 @@ inline constexpr auto kNames<EdgeObjective> = std::to_array<Named<EdgeObjective>
 
 struct SparsificationOptions {
   EdgeObjective objective = EdgeObjective::kLog;
-  double head_power = 1.0;       // p
-  double margin = 0.01;          // nats that the student may lose
-  std::optional<double> target;  // a fixed cross entropy instead of the teacher's
-  double distillation = 0.5;     // kd
-  MultiplierOptions multiplier;
+  double head_power = 1.0;            // p
+  double margin = 0.01;               // nats that the student may lose
+  std::optional<double> target = {};  // a fixed cross entropy instead of the teacher's
+  double distillation = 0.5;          // kd
+  MultiplierOptions multiplier = {};
   double most_open = 1.0;  // of a head's edges; less than 1 needs a bias for every head
   std::uint64_t seed = 0;  // of the gate noise
   // Give up when lambda has rested on its upper bound this many steps and the gap is still above

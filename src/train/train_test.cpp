@@ -59,7 +59,35 @@ TEST(Multiplier, RestoredItGoesOnAsBefore) {
   EXPECT_EQ(a.lambda(), b.lambda());
 }
 
+TEST(Multiplier, PressesFirstAndRecoversLater) {
+  const MultiplierOptions options{
+      .initial = 1.0, .least = 0.5, .most = 10.0, .recovery_from = 1000, .recovery_most = 40.0};
+  Multiplier multiplier(options);
+  for (int i = 0; i < 999; ++i) multiplier.observe(0.1);
+  EXPECT_NEAR(multiplier.lambda(), 10.0, 1e-9);
+  EXPECT_EQ(multiplier.state().steps_at_most, 0);  // a higher bound is still to come
+  for (int i = 0; i < 1000; ++i) multiplier.observe(0.1);
+  EXPECT_NEAR(multiplier.lambda(), 40.0, 1e-9);
+  EXPECT_GT(multiplier.state().steps_at_most, 500);
+
+  // A gap that is alarming is answered at once, and with the second bound.
+  Multiplier alarmed(options), calm(options);
+  for (int i = 0; i < 100; ++i) alarmed.observe(2.0 * options.alarm), calm.observe(0.2);
+  EXPECT_NEAR(alarmed.lambda(), 40.0, 1e-9);
+  EXPECT_LT(calm.lambda(), 3.0);
+  for (int i = 0; i < 50; ++i) alarmed.observe(0.1);
+  EXPECT_NEAR(alarmed.lambda(), 10.0, 1e-9);  // back under the first
+}
+
+TEST(Multiplier, MayFallMoreSlowlyThanItRises) {
+  Multiplier multiplier({.initial = 10.0, .least = 0.1, .fall = 0.25});
+  for (int i = 0; i < 10; ++i) multiplier.observe(-1.0);
+  EXPECT_NEAR(multiplier.lambda(), 10.0 * std::exp(-0.2 * 0.5 * 0.25), 1e-9);
+}
+
 TEST(Multiplier, RefusesNonsense) {
+  EXPECT_THROW(Multiplier({.least = 1.0, .recovery_from = 5, .recovery_most = 0.5}), Error);
+
   EXPECT_THROW(Multiplier({.initial = 0.0}), Error);
   EXPECT_THROW(Multiplier({.initial = 100.0, .most = 60.0}), Error);
   EXPECT_THROW(Multiplier({.averaging = 1.0}), Error);

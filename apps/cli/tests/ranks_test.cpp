@@ -54,9 +54,9 @@ class RanksTest : public TrainingCommandTest {
     return pretrain(out, "12") + Arguments{"--batch", "6", "--evaluate-every", "6", "--json"};
   }
   Arguments sparsify_in(const std::string& out) const {
-    return sparsify(out, "12") +
-           Arguments{"--batch",         "6",           "--gate-bias", "0.02",  "--accumulate", "2",
-                     "--per-head-bias", "--most-open", "0.5",         "--json"};
+    return sparsify(out, "12") + Arguments{"--batch",      "6", "--gate-bias", "0.02",
+                                           "--accumulate", "2", "--most-open", "0.5",
+                                           "--json"};
   }
 
   nlohmann::json expect_success_of(int ranks, const Arguments& arguments) const {

@@ -41,19 +41,22 @@ void add_gate_options(CLI::App& app, SparsifyRequest& request) {
       ->type_name("X")
       ->default_str(fmt::format("{}", SparsifyRequest::kGateBias))
       ->group(kGroup);
-  app.add_flag("--per-head-bias", request.per_head_bias,
-               "every head learns its bias (otherwise it is fixed)")
+  app.add_flag("--fixed-bias", request.fixed_bias,
+               "the bias stays as it starts (otherwise every head learns its own)")
       ->group(kGroup);
-  add_number(app, kGroup, "--most-open", sparsification.most_open,
-             "lower the bias of a head of whose edges more than this share is open; 1: never; "
-             "needs --per-head-bias",
-             number(0.01, 1.0));
+  add_optional_number(app, kGroup, "--most-open", request.most_open,
+                      "lower the bias of a head of whose edges more than this share is open; 1: "
+                      "never",
+                      number(0.01, 1.0), fmt::format("{}", SparsifyRequest::kMostOpen));
   add_number(app, kGroup, "--head-power", sparsification.head_power,
              "power of each head's share of open edges in a window; below 1 edges of heads that "
              "have few cost more, so that fewer heads are used",
              number(0.1, 1.0));
-  add_number(app, kGroup, "--margin", sparsification.margin,
-             "nats that the loss may rise above the dense model's", number(-kLarge, kLarge));
+  add_number(app, kGroup, "--loss-budget", request.loss_budget,
+             "nats that the held-out loss may rise above the dense model's", number(0.0, kLarge));
+  add_optional_number(app, kGroup, "--margin", request.margin,
+                      "nats that the loss of training, where gates are sampled, may rise",
+                      number(-kLarge, kLarge), "the loss budget");
   app.add_option_function<double>(
          "--target", [&](double value) { sparsification.target = value; },
          "fixed cross entropy to keep, instead of the dense model's on the same batch")
@@ -66,26 +69,39 @@ void add_gate_options(CLI::App& app, SparsifyRequest& request) {
              number(0.0, 1.0));
 }
 
-void add_multiplier_options(CLI::App& app, SparsificationOptions& options) {
+void add_multiplier_options(CLI::App& app, SparsifyRequest& request) {
+  SparsificationOptions& options = request.sparsification;
   constexpr const char* kGroup = "Multiplier";
   MultiplierOptions& multiplier = options.multiplier;
   add_number(app, kGroup, "--lambda0", multiplier.initial, "weight of the task to start from",
              number_above(0.0, kLarge));
   add_number(app, kGroup, "--lambda-min", multiplier.least, "least weight",
              number_above(0.0, kLarge));
-  add_number(app, kGroup, "--lambda-max", multiplier.most, "largest weight",
+  add_number(app, kGroup, "--lambda-max", multiplier.most,
+             "largest weight before the recovery: the less, the more edges close",
+             number_above(0.0, kLarge));
+  add_number(app, kGroup, "--recovery", request.recovery,
+             "share of the steps, at the end, in which the loss is won back; 0: none",
+             number(0.0, 1.0));
+  add_number(app, kGroup, "--recovery-lambda", request.recovery_lambda, "largest weight then",
              number_above(0.0, kLarge));
   add_number(app, kGroup, "--dual-rate", multiplier.rate,
              "how fast log lambda follows the gap between the loss and what is allowed",
              number_above(0.0, kLarge));
-  add_number(app, kGroup, "--dual-gain", multiplier.gain, "factor of the gap before it is limited",
-             number_above(0.0, kLarge));
+  add_optional_number(app, kGroup, "--dual-gain", request.dual_gain,
+                      "factor of the gap before it is limited", number_above(0.0, kLarge),
+                      "a tenth over the loss budget");
   add_number(app, kGroup, "--dual-limit", multiplier.limit, "limit of the scaled gap",
              number_above(0.0, kLarge));
+  add_number(app, kGroup, "--dual-fall", multiplier.fall, "share of that limit downwards",
+             number_above(0.0, 1.0));
   add_number(app, kGroup, "--dual-average", multiplier.averaging,
              "weight of the past in the average of the gap", number(0.0, 0.9999));
-  add_count(app, kGroup, "--dual-every", multiplier.every, "steps between updates of lambda", 1,
-            1 << 30);
+  app.add_option("--dual-every", request.dual_every, "steps between updates of lambda")
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("N")
+      ->default_str("a thousandth of all, 10 at most")
+      ->group(kGroup);
   add_count(app, kGroup, "--patience", options.patience,
             "stop when lambda rested at its largest so many steps in vain", 1, 1 << 30);
   add_number(app, kGroup, "--tolerance", options.tolerance,
@@ -117,11 +133,12 @@ void add_sparsify(Program& program) {
   CLI::App& app =
       program.add({"sparsify",
                    "Close the attention edges that a model's loss does not need.",
-                   {"filigree sparsify dense shards --out sparse --steps 3000 --control",
+                   {"filigree sparsify dense shards --out sparse --loss-budget 0.01 --steps 6000",
+                    "filigree sparsify dense shards --out sparse --steps 3000 --control",
                     "filigree sparsify dense shards --out sparse --steps 3000 --control --resume",
                     "filigree sparsify dense shards --out sparse --objective linear --gate-bias 5",
                     "filigree sparsify dense shards --out sparse --lora-rank 16",
-                    "filigree sparsify sparse shards --teacher dense --out next --per-head-bias",
+                    "filigree sparsify sparse shards --teacher dense --out next --lambda0 40",
                     "filigree sparsify dense shards --out sparse --target 3.93 --distill 0"},
                    Computes::kOnRanks},
                   [options](Session& session) { run_sparsify(*options, session); });
@@ -133,13 +150,21 @@ void add_sparsify(Program& program) {
   app.add_option("SHARDS", request.shards, "token shards, made with the model's tokenizer")
       ->required();
   add_gate_options(app, request);
-  add_multiplier_options(app, request.sparsification);
+  add_multiplier_options(app, request);
   add_lora_options(app, request);
   app.add_option("--context", request.length, "tokens a window (default the model's context)")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")
       ->group("Training");
   add_training_options(app, request.training, options->dry_run);
+  app.add_option("--tokens", request.tokens, "tokens to train on, instead of --steps")
+      ->check(whole_number(1, std::int64_t{1} << 50))
+      ->type_name("N")
+      ->group("Training")
+      ->excludes("--steps");
+  app.add_flag("--keep-gates", request.keep_gates,
+               "leave the gates as they were trained, and do not set them to the loss budget")
+      ->group("Gate and objective");
   app.add_flag("--control", request.control,
                "also fine-tune the dense model as long on the same data, into RUN/control")
       ->group("Run");

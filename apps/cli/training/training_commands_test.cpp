@@ -17,7 +17,7 @@ using ::testing::Not;
 
 TEST_F(TrainingCommandTest, FromTextToASparseModelThatGenerates) {
   const nlohmann::json sparse =
-      json_of(sparsify("sparse", "20") + Arguments{"--gate-bias", "0.02", "--per-head-bias"});
+      json_of(sparsify("sparse", "20") + Arguments{"--gate-bias", "0.02"});
   EXPECT_EQ(sparse["end"], "finished");
   EXPECT_EQ(sparse["steps"], 20);
   ASSERT_EQ(sparse["held_out"].size(), 2u);
@@ -98,7 +98,7 @@ TEST_F(Interruption, PretrainResumesBitForBitAfterCtrlC) {
 }
 
 TEST_F(Interruption, SparsifyResumesBitForBitAfterTermination) {
-  const Arguments more = {"--per-head-bias", "--accumulate", "2", "--dual-every", "3"};
+  const Arguments more = {"--accumulate", "2", "--dual-every", "3"};
   check(
       sparsify("straight", "150") + more, "straight",
       [&](const std::string& name) { return sparsify(name, "150") + more; }, SIGTERM);
@@ -158,8 +158,8 @@ TEST_F(TrainingCommandTest, HeldOutLossIsLoggedAndTheBestIsKept) {
 }
 
 TEST_F(TrainingCommandTest, AnUnreachableAimStopsEarlyAndSaysWhy) {
-  const Arguments hopeless = {"--margin",     "-9", "--lambda0",  "60",
-                              "--lambda-max", "60", "--patience", "5"};
+  const Arguments hopeless = {"--margin", "-9",         "--lambda0", "60",         "--lambda-max",
+                              "60",       "--patience", "5",         "--recovery", "0"};
   const ProgramRun run = run_program(sparsify("sparse", "200") + hopeless + Arguments{"--control"});
   EXPECT_EQ(run.code, 3);
   EXPECT_THAT(run.err, AllOf(HasSubstr("the constraint cannot be met"), HasSubstr("margin")));
@@ -171,9 +171,11 @@ TEST_F(TrainingCommandTest, AnUnreachableAimStopsEarlyAndSaysWhy) {
   EXPECT_THAT(json["reason"].get<std::string>(), HasSubstr("cannot be met"));
 }
 
-TEST_F(TrainingCommandTest, TheBiasIsFixedUnlessHeadsLearnTheirs) {
-  expect_success(sparsify("sparse", "3"));
-  EXPECT_EQ(load_model(path("sparse"))->config().gate.bias, std::vector<float>{2.0f});
+TEST_F(TrainingCommandTest, HeadsLearnTheirBiasUnlessItIsFixed) {
+  expect_success(sparsify("fixed", "3") + Arguments{"--fixed-bias", "--keep-gates"});
+  EXPECT_EQ(load_model(path("fixed"))->config().gate.bias, std::vector<float>{2.0f});
+  expect_success(sparsify("learnt", "3"));
+  EXPECT_EQ(load_model(path("learnt"))->config().gate.bias.size(), 4u);
 }
 
 // Only the attention projections move, and the result is an ordinary model.
@@ -201,10 +203,11 @@ TEST_F(TrainingCommandTest, AdaptersAreMergedAtTheEnd) {
 }
 
 TEST_F(TrainingCommandTest, GoesOnFromASparseModelWithItsGates) {
-  json_of(sparsify("sparse", "8") + Arguments{"--gate-bias", "0.02", "--per-head-bias"});
+  json_of(sparsify("sparse", "8") + Arguments{"--gate-bias", "0.02"});
   const std::vector<float> biases = load_model(path("sparse"))->config().gate.bias;
   Arguments further =
-      sparsify("further", "1") + Arguments{"--teacher", path("dense"), "--lr", "1e-9", "--control"};
+      sparsify("further", "1") + Arguments{"--teacher", path("dense"),  "--lr",        "1e-9",
+                                           "--control", "--fixed-bias", "--keep-gates"};
   further[1] = path("sparse");
   const nlohmann::json json = json_of(further);
   // The model and its gates are where it started, so the held-out edges are the same; the dense
@@ -243,7 +246,7 @@ TEST_F(TrainingCommandTest, ADenseModelMayHaveAnotherTeacher) {
 }
 
 TEST_F(TrainingCommandTest, RefusesTeachersAndLimitsThatCannotBe) {
-  json_of(sparsify("sparse", "1") + Arguments{"--per-head-bias"});
+  json_of(sparsify("sparse", "1"));
   const std::string other = make_shards("other", "2");
   Arguments alien = pretrain("alien", "1");
   alien[1] = other;
@@ -253,17 +256,37 @@ TEST_F(TrainingCommandTest, RefusesTeachersAndLimitsThatCannotBe) {
   expect_failure(start + Arguments{"--teacher", path("alien")}, "another tokenizer");
   expect_failure(start + Arguments{"--teacher", path("dense"), "--target", "3", "--distill", "0"},
                  "nothing to teach");
-  expect_failure(start + Arguments{"--most-open", "0.9"}, "every head needs its own bias", 2);
+  expect_failure(start + Arguments{"--most-open", "0.9", "--fixed-bias"},
+                 "every head needs its own bias", 2);
   expect_success(pretrain("short", "1") + Arguments{"--context", "16"});
   expect_failure(start + Arguments{"--teacher", path("short")}, "the teacher's context of 16");
 
-  // Learned biases that would stay as they are, for want of --per-head-bias, are worth a note.
+  // Learned biases that are to stay as they are, with --fixed-bias, are worth a note.
   Arguments further = {"sparsify",    path("sparse"), shards_,     "--teacher",
                        path("dense"), "--out",        path("run"), "--steps",
                        "1",           "--batch",      "2",         "--dry-run"};
-  EXPECT_THAT(expect_success(further).err, HasSubstr("they are trained on"));
-  EXPECT_THAT(expect_success(further + Arguments{"--per-head-bias"}).err,
-              Not(HasSubstr("they are trained on")));
+  EXPECT_THAT(expect_success(further + Arguments{"--fixed-bias"}).err,
+              HasSubstr("they are trained on"));
+  EXPECT_THAT(expect_success(further).err, Not(HasSubstr("they are trained on")));
+}
+
+TEST_F(TrainingCommandTest, SetsTheGatesToTheLossBudgetAndCountsTokensAsSteps) {
+  // 2 windows of 32 tokens a step.
+  Arguments by_tokens = sparsify("run", "20");
+  const auto steps = std::find(by_tokens.begin(), by_tokens.end(), "--steps");
+  *steps = "--tokens";
+  *(steps + 1) = "500";
+  const nlohmann::json json = json_of(by_tokens + Arguments{"--loss-budget", "0.5"});
+  EXPECT_EQ(json["of"], (500 + 63) / 64);
+  const nlohmann::json& gates = json["gates"];
+  ASSERT_TRUE(gates.is_object());
+  EXPECT_EQ(gates["tried"][0]["scale"], 0.0);
+  EXPECT_EQ(gates["reached"], gates["chosen"]["loss"] <= gates["loss_asked"]);
+  EXPECT_EQ(load_model(path("run"))->config().gate.bias.size(), 4u);
+
+  EXPECT_TRUE(json_of(sparsify("kept", "3") + Arguments{"--keep-gates"})["gates"].is_null());
+  expect_failure(sparsify("no", "3") + Arguments{"--tokens", "5"}, "--tokens", 2);
+  expect_failure(sparsify("no", "3") + Arguments{"--loss-budget", "0"}, "give its gain", 2);
 }
 
 TEST_F(TrainingCommandTest, AFixedTargetNeedsNoTeacher) {

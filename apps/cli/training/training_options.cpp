@@ -32,6 +32,18 @@ CLI::Option* add_number(CLI::App& app, const char* group, const char* name, doub
       ->group(group);
 }
 
+CLI::Option* add_optional_number(CLI::App& app, const char* group, const char* name,
+                                 std::optional<double>& value, const char* what,
+                                 const CLI::Validator& check, const std::string& otherwise) {
+  return app
+      .add_option_function<double>(
+          name, [&value](double given) { value = given; }, what)
+      ->check(check)
+      ->type_name("X")
+      ->default_str(otherwise)
+      ->group(group);
+}
+
 void add_checkpoint_options(CLI::App& app, std::int64_t& log_every, std::int64_t& checkpoint_every,
                             int& keep, const char* kept) {
   add_count(app, kRun, "--log-every", log_every, "steps between lines of RUN/log.jsonl", 1, kMost);

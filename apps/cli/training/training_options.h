@@ -4,6 +4,8 @@
 #include <CLI/App.hpp>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "filigree/study/training/training_run.h"
 
@@ -21,5 +23,9 @@ CLI::Option* add_count(CLI::App& app, const char* group, const char* name, std::
                        const char* what, std::int64_t least, std::int64_t most);
 CLI::Option* add_number(CLI::App& app, const char* group, const char* name, double& value,
                         const char* what, const CLI::Validator& check);
+// One that is derived, as `otherwise` says, where it is not given.
+CLI::Option* add_optional_number(CLI::App& app, const char* group, const char* name,
+                                 std::optional<double>& value, const char* what,
+                                 const CLI::Validator& check, const std::string& otherwise);
 
 }  // namespace filigree::cli

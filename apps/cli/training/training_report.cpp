@@ -17,6 +17,17 @@ std::string count_text(std::int64_t count) {
   return with_thousands(static_cast<std::uint64_t>(count));
 }
 
+std::string gates_text(const GateAdjustment& gates) {
+  const GateAdjustment::Measured& before = gates.tried.front();
+  const GateAdjustment::Measured& after = gates.chosen;
+  return fmt::format(
+      "gates set at {:+.2f} of the shift to sampled ones on held-out text: loss {:.4f} to {:.4f}, "
+      "{} "
+      "{:.4f}; active edges {} to {}\n",
+      after.scale, before.loss, after.loss, gates.reached() ? "at most the" : "which is above the",
+      gates.most_loss, percent(before.edges), percent(after.edges));
+}
+
 }  // namespace
 
 void print_dry_run(const study::DryRun& run, const Session& session) {
@@ -52,7 +63,8 @@ void print_result(const study::TrainingResult& result, Session& session) {
     session.print_json(study::to_json(result));
   } else if (!result.interrupted()) {
     const std::string table =
-        result.held_out.empty() ? "" : evaluation_table(result.held_out) + "\n";
+        (result.held_out.empty() ? "" : evaluation_table(result.held_out) + "\n") +
+        (result.gates ? gates_text(*result.gates) : "");
     session.print(fmt::format("{}{} after {} steps; the model is in {}\n", table,
                               stopped ? "stopped early" : "finished", count_text(result.steps),
                               printable(result.out)));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "filigree/base/error.h"
@@ -9,10 +11,14 @@
 #include "filigree/model/copy_model.h"
 #include "filigree/study/model_places.h"
 #include "filigree/text/tokenizer.h"
+#include "filigree/train/gate_adjustment.h"
 #include "filigree/train/language_modelling.h"
 
 namespace filigree::study {
 namespace {
+
+// Enough to tell thousandths of a nat apart, and little beside a run.
+constexpr std::int64_t kAdjustmentTokens = 60000;
 
 // What is known before anything is loaded.
 struct SparsifyStart {
@@ -31,11 +37,15 @@ struct SparsifyStart {
 };
 
 void check_request(const SparsifyRequest& request) {
-  check_training(request.training);
-  if (request.sparsification.most_open != 1.0 && !request.per_head_bias)
+  if (request.most_open.value_or(1.0) != 1.0 && request.fixed_bias)
     throw RequestError(
         fmt::format("to keep heads from being more open than {} every head needs its own bias",
-                    request.sparsification.most_open));
+                    *request.most_open));
+  if (!request.dual_gain && request.loss_budget <= 0.0)
+    throw RequestError(fmt::format(
+        "a loss budget of {} says nothing of the gaps that the multiplier shall answer to; give "
+        "its gain too",
+        request.loss_budget));
 }
 
 void check_teacher(const SparsifyRequest& request, const SparsifyStart& start) {
@@ -63,6 +73,16 @@ void check_teacher(const SparsifyRequest& request, const SparsifyStart& start) {
           start.length, config.context);
 }
 
+// The same with its tokens counted in steps.
+SparsifyRequest in_steps(const SparsifyRequest& request, std::int64_t length) {
+  SparsifyRequest counted = request;
+  TrainingRequest& training = counted.training;
+  const std::int64_t step = training.batch * training.accumulate * length;
+  if (request.tokens > 0) training.steps = (request.tokens + step - 1) / step;
+  check_training(training);
+  return counted;
+}
+
 SparsifyStart open_start(const SparsifyRequest& request, const Context& context) {
   const TrainingRequest& training = request.training;
   check_request(request);
@@ -86,7 +106,7 @@ SparsifyStart open_start(const SparsifyRequest& request, const Context& context)
           start.config.context);
   check_teacher(request, start);
   check_held_out(training, start.data, context);
-  if (start.config.gate.bias.size() > 1 && !request.per_head_bias)
+  if (start.config.gate.bias.size() > 1 && request.fixed_bias)
     context.say(
         "the model's gate biases stay as they are; they are trained on where every head learns its "
         "own");
@@ -135,9 +155,45 @@ GateConfig first_gate(const SparsifyRequest& request, const ModelConfig& config)
   GateConfig gate = config.gate;
   if (!gate.on())
     gate.bias = {static_cast<float>(request.gate_bias.value_or(SparsifyRequest::kGateBias))};
-  if (request.per_head_bias && gate.bias.size() == 1)
+  if (!request.fixed_bias && gate.bias.size() == 1)
     gate.bias.resize(static_cast<std::size_t>(config.layers * config.heads), gate.bias[0]);
   return gate;
+}
+
+// What the request asks for and leaves to be derived.
+SparsificationOptions sparsification_of(const SparsifyRequest& request, const Context& context) {
+  SparsificationOptions options = request.sparsification;
+  options.seed = context.seed;
+  options.margin = request.margin.value_or(request.loss_budget);
+  options.most_open =
+      request.most_open.value_or(request.fixed_bias ? 1.0 : SparsifyRequest::kMostOpen);
+  MultiplierOptions& multiplier = options.multiplier;
+  multiplier.gain =
+      request.dual_gain.value_or(SparsifyRequest::kGainOfBudget / request.loss_budget);
+  multiplier.every = request.dual_every > 0
+                         ? request.dual_every
+                         : std::clamp<std::int64_t>(request.training.steps / 1000, 1, 10);
+  if (request.recovery > 0.0) {
+    const auto steps = static_cast<double>(request.training.steps);
+    multiplier.recovery_from = std::llround((1.0 - request.recovery) * steps);
+    multiplier.recovery_most = request.recovery_lambda;
+  }
+  return options;
+}
+
+// Sets the gates on held-out text that the result is not measured on, as far as there is other.
+void adjust(const SparsifyRequest& request, const SparsifyStart& start, const Models& models,
+            TrainingResult& result, const Context& context) {
+  const TokenSplit& split = *start.data.held_out;
+  const auto tokens = static_cast<std::int64_t>(split.tokens());
+  const std::int64_t own = std::min(kAdjustmentTokens, tokens);
+  const WindowOptions options{.length = start.length,
+                              .max_tokens = own,
+                              .first = std::min(request.training.held_out_tokens, tokens - own)};
+  const auto windows = [&] { return shard_windows(split, options, start.config); };
+  Communicator& ranks = context.communicator();
+  const double dense = evaluate(*models.dense, windows(), {}, &ranks).loss();
+  result.gates = adjust_gates(*models.student, dense + request.loss_budget, windows, &ranks);
 }
 
 TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart& start,
@@ -145,12 +201,14 @@ TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart&
   Model& student = *models.student;
   student.set_gate(first_gate(request, start.config));
   adapt(student, request, context);
-  ModelTrainable trained(student, {.gate_biases = request.per_head_bias});
-  SparsificationOptions sparsification = request.sparsification;
-  sparsification.seed = context.seed;
-  Sparsification objective(student, models.teacher, sparsification);
-  return train_model(run_of(start, "sparsify", request.training.out), trained, objective,
-                     request.training, start.data, context);
+  ModelTrainable trained(student, {.gate_biases = !request.fixed_bias});
+  Sparsification objective(student, models.teacher, sparsification_of(request, context));
+  ModelRun run = run_of(start, "sparsify", request.training.out);
+  if (start.data.held_out && !request.keep_gates)
+    run.before_saving = [&](TrainingResult& result) {
+      adjust(request, start, models, result, context);
+    };
+  return train_model(run, trained, objective, request.training, start.data, context);
 }
 
 TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart& start,
@@ -164,15 +222,17 @@ TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart
 
 }  // namespace
 
-DryRun plan_sparsify(const SparsifyRequest& request, const Context& context) {
-  const SparsifyStart start = open_start(request, context);
+DryRun plan_sparsify(const SparsifyRequest& asked, const Context& context) {
+  const SparsifyStart start = open_start(asked, context);
+  const SparsifyRequest request = in_steps(asked, start.length);
   std::optional<ModelConfig> teacher;
   if (request.needs_teacher()) teacher = start.teacher_config;
   return plan_training(start.config, teacher, start.length, request.training, start.data, context);
 }
 
-TrainingResult run_sparsify(const SparsifyRequest& request, const Context& context) {
-  const SparsifyStart start = open_start(request, context);
+TrainingResult run_sparsify(const SparsifyRequest& asked, const Context& context) {
+  const SparsifyStart start = open_start(asked, context);
+  const SparsifyRequest request = in_steps(asked, start.length);
   Models models = load_start(request, start, context);
   TrainingResult result = train_sparse(request, start, models, context);
   std::unique_ptr<Model> control;

@@ -1,5 +1,10 @@
 // Sparse post-training: closes the attention edges that a model's loss does not need
 // (train/sparsification.h), and where asked trains a dense control as long on the same data.
+//
+// One run presses, recovers and adjusts. For the first part of the steps the multiplier's bound is
+// low, so that more edges close than the loss bears; then the bound is higher and the loss comes
+// back; at the end the gates of all heads are set on held-out text so that, being certain, they
+// cost what was asked for (train/gate_adjustment.h).
 #pragma once
 
 #include <filesystem>
@@ -14,17 +19,31 @@ namespace filigree::study {
 
 struct SparsifyRequest {
   static constexpr double kGateBias = 2.0;
+  static constexpr double kMostOpen = 0.9;
+  // Gain times budget: a gap as large as the budget moves log lambda by a fiftieth each time.
+  static constexpr double kGainOfBudget = 0.1;
 
   std::string model;  // folder or name; dense, or with a teacher sparse, to go on with
   std::string shards;
   std::string teacher;              // empty: the model itself, which must be dense then
   std::int64_t length = 0;          // tokens a window; 0: the model's context
   std::optional<double> gate_bias;  // of a dense model, to start from
-  bool per_head_bias = false;       // every head learns its own
+  bool fixed_bias = false;          // otherwise every head learns its own
   bool control = false;             // into OUT/control
   std::int64_t lora_rank = 0;       // 0: every weight is trained
   double lora_alpha = 16.0;
-  SparsificationOptions sparsification;  // the seed is the context's
+  double loss_budget = 0.01;        // nats that the held-out loss may rise
+  std::optional<double> margin;     // that the loss of training may rise; none: the budget
+  std::int64_t dual_every = 0;      // steps; 0: a thousandth of all, 10 at most
+  std::optional<double> dual_gain;  // of the multiplier; none: as the budget asks for
+  std::optional<double> most_open;  // none: kMostOpen where biases are learnt
+  double recovery = 0.4;            // share of the steps, at the end, with the second bound
+  double recovery_lambda = 80.0;    // that bound
+  bool keep_gates = false;          // as they were trained
+  std::int64_t tokens = 0;          // of training, instead of steps; 0: steps
+  // The seed is the context's; margin, gain, recovery and most_open are those above.
+  SparsificationOptions sparsification = {
+      .head_power = 0.5, .multiplier = {.initial = 2.0, .least = 2.0, .most = 30.0, .fall = 0.25}};
   TrainingRequest training = {.learning_rate = 5e-4};
 
   std::filesystem::path control_folder() const {

@@ -78,6 +78,20 @@ Metrics held_out_metrics(const Model& model, const TrainingRequest& request,
           {"held_out_keys_per_query", connectivity.keys_per_query}};
 }
 
+Json gates_json(const GateAdjustment& gates) {
+  const auto json = [](const GateAdjustment::Measured& measured) {
+    return Json{
+        {"scale", measured.scale}, {"loss", measured.loss}, {"active_edges", measured.edges}};
+  };
+  Json tried = Json::array();
+  for (const GateAdjustment::Measured& one : gates.tried) tried.push_back(json(one));
+  return {{"loss_asked", gates.most_loss},
+          {"reached", gates.reached()},
+          {"chosen", json(gates.chosen)},
+          {"tried", std::move(tried)},
+          {"head_shifts", gates.head_shifts}};
+}
+
 // Steps that an earlier process has done.
 std::int64_t earlier_steps(RunFolder& folder, const ModelRun& run, const TrainingRequest& request,
                            const Context& context) {
@@ -118,6 +132,7 @@ Json to_json(const TrainingResult& result) {
           {"tokens", result.tokens},
           {"seconds", result.seconds},
           {"last_step", last},
+          {"gates", result.gates ? gates_json(*result.gates) : Json()},
           {"held_out", to_json(result.held_out)}};
 }
 
@@ -194,22 +209,24 @@ TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objecti
     if (ended.steps > first) report->finish();
   }
   trained.set_requires_grad(false);
-  const TrainingResult result{.out = run.out.string(),
-                              .end = ended.end,
-                              .steps = ended.steps,
-                              .asked_steps = request.steps,
-                              .resumed_from = ended.resumed_from,
-                              .tokens = (ended.steps - first) * step_tokens,
-                              .seconds = watch.seconds(),
-                              .last_step = ended.last,
-                              .reason = ended.reason,
-                              .held_out = {}};
+  TrainingResult result{.out = run.out.string(),
+                        .end = ended.end,
+                        .steps = ended.steps,
+                        .asked_steps = request.steps,
+                        .resumed_from = ended.resumed_from,
+                        .tokens = (ended.steps - first) * step_tokens,
+                        .seconds = watch.seconds(),
+                        .last_step = ended.last,
+                        .reason = ended.reason,
+                        .held_out = {},
+                        .gates = {}};
   if (result.interrupted()) {
     context.say(fmt::format("{}: stopped after step {} of {} and saved in '{}'", run.label,
                             result.steps, request.steps, printable(result.out)));
     return result;
   }
   model.merge_lora();
+  if (run.before_saving) run.before_saving(result);
   if (context.writes()) {
     copy_tokenizer(run.tokenizer, run.out);
     save_model(model, run.out);  // last: a folder with a configuration is a whole model

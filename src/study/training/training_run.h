@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "filigree/study/evaluation/evaluation.h"
 #include "filigree/study/json.h"
 #include "filigree/study/training/training_data.h"
+#include "filigree/train/gate_adjustment.h"
 #include "filigree/train/model_trainable.h"
 #include "filigree/train/objective.h"
 #include "filigree/train/trainer.h"
@@ -53,6 +56,7 @@ struct TrainingResult {
   Metrics last_step;
   std::string reason;  // of an early stop
   std::vector<EvaluatedModel> held_out;
+  std::optional<GateAdjustment> gates;  // of sparse training
 
   bool interrupted() const { return end == RunEnd::kInterrupted; }
 };
@@ -80,6 +84,8 @@ struct ModelRun {
   std::filesystem::path out;
   std::int64_t length = 0;          // tokens a window
   std::filesystem::path tokenizer;  // folder that has the tokenizer to put beside the model
+  // What is done to the trained model before it is saved, unless the run was stopped from outside.
+  std::function<void(TrainingResult& result)> before_saving = {};
 };
 
 // Trains, and unless it was stopped leaves the model, with adapters merged, and its tokenizer in

@@ -1,0 +1,103 @@
+#include "filigree/train/gate_adjustment.h"
+
+#include <algorithm>
+
+#include "filigree/base/error.h"
+
+namespace filigree {
+namespace {
+
+constexpr float kShiftStep = 0.25f;
+constexpr int kShifts = 8;  // up to 2, where a gate was open with a chance of one in eight
+constexpr double kScaleStep = 0.25;
+constexpr int kMostUp = 8, kMostDown = 4;  // steps of the scale
+constexpr int kInVain = 2;                 // tries above the lowest loss, after which it is taken
+
+using Measured = GateAdjustment::Measured;
+using Windows = std::function<EvaluationWindows()>;
+
+// The gates of a model, moved and moved back.
+class Gates {
+ public:
+  explicit Gates(Model& model) : model_(model), gate_(model.config().gate) {
+    const auto heads = static_cast<std::size_t>(model.config().layers * model.config().heads);
+    if (gate_.bias.size() == 1) gate_.bias.resize(heads, gate_.bias[0]);
+  }
+
+  std::size_t heads() const { return gate_.bias.size(); }
+
+  void move(const std::vector<float>& shifts, double scale) {
+    GateConfig moved = gate_;
+    for (std::size_t h = 0; h < heads(); ++h)
+      moved.bias[h] += static_cast<float>(scale) * shifts[h];
+    model_.set_gate(moved);
+  }
+
+ private:
+  Model& model_;
+  GateConfig gate_;
+};
+
+// For every head the shift with which its certain gates open as many edges as sampled ones.
+std::vector<float> matching_shifts(Model& model, Gates& gates, const Windows& windows,
+                                   Communicator* ranks) {
+  const std::vector<float> together(gates.heads(), 1.0f);
+  std::vector<float> shifts(gates.heads(), 0.0f);
+  std::vector<double> wanted, before;
+  for (int step = 0; step <= kShifts; ++step) {
+    const float shift = kShiftStep * static_cast<float>(step);
+    gates.move(together, shift);
+    const Evaluation now = evaluate(model, windows(), {}, ranks);
+    if (step == 0) {
+      wanted = now.expected_edges;
+    } else {
+      for (std::size_t h = 0; h < gates.heads(); ++h) {
+        if (before[h] >= wanted[h]) continue;  // found already
+        const double gain = now.open_edges[h] - before[h];
+        const double part =
+            now.open_edges[h] >= wanted[h] && gain > 0 ? (wanted[h] - before[h]) / gain : 1.0;
+        shifts[h] = shift - kShiftStep * (1.0f - static_cast<float>(part));
+      }
+    }
+    before = now.open_edges;
+  }
+  return shifts;
+}
+
+}  // namespace
+
+GateAdjustment adjust_gates(Model& model, double most_loss, const Windows& windows,
+                            Communicator* ranks) {
+  require(model.config().gate.on(), "gates: the model has none to adjust");
+  Gates gates(model);
+  GateAdjustment result;
+  result.most_loss = most_loss;
+  result.head_shifts = matching_shifts(model, gates, windows, ranks);
+
+  const auto measure = [&](double scale) {
+    gates.move(result.head_shifts, scale);
+    const Evaluation found = evaluate(model, windows(), {}, ranks);
+    result.tried.push_back({scale, found.loss(), found.connectivity().active_edges});
+    return result.tried.back();
+  };
+  Measured best = measure(0.0);
+  if (best.loss <= most_loss) {
+    for (int step = 1; step <= kMostDown; ++step) {
+      const Measured lower = measure(-kScaleStep * step);
+      if (lower.loss > most_loss) break;
+      best = lower;
+    }
+  } else {
+    int in_vain = 0;
+    for (int step = 1; step <= kMostUp && best.loss > most_loss && in_vain < kInVain; ++step) {
+      const Measured higher = measure(kScaleStep * step);
+      in_vain = higher.loss < best.loss ? 0 : in_vain + 1;
+      if (in_vain == 0) best = higher;
+    }
+  }
+  gates.move(result.head_shifts, best.scale);
+  result.chosen = best;
+  return result;
+}
+
+}  // namespace filigree

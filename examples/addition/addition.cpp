@@ -135,7 +135,7 @@ struct Options {
   std::int64_t dense_steps = 1500, sparse_steps = 2000, batch = 128;
   std::uint64_t seed = 1;
   EdgeObjective objective = EdgeObjective::kLog;
-  double gate_bias = 2.0, margin = 0.005;
+  double gate_bias = 2.0, margin = 0.005, budget = 0.0;
   double dense_rate = 2e-3, sparse_rate = 3e-3;
   // The loss is a few thousandths here, so the multiplier must answer to gaps of that size.
   double lambda_most = 20, gain = 50;
@@ -193,15 +193,21 @@ int work(const Options& settings) {
 
   const auto sparse = load_model(std::filesystem::path(settings.out) / "dense");
   sparse->set_gate({{static_cast<float>(settings.gate_bias)}});
+  const bool defaults = settings.budget > 0.0;
   SparsificationOptions options;
+  if (defaults) {
+    options = SparsificationOptions::of_budget(settings.budget, settings.sparse_steps);
+    sparse->set_gate({std::vector<float>(16, static_cast<float>(settings.gate_bias))});
+  } else {
+    options.margin = settings.margin;
+    options.multiplier.most = settings.lambda_most;
+    options.multiplier.gain = settings.gain;
+  }
   options.objective = settings.objective;
-  options.margin = settings.margin;
-  options.multiplier.most = settings.lambda_most;
-  options.multiplier.gain = settings.gain;
   options.seed = settings.seed;
   Sparsification sparsification(*sparse, dense.get(), options);
-  run("sparse", ModelTrainable(*sparse), sparsification, settings.sparse_steps,
-      settings.sparse_rate, settings);
+  run("sparse", ModelTrainable(*sparse, {.gate_biases = defaults}), sparsification,
+      settings.sparse_steps, settings.sparse_rate, settings);
 
   std::unique_ptr<Model> control;
   if (settings.control) {
@@ -239,6 +245,9 @@ int main(int argc, char** argv) {
          any_of_text(names_of<EdgeObjective>()))
       ->check(CLI::IsMember(names_of<EdgeObjective>()));
   app.add_option("--gate-bias", settings.gate_bias, "gate bias");
+  app.add_option("--budget", settings.budget,
+                 "nats that it may lose, with the defaults of filigree sparsify instead of the "
+                 "settings below");
   app.add_option("--margin", settings.margin, "nats that the sparse model may lose");
   app.add_option("--dense-rate", settings.dense_rate, "learning rate of dense training");
   app.add_option("--sparse-rate", settings.sparse_rate, "learning rate of sparse post-training");

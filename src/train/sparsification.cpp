@@ -40,6 +40,23 @@ Variable to_the_power(const Variable& shares, double power) {
 
 }  // namespace
 
+SparsificationOptions SparsificationOptions::of_budget(double nats, std::int64_t steps) {
+  require(nats > 0.0 && steps >= 1, "sparsify: a budget of {} nats for {} steps", nats, steps);
+  SparsificationOptions options;
+  options.head_power = 0.5;
+  options.most_open = 0.9;
+  options.margin = nats;
+  MultiplierOptions& multiplier = options.multiplier;
+  multiplier.initial = multiplier.least = 2.0;
+  multiplier.most = 30.0;
+  multiplier.recovery_most = 80.0;
+  multiplier.recovery_from = std::llround((1.0 - kRecovery) * static_cast<double>(steps));
+  multiplier.gain = 0.1 / nats;
+  multiplier.fall = 0.25;
+  multiplier.every = std::clamp<std::int64_t>(steps / 1000, 1, 10);
+  return options;
+}
+
 Sparsification::Sparsification(Model& student, const Model* teacher,
                                const SparsificationOptions& options)
     : student_(student), teacher_(teacher), options_(options), multiplier_(options.multiplier) {

@@ -49,6 +49,12 @@ struct SparsificationOptions {
   // Give up too when fewer expected edges than this share are left at a gap above the tolerance:
   // gates that have closed so far pass no gradient that could open them again.
   double least_edges = 1e-6;
+
+  // What serves models of any size: strong pressure first, recovery at a higher bound for the last
+  // two fifths of the steps, and a multiplier that answers to gaps of the size of the budget. Every
+  // head needs its own gate bias.
+  static SparsificationOptions of_budget(double nats, std::int64_t steps);
+  static constexpr double kRecovery = 0.4;  // of the steps
 };
 
 class Sparsification : public Objective {

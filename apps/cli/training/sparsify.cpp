@@ -47,7 +47,7 @@ void add_gate_options(CLI::App& app, SparsifyRequest& request) {
   add_optional_number(app, kGroup, "--most-open", request.most_open,
                       "lower the bias of a head of whose edges more than this share is open; 1: "
                       "never",
-                      number(0.01, 1.0), fmt::format("{}", SparsifyRequest::kMostOpen));
+                      number(0.01, 1.0), fmt::format("{}", sparsification.most_open));
   add_number(app, kGroup, "--head-power", sparsification.head_power,
              "power of each head's share of open edges in a window; below 1 edges of heads that "
              "have few cost more, so that fewer heads are used",
@@ -83,7 +83,7 @@ void add_multiplier_options(CLI::App& app, SparsifyRequest& request) {
   add_number(app, kGroup, "--recovery", request.recovery,
              "share of the steps, at the end, in which the loss is won back; 0: none",
              number(0.0, 1.0));
-  add_number(app, kGroup, "--recovery-lambda", request.recovery_lambda, "largest weight then",
+  add_number(app, kGroup, "--recovery-lambda", multiplier.recovery_most, "largest weight then",
              number_above(0.0, kLarge));
   add_number(app, kGroup, "--dual-rate", multiplier.rate,
              "how fast log lambda follows the gap between the loss and what is allowed",

@@ -162,22 +162,23 @@ GateConfig first_gate(const SparsifyRequest& request, const ModelConfig& config)
 
 // What the request asks for and leaves to be derived.
 SparsificationOptions sparsification_of(const SparsifyRequest& request, const Context& context) {
+  const auto steps = static_cast<double>(request.training.steps);
   SparsificationOptions options = request.sparsification;
   options.seed = context.seed;
   options.margin = request.margin.value_or(request.loss_budget);
   options.most_open =
-      request.most_open.value_or(request.fixed_bias ? 1.0 : SparsifyRequest::kMostOpen);
+      request.most_open.value_or(request.fixed_bias ? 1.0 : request.sparsification.most_open);
   MultiplierOptions& multiplier = options.multiplier;
-  multiplier.gain =
-      request.dual_gain.value_or(SparsifyRequest::kGainOfBudget / request.loss_budget);
-  multiplier.every = request.dual_every > 0
-                         ? request.dual_every
-                         : std::clamp<std::int64_t>(request.training.steps / 1000, 1, 10);
-  if (request.recovery > 0.0) {
-    const auto steps = static_cast<double>(request.training.steps);
-    multiplier.recovery_from = std::llround((1.0 - request.recovery) * steps);
-    multiplier.recovery_most = request.recovery_lambda;
+  if (request.loss_budget > 0.0) {
+    const auto derived =
+        SparsificationOptions::of_budget(request.loss_budget, request.training.steps);
+    multiplier.gain = derived.multiplier.gain;
+    multiplier.every = derived.multiplier.every;
   }
+  multiplier.gain = request.dual_gain.value_or(multiplier.gain);
+  if (request.dual_every > 0) multiplier.every = request.dual_every;
+  multiplier.recovery_from =
+      request.recovery > 0.0 ? std::llround((1.0 - request.recovery) * steps) : -1;
   return options;
 }
 

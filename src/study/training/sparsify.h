@@ -19,9 +19,6 @@ namespace filigree::study {
 
 struct SparsifyRequest {
   static constexpr double kGateBias = 2.0;
-  static constexpr double kMostOpen = 0.9;
-  // Gain times budget: a gap as large as the budget moves log lambda by a fiftieth each time.
-  static constexpr double kGainOfBudget = 0.1;
 
   std::string model;  // folder or name; dense, or with a teacher sparse, to go on with
   std::string shards;
@@ -36,14 +33,14 @@ struct SparsifyRequest {
   std::optional<double> margin;     // that the loss of training may rise; none: the budget
   std::int64_t dual_every = 0;      // steps; 0: a thousandth of all, 10 at most
   std::optional<double> dual_gain;  // of the multiplier; none: as the budget asks for
-  std::optional<double> most_open;  // none: kMostOpen where biases are learnt
-  double recovery = 0.4;            // share of the steps, at the end, with the second bound
-  double recovery_lambda = 80.0;    // that bound
-  bool keep_gates = false;          // as they were trained
-  std::int64_t tokens = 0;          // of training, instead of steps; 0: steps
-  // The seed is the context's; margin, gain, recovery and most_open are those above.
-  SparsificationOptions sparsification = {
-      .head_power = 0.5, .multiplier = {.initial = 2.0, .least = 2.0, .most = 30.0, .fall = 0.25}};
+  std::optional<double> most_open;  // none: the default where biases are learnt
+  double recovery =
+      SparsificationOptions::kRecovery;  // share of the steps, at the end, with the second bound
+  bool keep_gates = false;               // as they were trained
+  std::int64_t tokens = 0;               // of training, instead of steps; 0: steps
+  // What is given of it; the seed is the context's, and what is optional above is derived from the
+  // budget and the steps.
+  SparsificationOptions sparsification = SparsificationOptions::of_budget(0.01, 1000);
   TrainingRequest training = {.learning_rate = 5e-4};
 
   std::filesystem::path control_folder() const {

@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFormat = "filigree checksums";
 constexpr std::string_view kModelFiles[] = {
-    "config.json",       "tokenizer.json",         "vocab.json",
-    "merges.txt",        "generation_config.json", "tokenizer_config.json",
-    "added_tokens.json", "special_tokens_map.json"};
+    "config.json",       "tokenizer.json",          "vocab.json",
+    "merges.txt",        "generation_config.json",  "tokenizer_config.json",
+    "added_tokens.json", "special_tokens_map.json", "config.yaml"};
 
 bool is_model_file(std::string_view name) {
   return std::find(std::begin(kModelFiles), std::end(kModelFiles), name) != std::end(kModelFiles) ||

@@ -14,7 +14,7 @@ inline constexpr const char* kChecksumsFile = "checksums.json";
 
 // The names of the regular files of a folder but checksums.json, sorted.
 std::vector<std::string> files_in(const std::filesystem::path& folder);
-// Of those, what a model consists of: configuration, weights, tokenizer.
+// Of those, what a model or a transcoder consists of: configuration, weights, tokenizer.
 std::vector<std::string> model_files_in(const std::filesystem::path& folder);
 
 // Reads each of the files and writes checksums.json. `to_come` are the names and contents of files

@@ -100,8 +100,9 @@ void add_transcoder_options(CLI::App& app, study::FeatureTrainingRequest& reques
       ->type_name("TAP")
       ->capture_default_str()
       ->group(kGroup);
-  add_choice(app, "--dtype", request.stored, "type of the matrices in the files",
-             {DType::kF32, DType::kBf16})
+  add_choice(app, "--dtype", request.stored,
+             "type of the matrices in the files; circuit-tracer does not read i8",
+             {MatrixType::kF32, MatrixType::kBf16, MatrixType::kI8})
       ->group(kGroup);
 }
 

@@ -8,6 +8,7 @@
 #include "filigree/features/files/circuit_tracer_names.h"
 #include "filigree/features/files/flat_yaml.h"
 #include "filigree/features/files/layouts.h"
+#include "filigree/features/files/matrix_type.h"
 
 namespace filigree {
 namespace {
@@ -21,7 +22,7 @@ std::string own_hook(const std::string& hook) {
   return hook;
 }
 
-StoredTranscoder open_cross_layer(const fs::path& folder) {
+StoredTranscoder open_cross_layer(const fs::path& folder, bool eight_bit) {
   std::int64_t layers = 0;
   while (fs::is_regular_file(folder / encoder_file(layers))) ++layers;
   if (layers == 0) fail("'{}' has no {}", folder.string(), encoder_file(0));
@@ -30,19 +31,19 @@ StoredTranscoder open_cross_layer(const fs::path& folder) {
     const auto name = [l](const char* what) { return fmt::format("{}_{}", what, l); };
     const TensorFile encoders = TensorFile::open(folder / encoder_file(l));
     const TensorFile decoders = TensorFile::open(folder / decoder_file(l));
-    const StoredTensor encoder =
-        l == 0 ? encoders.at(name("W_enc"), {-1, -1})
-               : encoders.at(name("W_enc"), {stored.shape.features, stored.shape.width});
-    const std::int64_t features = encoder.view.shape[0], width = encoder.view.shape[1];
+    const StoredMatrix encoder =
+        l == 0 ? encoders.matrix(name("W_enc"), {-1, -1}, eight_bit)
+               : encoders.matrix(name("W_enc"), {stored.shape.features, stored.shape.width},
+                                 eight_bit);
+    const std::int64_t features = encoder.rows(), width = encoder.width();
     stored.shape = {TranscoderKind::kCrossLayer, layers, width, features, false};
     check_shape(stored.shape);
-    const std::int64_t reach = layers - l;
-    stored.layers.push_back({StoredMatrix(encoder, features, width),
-                             encoders.at(name("b_enc"), {features}).read(),
-                             encoders.thresholds(name("threshold"), features),
-                             {StoredMatrix(decoders.at(name("W_dec"), {features, reach, width}),
-                                           features, reach * width)},
-                             encoders.at(name("b_dec"), {width}).read()});
+    stored.layers.push_back(
+        {encoder,
+         encoders.at(name("b_enc"), {features}).read(),
+         encoders.thresholds(name("threshold"), features),
+         {decoders.matrix(name("W_dec"), {features, layers - l, width}, eight_bit)},
+         encoders.at(name("b_dec"), {width}).read()});
   }
   return stored;
 }
@@ -54,6 +55,23 @@ std::int64_t top_k(const FlatYaml& config) {
   if (failure != std::errc() || end != text.data() + text.size() || k < 1 || k > INT32_MAX)
     fail("'{}': k is '{}', should be a whole number from 1", config.source(), printable(text));
   return k;
+}
+
+bool is_eight_bit(const FlatYaml& config) {
+  if (!config.has(kMatrixTypeKey)) return false;
+  const std::string& type = config.text(kMatrixTypeKey);
+  if (type != name_of(MatrixType::kI8))
+    fail("'{}': {} '{}' is not known; it is {}, or absent where tensors say their type themselves",
+         config.source(), kMatrixTypeKey, printable(type), name_of(MatrixType::kI8));
+  return true;
+}
+
+// Of a key that may be anything.
+std::string text_if_any(const FlatYaml& config, const std::string& key) {
+  const auto found = config.values().find(key);
+  if (found == config.values().end()) return {};
+  const auto* text = std::get_if<std::string>(&found->second);
+  return text == nullptr ? std::string() : *text;
 }
 
 std::vector<fs::path> layer_files(const fs::path& folder, const FlatYaml& config) {
@@ -82,17 +100,20 @@ std::string layer_file(std::int64_t layer) { return fmt::format("layer_{}.safete
 StoredTranscoder open_circuit_tracer(const fs::path& folder) {
   const FlatYaml config = FlatYaml::open(folder / kTranscoderConfig);
   const std::string& kind = config.text("model_kind");
+  const bool eight_bit = is_eight_bit(config);
   StoredTranscoder stored;
   if (kind == kCrossLayerKind)
-    stored = open_cross_layer(folder);
+    stored = open_cross_layer(folder, eight_bit);
   else if (kind == kPerLayerKind)
-    stored = per_layer_transcoder(layer_files(folder, config));
+    stored = per_layer_transcoder(layer_files(folder, config), eight_bit);
   else
     fail("'{}': model_kind '{}' is not known; it is {} or {}", config.source(), printable(kind),
          kCrossLayerKind, kPerLayerKind);
   if (config.text_or("activation", "relu") == "topk") stored.k = top_k(config);
   stored.hooks.input = own_hook(config.text_or("feature_input_hook", stored.hooks.input));
   stored.hooks.output = own_hook(config.text_or("feature_output_hook", stored.hooks.output));
+  stored.model_name = text_if_any(config, "model_name");
+  stored.scan = text_if_any(config, "scan");
   return stored;
 }
 

@@ -31,20 +31,26 @@ class TensorFile {
   bool has(std::string_view name) const;
   // Checks the shape as StoredTensor does.
   StoredTensor at(std::string_view name, std::initializer_list<std::int64_t> shape) const;
+  // Rows of a matrix; with `eight_bit` of its integers and scales (matrix_type.h).
+  StoredMatrix matrix(std::string_view name, std::initializer_list<std::int64_t> shape,
+                      bool eight_bit) const;
   // One number a feature; a single one stands for all. Undefined when there is none.
   Tensor thresholds(std::string_view name, std::int64_t features) const;
   bool is_npz() const { return npz_; }
   const std::filesystem::path& path() const { return file_->path(); }
 
  private:
+  StoredTensor find(std::string_view name) const;
+
   std::shared_ptr<const MappedFile> file_;
   std::vector<TensorView> tensors_;
   bool npz_ = false;
 };
 
 // One layer of a per-layer transcoder, by the names of any of these layouts.
-StoredLayer open_layer(const std::filesystem::path& path);
+StoredLayer open_layer(const std::filesystem::path& path, bool eight_bit = false);
 // All of them. Throws Error unless they have equal sizes.
-StoredTranscoder per_layer_transcoder(const std::vector<std::filesystem::path>& files);
+StoredTranscoder per_layer_transcoder(const std::vector<std::filesystem::path>& files,
+                                      bool eight_bit = false);
 
 }  // namespace filigree

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/layouts.h"
+#include "filigree/features/files/matrix_type.h"
 #include "filigree/io/npz_file.h"
 #include "filigree/json/object.h"
 
@@ -105,18 +107,42 @@ bool TensorFile::has(std::string_view name) const {
                      [&](const TensorView& view) { return view.name == name; });
 }
 
-StoredTensor TensorFile::at(std::string_view name,
-                            std::initializer_list<std::int64_t> shape) const {
-  for (const TensorView& view : tensors_) {
-    if (view.name != name) continue;
-    StoredTensor tensor{view, file_};
-    tensor.check(std::span(shape.begin(), shape.size()));
-    return tensor;
-  }
+StoredTensor TensorFile::find(std::string_view name) const {
+  for (const TensorView& view : tensors_)
+    if (view.name == name) return {view, file_};
   std::vector<std::string> names;
   for (const TensorView& view : tensors_) names.push_back(view.name);
   fail("'{}' has no tensor '{}'{}", path().string(), name,
        nearest_tensor_names(name, std::move(names)));
+}
+
+StoredTensor TensorFile::at(std::string_view name,
+                            std::initializer_list<std::int64_t> shape) const {
+  StoredTensor tensor = find(name);
+  tensor.check(std::span(shape.begin(), shape.size()));
+  return tensor;
+}
+
+StoredMatrix TensorFile::matrix(std::string_view name, std::initializer_list<std::int64_t> shape,
+                                bool eight_bit) const {
+  StoredTensor tensor = find(eight_bit ? integers_name(name) : std::string(name));
+  const std::span wanted(shape.begin(), shape.size());
+  eight_bit ? tensor.check_shape(wanted) : tensor.check(wanted);
+  const std::vector<std::int64_t> extents = tensor.view.shape;
+  const std::int64_t rows = extents[0];
+  const std::int64_t width = extents[1] * (extents.size() > 2 ? extents[2] : 1);
+  if (!eight_bit) return {std::move(tensor), rows, width};
+  if (tensor.view.kind != TensorKind::kI8)
+    fail("{} is {}, should be I8", tensor.label(), name_of(tensor.view.kind));
+  const StoredTensor stored = find(scales_name(name));
+  stored.check_shape(std::span(extents).first(extents.size() - 1));
+  if (stored.view.kind != TensorKind::kF32)
+    fail("{} is {}, should be F32", stored.label(), name_of(stored.view.kind));
+  Tensor scales = stored.read();
+  for (const float scale : scales.values())
+    require(std::isfinite(scale) && scale >= 0.0f,
+            "{} has the scale {}; they are finite and not negative", stored.label(), scale);
+  return {std::move(tensor), std::move(scales), rows, width};
 }
 
 Tensor TensorFile::thresholds(std::string_view name, std::int64_t features) const {
@@ -133,28 +159,31 @@ Tensor TensorFile::thresholds(std::string_view name, std::int64_t features) cons
   return count == features ? values : Tensor::full({features}, values.f32()[0]);
 }
 
-StoredLayer open_layer(const fs::path& path) {
+StoredLayer open_layer(const fs::path& path, bool eight_bit) {
   const TensorFile file = TensorFile::open(path);
   const bool sparsify = file.has("encoder.weight");
   const std::string_view encoder = sparsify ? "encoder.weight" : "W_enc";
-  const StoredTensor weight = file.at(encoder, {-1, -1});
   const bool by_column = file.is_npz();
-  const std::int64_t features = weight.view.shape[by_column ? 1 : 0];
-  const std::int64_t width = weight.view.shape[by_column ? 0 : 1];
+  const auto transposed = [&] {
+    const StoredTensor weight = file.at(encoder, {-1, -1});
+    return StoredMatrix(weight, weight.view.shape[1], weight.view.shape[0], true);
+  };
+  const StoredMatrix weight = by_column ? transposed() : file.matrix(encoder, {-1, -1}, eight_bit);
+  const std::int64_t features = weight.rows(), width = weight.width();
   StoredLayer layer{
-      StoredMatrix(weight, features, width, by_column),
+      weight,
       file.at(sparsify ? "encoder.bias" : "b_enc", {features}).read(),
       file.thresholds(by_column ? "threshold" : "activation_function.threshold", features),
-      {StoredMatrix(file.at("W_dec", {features, width}), features, width)},
+      {file.matrix("W_dec", {features, width}, eight_bit)},
       file.at("b_dec", {width}).read()};
   if (file.has("W_skip")) layer.skip = file.at("W_skip", {width, width});
   return layer;
 }
 
-StoredTranscoder per_layer_transcoder(const std::vector<fs::path>& files) {
+StoredTranscoder per_layer_transcoder(const std::vector<fs::path>& files, bool eight_bit) {
   StoredTranscoder stored;
   for (const fs::path& file : files) {
-    stored.layers.push_back(open_layer(file));
+    stored.layers.push_back(open_layer(file, eight_bit));
     const StoredLayer &layer = stored.layers.back(), &first = stored.layers.front();
     if (layer.encoder.rows() != first.encoder.rows() ||
         layer.encoder.width() != first.encoder.width())

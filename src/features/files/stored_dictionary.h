@@ -26,6 +26,7 @@ struct StoredTranscoder {
   FeatureHooks hooks;
   std::int64_t k = 0;  // of top-k; 0: thresholds decide
   std::vector<StoredLayer> layers;
+  std::string model_name = {}, scan = {};  // of config.yaml, where there is one
 
   FeatureActivation activation() const;
 };

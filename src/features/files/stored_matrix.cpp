@@ -11,7 +11,7 @@ std::string StoredTensor::label() const {
   return fmt::format("'{}': tensor '{}'", file->path().string(), printable(view.name));
 }
 
-void StoredTensor::check(std::span<const std::int64_t> shape) const {
+void StoredTensor::check_shape(std::span<const std::int64_t> shape) const {
   bool fits = view.shape.size() == shape.size();
   std::vector<std::string> wanted;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -19,6 +19,10 @@ void StoredTensor::check(std::span<const std::int64_t> shape) const {
     fits = fits && (shape[i] < 0 || view.shape[i] == shape[i]);
   }
   if (!fits) fail("{} is {}, should be [{}]", label(), shape_text(view.shape), join(wanted, ", "));
+}
+
+void StoredTensor::check(std::span<const std::int64_t> shape) const {
+  check_shape(shape);
   if (view.kind != TensorKind::kF32 && view.kind != TensorKind::kBf16 &&
       view.kind != TensorKind::kF16)
     fail("{} is {}; F32, BF16 and F16 can be read", label(), name_of(view.kind));
@@ -46,7 +50,20 @@ StoredMatrix::StoredMatrix(StoredTensor tensor, std::int64_t rows, std::int64_t 
       by_column_(by_column),
       factor_(factor) {}
 
+StoredMatrix::StoredMatrix(StoredTensor integers, Tensor scales, std::int64_t rows,
+                           std::int64_t width)
+    : StoredMatrix(std::move(integers), rows, width) {
+  scales_ = std::move(scales);
+}
+
 void StoredMatrix::read(std::int64_t first, std::int64_t count, float* to) const {
+  if (scales_.defined()) {
+    const auto* integers = reinterpret_cast<const std::int8_t*>(tensor_.view.data.data()) + first;
+    const std::int64_t stretch = tensor_.view.shape.back();
+    for (std::int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<float>(integers[i]) * scales_.f32()[(first + i) / stretch];
+    return;
+  }
   const std::size_t bytes = bits_of(tensor_.view.kind) / 8;
   const TensorView part{{},
                         tensor_.view.kind,

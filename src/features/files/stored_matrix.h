@@ -1,4 +1,5 @@
-// Rows of numbers in a mapped file, f32, bf16 or f16, of which those are read that are needed.
+// Rows of numbers in a mapped file, f32, bf16, f16 or integers with scales, of which those are read
+// that are needed.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ struct StoredTensor {
   TensorView view;
   std::shared_ptr<const MappedFile> file;
 
-  // Throws Error, naming file and tensor, unless it has this shape and numbers of a kind that can
-  // be read; -1 stands for any extent.
+  // Throws Error, naming file and tensor, unless it has this shape; -1 stands for any extent.
+  void check_shape(std::span<const std::int64_t> shape) const;
+  // And unless it has numbers of a kind that can be read as they are.
   void check(std::span<const std::int64_t> shape) const;
   std::string label() const;
   Tensor read() const;  // all of it as f32
@@ -34,6 +36,8 @@ class StoredMatrix {
   // transposed, as [width, rows]. The tensor's number of elements must be right already.
   StoredMatrix(StoredTensor tensor, std::int64_t rows, std::int64_t width, bool by_column = false,
                float factor = 1.0f);
+  // Rows of I8; each stretch of the tensor's last extent is multiplied by its own scale.
+  StoredMatrix(StoredTensor integers, Tensor scales, std::int64_t rows, std::int64_t width);
 
   std::int64_t rows() const { return rows_; }
   std::int64_t width() const { return width_; }
@@ -52,6 +56,7 @@ class StoredMatrix {
   std::int64_t rows_, width_;
   bool by_column_;
   float factor_;
+  Tensor scales_;  // [stretches] of I8
 };
 
 }  // namespace filigree

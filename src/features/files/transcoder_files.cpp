@@ -1,16 +1,12 @@
 #include "filigree/features/files/transcoder_files.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 
-#include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
 #include "filigree/features/files/circuit_tracer_names.h"
-#include "filigree/features/files/flat_yaml.h"
 #include "filigree/features/files/layouts.h"
-#include "filigree/io/safetensors_writer.h"
+#include "filigree/features/files/transcoder_writer.h"
 #include "filigree/ops/elementwise/elementwise.h"
 
 namespace filigree {
@@ -18,19 +14,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A tensor as it goes into a file, on the CPU and in its element type.
-TensorToWrite to_write(std::string name, Tensor tensor, std::vector<std::int64_t> shape,
-                       DType dtype) {
-  // Converted when its turn comes, and kept until the next one's.
-  const auto kept = std::make_shared<Tensor>();
-  return {std::move(name), kind_of(dtype), std::move(shape), [kept, tensor, dtype] {
-            *kept = tensor.to(DeviceKind::kCpu).to(dtype);
-            return std::span(kept->raw(), kept->bytes());
-          }};
+// Copied to the host when they are first asked for.
+LayerToWrite::Rows rows_of(const Tensor& tensor) {
+  const auto host = std::make_shared<Tensor>();
+  return [tensor, host](std::int64_t begin, std::int64_t count) {
+    if (!host->defined()) *host = tensor.on_host();
+    return host->rows(begin, begin + count);
+  };
 }
 
-TensorToWrite vector_to_write(std::string name, const Tensor& tensor) {
-  return to_write(std::move(name), tensor, {tensor.elements()}, DType::kF32);
+// Without keeping what was read of the file in memory.
+Tensor taken(const StoredMatrix& matrix, std::int64_t begin, std::int64_t count) {
+  Tensor rows = matrix.block(begin, count).clone();
+  matrix.release(begin, count);
+  return rows;
+}
+
+// Of all targets side by side.
+LayerToWrite::Rows rows_of(const std::vector<StoredMatrix>& matrices) {
+  return [&matrices](std::int64_t begin, std::int64_t count) {
+    if (matrices.size() == 1) return taken(matrices[0], begin, count);
+    std::int64_t width = 0, at = 0;
+    for (const StoredMatrix& matrix : matrices) width += matrix.width();
+    Tensor rows = Tensor::empty({count, width});
+    for (const StoredMatrix& matrix : matrices) {
+      const Tensor part = taken(matrix, begin, count);
+      for (std::int64_t r = 0; r < count; ++r)
+        std::copy_n(part.f32() + r * matrix.width(), matrix.width(),
+                    rows.mutable_f32() + r * width + at);
+      at += matrix.width();
+    }
+    return rows;
+  };
 }
 
 // What activations of a layer must exceed; undefined for ReLU.
@@ -41,43 +56,6 @@ Tensor exported_threshold(const Transcoder& transcoder, std::int64_t layer,
   if (transcoder.activation() == FeatureActivation::kJumpRelu)
     return transcoder.threshold(layer).value();
   return Tensor::full({transcoder.shape().features}, thresholds[static_cast<std::size_t>(layer)]);
-}
-
-void write_layer(const fs::path& folder, const Transcoder& transcoder, std::int64_t l,
-                 const TranscoderExport& options) {
-  const TranscoderShape& shape = transcoder.shape();
-  const TranscoderLayer& layer = transcoder.layers()[static_cast<std::size_t>(l)];
-  const bool cross = shape.kind == TranscoderKind::kCrossLayer;
-  const auto name = [&](const char* what) {
-    return cross ? fmt::format("{}_{}", what, l) : std::string(what);
-  };
-  const std::int64_t F = shape.features, d = shape.width;
-  const Tensor bias = transcoder.decoder_bias().value().on_host();
-  std::vector<TensorToWrite> tensors = {
-      to_write(name("W_enc"), layer.encoder.value(), {F, d}, options.dtype),
-      vector_to_write(name("b_enc"), layer.encoder_bias.value()),
-      vector_to_write(name("b_dec"), layer_rows(bias, l).clone())};
-  if (const Tensor threshold = exported_threshold(transcoder, l, options.thresholds);
-      threshold.defined())
-    tensors.push_back(
-        vector_to_write(cross ? name("threshold") : "activation_function.threshold", threshold));
-  if (cross) {
-    write_safetensors(folder / decoder_file(l), {to_write(name("W_dec"), layer.decoder.value(),
-                                                          {F, shape.reach(l), d}, options.dtype)});
-  } else {
-    tensors.push_back(to_write("W_dec", layer.decoder.value(), {F, d}, options.dtype));
-    if (layer.skip.defined())
-      tensors.push_back(to_write("W_skip", layer.skip.value(), {d, d}, options.dtype));
-  }
-  write_safetensors(folder / (cross ? encoder_file(l) : layer_file(l)), std::move(tensors));
-}
-
-// circuit-tracer counts files, so none of an earlier transcoder may stay.
-void remove_old(const fs::path& folder) {
-  fs::remove(folder / kTranscoderConfig);
-  for (const auto& file_of : {encoder_file, decoder_file, layer_file})
-    for (std::int64_t l = 0; fs::remove(folder / file_of(l)); ++l) {
-    }
 }
 
 StoredTranscoder open_stored(const fs::path& path) {
@@ -109,19 +87,34 @@ void write_transcoder(const fs::path& folder, const Transcoder& transcoder,
   require(!chosen || static_cast<std::int64_t>(options.thresholds.size()) == shape.layers,
           "transcoder: {} thresholds for {} layers of {} features", options.thresholds.size(),
           shape.layers, name_of(transcoder.activation()));
-  require(
-      options.dtype == DType::kF32 || options.dtype == DType::kBf16 || options.dtype == DType::kF16,
-      "transcoder: cannot be written as {}", name_of(options.dtype));
-  fs::create_directories(folder);
-  remove_old(folder);
-  for (std::int64_t l = 0; l < shape.layers; ++l) write_layer(folder, transcoder, l, options);
-  const bool cross = shape.kind == TranscoderKind::kCrossLayer;
-  std::string config = fmt::format(
-      "model_name: {}\nmodel_kind: {}\nfeature_input_hook: {}\nfeature_output_hook: {}\n",
-      yaml_text(options.model_name), cross ? kCrossLayerKind : kPerLayerKind, options.hooks.input,
-      options.hooks.output);
-  if (!options.scan.empty()) config += fmt::format("scan: {}\n", yaml_text(options.scan));
-  write_file_atomically(folder / kTranscoderConfig, config);
+  const Tensor bias = transcoder.decoder_bias().value().on_host();
+  TranscoderWriter writer(folder, shape, options);
+  for (std::int64_t l = 0; l < shape.layers; ++l) {
+    const TranscoderLayer& layer = transcoder.layers()[static_cast<std::size_t>(l)];
+    writer.add({rows_of(layer.encoder.value()), rows_of(layer.decoder.value()),
+                layer.encoder_bias.value().reshape({shape.features}),
+                exported_threshold(transcoder, l, options.thresholds),
+                layer_rows(bias, l).clone().reshape({shape.width}),
+                layer.skip.defined() ? layer.skip.value() : Tensor()});
+  }
+  writer.commit();
+}
+
+RewrittenTranscoder rewrite_transcoder(const fs::path& path, const fs::path& folder,
+                                       TranscoderExport options) {
+  const StoredTranscoder stored = open_stored(path);
+  options.hooks = stored.hooks;
+  options.k = stored.k;
+  if (options.model_name.empty()) options.model_name = stored.model_name;
+  if (options.scan.empty()) options.scan = stored.scan;
+  TranscoderWriter writer(folder, stored.shape, options);
+  for (const StoredLayer& layer : stored.layers)
+    writer.add(
+        {[&](std::int64_t begin, std::int64_t count) { return taken(layer.encoder, begin, count); },
+         rows_of(layer.decoder), layer.encoder_bias, layer.threshold, layer.decoder_bias,
+         layer.skip ? layer.skip->read() : Tensor()});
+  writer.commit();
+  return {stored.shape, options.model_name, writer.bytes()};
 }
 
 std::unique_ptr<FeatureDictionary> open_dictionary(const fs::path& path) {

@@ -7,7 +7,8 @@
 //   sparsify         a folder for each layer (layers.0.mlp) with cfg.json and a safetensors file
 //   Gemma Scope      a folder for each layer (layer_0) with params.npz somewhere inside
 //
-// in f32, bf16 and f16. docs/features.md has the tensors of each.
+// in f32, bf16 and f16, of circuit-tracer's also in 8 bits (matrix_type.h), which it does not know.
+// docs/features.md has the tensors of each.
 #pragma once
 
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "filigree/features/dictionary.h"
+#include "filigree/features/files/matrix_type.h"
 
 namespace filigree {
 
@@ -25,19 +27,31 @@ struct TranscoderExport {
   // Of each layer, what activations must exceed: of top-k and batch-top-k, which the layout does
   // not have. The features of a layer share it.
   std::vector<float> thresholds = {};
-  DType dtype = DType::kF32;  // of the matrices; biases and thresholds stay f32
-  std::string scan = {};      // where viewers find the features' pages; may be empty
+  MatrixType dtype = MatrixType::kF32;  // biases, thresholds and, with i8, skips are f32
+  std::string scan = {};                // where viewers find the features' pages; may be empty
+  std::int64_t k = 0;                   // of top-k that stays so, instead of thresholds
 };
 
-// Replaces what a transcoder left in the folder. config.yaml is written last, so that a folder with
-// it is complete. Scales of inputs and outputs must be folded in already. Throws Error for a part
-// of a transcoder, and for top-k without thresholds.
+// Replaces what a transcoder left in the folder. config.yaml is written last, after checksums.json,
+// so that a folder with it is complete. Scales of inputs and outputs must be folded in already.
+// Throws Error for a part of a transcoder, and for top-k without thresholds.
 void write_transcoder(const std::filesystem::path& folder, const Transcoder& transcoder,
                       const TranscoderExport& options);
 
 // Maps the files; nothing but biases and thresholds is read before it is needed. Throws Error for a
 // folder that is none of the above, and for tensors that do not fit, naming file and tensor.
 std::unique_ptr<FeatureDictionary> open_dictionary(const std::filesystem::path& path);
+
+struct RewrittenTranscoder {
+  TranscoderShape shape;
+  std::string model_name;
+  std::uint64_t bytes = 0;  // of the files
+};
+// The transcoder of `path` written anew into another folder, with one matrix in memory at a time.
+// Hooks and k are its own, the model's name and scan too where the options have none.
+RewrittenTranscoder rewrite_transcoder(const std::filesystem::path& path,
+                                       const std::filesystem::path& folder,
+                                       TranscoderExport options);
 
 struct LoadedTranscoder {
   Transcoder transcoder;

@@ -4,22 +4,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <fstream>
-#include <numeric>
-
 #include "filigree/features/files/layouts.h"
+#include "filigree/features/files/test_support.h"
 #include "filigree/io/npz.h"
-#include "filigree/io/safetensors_writer.h"
-#include "support/check_op.h"
 #include "support/errors.h"
 #include "support/golden_transcoder.h"
-#include "support/random_transcoder.h"
 #include "support/run_python.h"
-#include "support/temporary_folder.h"
 
 namespace filigree {
 namespace {
@@ -28,56 +20,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
-
-std::vector<std::int32_t> all_features(std::int64_t count) {
-  std::vector<std::int32_t> all(static_cast<std::size_t>(count));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
-std::vector<float> numbers(const Tensor& tensor) {
-  return {tensor.values().begin(), tensor.values().end()};
-}
-
-// Per-layer ones with a skip.
-Transcoder three_layers(TranscoderKind kind, FeatureActivation activation) {
-  return random_transcoder({kind, 3, 16, 40, kind == TranscoderKind::kPerLayer}, activation);
-}
-
-// What both give for the same inputs and for every feature, to the last bit.
-void expect_equal(const FeatureDictionary& a, const FeatureDictionary& b) {
-  ASSERT_EQ(a.shape().layers, b.shape().layers);
-  EXPECT_EQ(a.shape().kind, b.shape().kind);
-  const std::vector<std::int32_t> all = all_features(a.shape().features);
-  const Tensor inputs = random_tensor({5, a.shape().width}, 99, -4.0f, 4.0f);
-  for (std::int64_t l = 0; l < a.shape().layers; ++l) {
-    const FeatureRows of_a = a.rows(l, all), of_b = b.rows(l, all);
-    EXPECT_EQ(numbers(of_a.encoder), numbers(of_b.encoder));
-    EXPECT_EQ(numbers(of_a.encoder_bias), numbers(of_b.encoder_bias));
-    EXPECT_EQ(numbers(of_a.threshold), numbers(of_b.threshold));
-    EXPECT_EQ(of_a.decoder.shape(), of_b.decoder.shape());
-    EXPECT_EQ(numbers(of_a.decoder), numbers(of_b.decoder));
-    EXPECT_EQ(numbers(a.decoder_bias(l)), numbers(b.decoder_bias(l)));
-    ASSERT_EQ(a.skip(l).defined(), b.skip(l).defined());
-    if (a.skip(l).defined()) {
-      EXPECT_EQ(numbers(a.skip(l)), numbers(b.skip(l)));
-    }
-    EXPECT_EQ(numbers(dense_code(a.encode(l, inputs))), numbers(dense_code(b.encode(l, inputs))));
-    EXPECT_GT(a.encode(l, inputs).entries(), 0);
-  }
-}
-
-void write_tensors(const fs::path& path, const std::vector<std::pair<std::string, Tensor>>& all) {
-  std::vector<TensorToWrite> tensors;
-  for (const auto& [name, tensor] : all) {
-    const auto extents = tensor.shape().extents();
-    tensors.push_back(tensor_to_write(name, kind_of(tensor.dtype()),
-                                      {extents.begin(), extents.end()},
-                                      {tensor.raw(), tensor.bytes()}));
-  }
-  fs::create_directories(path.parent_path());
-  write_safetensors(path, std::move(tensors));
-}
 
 // [rows, columns] -> [columns, rows]
 Tensor transposed(const Tensor& x) {
@@ -114,7 +56,7 @@ TEST(TranscoderFiles, RoundsToBf16) {
   const TemporaryFolder folder;
   const Transcoder transcoder =
       three_layers(TranscoderKind::kCrossLayer, FeatureActivation::kJumpRelu);
-  write_transcoder(folder.path(), transcoder, {.dtype = DType::kBf16});
+  write_transcoder(folder.path(), transcoder, {.dtype = MatrixType::kBf16});
   const auto read = open_dictionary(folder.path());
   const TranscoderLayer& layer = transcoder.layers()[1];
   const FeatureRows rows = read->rows(1, all_features(40));
@@ -141,7 +83,7 @@ TEST(TranscoderFiles, AFolderIsATranscoderOnceItsConfigurationIsThere) {
   const Transcoder flat = three_layers(TranscoderKind::kPerLayer, FeatureActivation::kJumpRelu);
   write_transcoder(folder.path(), cross, {});
   write_transcoder(folder.path(), flat, {});  // nothing of the other one stays
-  EXPECT_EQ(folder.file_count(), 4u);
+  EXPECT_EQ(folder.file_count(), 5u);
   expect_equal(*open_dictionary(folder.path()), *dictionary_of(flat));
   fs::remove(folder / "config.yaml");
   EXPECT_THAT(error_of([&] { open_dictionary(folder.path()); }),
@@ -302,48 +244,17 @@ TEST(TranscoderFiles, ErrorsNameFileAndTensor) {
               HasSubstr("no layer 4"));
 }
 
-// A safetensors file of one tensor of zeros that takes no room; returns where its data begins.
-std::uint64_t write_hole(const fs::path& path, const std::string& name,
-                         std::vector<std::int64_t> shape) {
-  const TensorToWrite tensor = tensor_to_write(name, TensorKind::kF32, shape, {});
-  const std::string header = safetensors_header(path.string(), std::span(&tensor, 1), {});
-  write_file(path, header);
-  fs::resize_file(path, header.size() + tensor_bytes(name, TensorKind::kF32, shape));
-  return header.size();
-}
-
-// "VmHWM", "VmRSS": megabytes.
-double megabytes(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(field + ":")) return std::stod(line.substr(field.size() + 1)) / 1024;
-  return -1;
-}
-
 // 512 MB of encoder and 6 GB of decoders, of which one feature is active.
 TEST(TranscoderFiles, ReadsOnlyTheRowsThatAreNeeded) {
   constexpr std::int64_t F = 65536, d = 2048, layers = 4;
   const TemporaryFolder folder;
   std::uint64_t data = 0;
   for (std::int64_t l = 0; l < layers; ++l) {
-    const auto name = [l](const char* what) { return fmt::format("{}_{}", what, l); };
-    data = write_hole(folder / (name("W_dec") + ".safetensors"), name("W_dec"), {F, layers - l, d});
-    // The matrix comes first in the file, as the format's order of names has it.
-    std::vector<std::int64_t> shape = {F, d};
     Tensor bias = Tensor::zeros({F});
     if (l == layers - 1) bias.mutable_f32()[60001] = 3.0f;
-    const TensorToWrite tensors[] = {tensor_to_write(name("W_enc"), TensorKind::kF32, shape, {}),
-                                     tensor_to_write(name("b_dec"), TensorKind::kF32, {d}, {}),
-                                     tensor_to_write(name("b_enc"), TensorKind::kF32, {F}, {})};
-    const fs::path path = folder / (name("W_enc") + ".safetensors");
-    write_file(path, safetensors_header(path.string(), tensors, {}));
-    fs::resize_file(path, fs::file_size(path) + F * d * 4 + d * 4);
-    std::ofstream(path, std::ios::binary | std::ios::app)
-        .write(reinterpret_cast<const char*>(bias.raw()), static_cast<long>(bias.bytes()));
+    data = write_layer_of_holes(folder.path(), l, layers - l, bias, d);
   }
-  struct stat status = {};
-  ::stat((folder / "W_dec_0.safetensors").c_str(), &status);
-  if (status.st_blocks * 512 > status.st_size / 2 || megabytes("VmHWM") < 0)
+  if (!has_holes(folder / "W_dec_0.safetensors") || megabytes("VmHWM") < 0)
     GTEST_SKIP() << "the file system has no files with holes, or the system does not tell memory";
   const std::vector<float> row(static_cast<std::size_t>(d), 0.5f);
   const int file = ::open((folder / "W_dec_3.safetensors").c_str(), O_WRONLY);

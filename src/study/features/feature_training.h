@@ -7,6 +7,7 @@
 #include <string>
 
 #include "filigree/features/feature_quality.h"
+#include "filigree/features/files/matrix_type.h"
 #include "filigree/features/transcoder_objective.h"
 #include "filigree/study/context.h"
 #include "filigree/study/json.h"
@@ -31,7 +32,7 @@ struct FeatureTrainingRequest {
   double learning_rate = 0.0;        // 0: 1e-3 for 2,048 features, less for more
   double final_share = 0.05;
   double clip = 1.0;
-  DType stored = DType::kF32;  // of the files
+  MatrixType stored = MatrixType::kF32;  // of the files
   std::int64_t log_every = 10;
   std::int64_t checkpoint_every = 500;
   int keep = 2;

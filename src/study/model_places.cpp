@@ -7,29 +7,61 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/features/files/circuit_tracer_names.h"
+#include "filigree/study/context.h"
 
 namespace filigree::study {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kFeaturesSuffix = "-features";
+
 // A name, not a way to a folder.
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
 
-bool is_model(const fs::path& folder) {
+// What makes a folder of the places one that is looked for.
+struct Kind {
+  const char* config;
+  const char* none;
+};
+constexpr Kind kModels = {"config.json", "no models"};
+constexpr Kind kTranscoders = {kTranscoderConfig, "no transcoders"};
+
+bool is_one(const fs::path& folder, const Kind& kind) {
   std::error_code ignored;
-  return fs::is_regular_file(folder / "config.json", ignored);
+  return fs::is_regular_file(folder / kind.config, ignored);
 }
 
-std::vector<std::string> models_in(const fs::path& place) {
+std::vector<std::string> names_in(const fs::path& place, const Kind& kind) {
   std::vector<std::string> names;
   std::error_code ignored;
   for (const auto& item : fs::directory_iterator(place, ignored))
-    if (is_model(item.path())) names.push_back(printable(item.path().filename().string()));
+    if (is_one(item.path(), kind)) names.push_back(printable(item.path().filename().string()));
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::optional<fs::path> find_named(const std::string& name, const Kind& kind) {
+  if (!is_plain_name(name)) return std::nullopt;
+  for (const fs::path& place : model_places())
+    if (is_one(place / name, kind)) return place / name;
+  return std::nullopt;
+}
+
+std::string places_text(const Kind& kind) {
+  std::vector<std::string> texts;
+  for (const fs::path& place : model_places()) {
+    const std::vector<std::string> names = names_in(place, kind);
+    std::error_code ignored;
+    const std::string found = !names.empty()                     ? join(names, ", ")
+                              : fs::is_directory(place, ignored) ? kind.none
+                                                                 : "no such folder";
+    texts.push_back(fmt::format("'{}' ({})", printable(place.string()), found));
+  }
+  return join(texts, ", ");
 }
 
 std::string last_part(const std::string& path) {
@@ -70,24 +102,10 @@ std::vector<fs::path> model_places() {
 }
 
 std::optional<fs::path> find_named_model(const std::string& name) {
-  if (!is_plain_name(name)) return std::nullopt;
-  for (const fs::path& place : model_places())
-    if (is_model(place / name)) return place / name;
-  return std::nullopt;
+  return find_named(name, kModels);
 }
 
-std::string model_places_text() {
-  std::vector<std::string> texts;
-  for (const fs::path& place : model_places()) {
-    const std::vector<std::string> names = models_in(place);
-    std::error_code ignored;
-    const std::string found = !names.empty()                     ? join(names, ", ")
-                              : fs::is_directory(place, ignored) ? "no models"
-                                                                 : "no such folder";
-    texts.push_back(fmt::format("'{}' ({})", printable(place.string()), found));
-  }
-  return join(texts, ", ");
-}
+std::string model_places_text() { return places_text(kModels); }
 
 std::filesystem::path model_folder(const std::string& name) {
   std::error_code ignored;
@@ -104,6 +122,35 @@ std::filesystem::path model_folder(const std::string& name) {
       "model '{}': no such folder, and no model of that name in {}; give a folder with config.json "
       "and *.safetensors, or put the places to look for names into FILIGREE_MODELS",
       printable(name), model_places_text());
+}
+
+std::optional<fs::path> find_named_features(const std::string& name) {
+  return find_named(name, kTranscoders);
+}
+
+fs::path features_path(const std::string& name) {
+  std::error_code ignored;
+  if (fs::exists(name, ignored)) return name;
+  if (const auto named = find_named_features(name)) return *named;
+  fail("transcoder '{}': there is no such folder or file, and none of that name in {}",
+       printable(name), places_text(kTranscoders));
+}
+
+fs::path features_of_model(const std::string& features, const std::string& model,
+                           const std::string& option) {
+  if (!features.empty()) return features_path(features);
+  std::error_code ignored;
+  const std::optional<fs::path> folder =
+      fs::is_directory(model, ignored) ? fs::path(model) : find_named_model(model);
+  if (folder) {
+    // Without a slash at its end, and of "." what it stands for.
+    fs::path beside = fs::absolute(*folder, ignored).lexically_normal();
+    if (!beside.has_filename()) beside = beside.parent_path();
+    beside += kFeaturesSuffix;
+    if (is_one(beside, kTranscoders)) return beside;
+  }
+  throw RequestError(
+      fmt::format("say which transcoder: {} DIR; none came with '{}'", option, printable(model)));
 }
 
 Tokenizer open_tokenizer(const std::string& name) {

@@ -5,6 +5,8 @@
 //   ../share/filigree/models from the program's folder, where the program is installed
 //   share/filigree/models of the prefix that the library was configured for
 //   models/ of the source tree, for a program in the build folder alone
+//
+// Transcoders are found by name in the same places.
 #pragma once
 
 #include <filesystem>
@@ -34,6 +36,17 @@ std::string model_places_text();
 // The folder of a model: `name` itself, or a model of that name in one of the places. Throws Error
 // when there is none, or a file, and lists the places and what they have.
 std::filesystem::path model_folder(const std::string& name);
+
+// Transcoders in the same places: a folder of that name with a config.yaml.
+std::optional<std::filesystem::path> find_named_features(const std::string& name);
+// A transcoder as a command names it: a folder or file, or a name. Throws Error as model_folder
+// does.
+std::filesystem::path features_path(const std::string& name);
+// The one that goes with a model: `features` where it is not empty, else the folder MODEL-features
+// beside the model's, as the bundled ones lie. Throws RequestError, naming `option`, when there is
+// none.
+std::filesystem::path features_of_model(const std::string& features, const std::string& model,
+                                        const std::string& option = "--features");
 
 // The tokenizer of a model's folder or name, or of a folder that holds only a tokenizer, or a
 // tokenizer.json itself.

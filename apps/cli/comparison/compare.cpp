@@ -125,7 +125,7 @@ void add_compare(Program& program) {
       ->type_name("SHARE")
       ->capture_default_str();
   app.add_option("--features", command->features,
-                 "transcoder of SPARSE, to trace a prompt through: folder or file")
+                 "transcoder of SPARSE, to trace a prompt through: folder, file or name")
       ->type_name("DIR");
   app.add_option("--twin-features", command->twin_features, "transcoder of DENSE")
       ->type_name("DIR");

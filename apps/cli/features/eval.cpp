@@ -69,7 +69,7 @@ void add_features_eval(Program& program) {
   CLI::App& app = program.add(
       {"features eval",
        "How well features stand in for the MLPs of their models.",
-       {"filigree features eval gpt2 --features features --data shards",
+       {"filigree features eval dense-12x12 sparse-12x12 --data shards",
         "filigree features eval dense sparse --features dense-features sparse-features --text "
         "held-out.txt --by-layer",
         "filigree features eval dense sparse --features dense-features sparse-features --data "
@@ -78,8 +78,9 @@ void add_features_eval(Program& program) {
        Computes::kOnDevice},
       [options](Session& session) { run_eval(*options, session); });
   app.add_option("MODEL", options->models, "model folders or names")->required();
-  app.add_option("--features", options->features, "transcoders, one for each model")
-      ->required()
+  app.add_option("--features", options->features,
+                 "transcoders, folders or names, one for each model (default MODEL-features beside "
+                 "each model's folder)")
       ->type_name("DIR");
   app.add_option("--text", options->text,
                  "UTF-8 text file, - for stdin; <|endoftext|> may separate documents")

@@ -9,5 +9,6 @@ void add_features_train(Program& program);
 void add_features_eval(Program& program);
 void add_features_index(Program& program);
 void add_features_show(Program& program);
+void add_features_convert(Program& program);
 
 }  // namespace filigree::cli

@@ -12,6 +12,7 @@ void add_features(Program& program) {
   add_features_eval(program);
   add_features_index(program);
   add_features_show(program);
+  add_features_convert(program);
 }
 
 }  // namespace filigree::cli

@@ -88,7 +88,8 @@ void add_features_index(Program& program) {
        Computes::kOnDevice},
       [command](Session& session) { run_index(*command, session); });
   app.add_option("MODEL", command->model, "model folder or name")->required();
-  app.add_option("FEATURES", command->request.features, "folder of a transcoder")->required();
+  app.add_option("FEATURES", command->request.features, "folder or name of a transcoder")
+      ->required();
   app.add_option("--text", command->text,
                  "UTF-8 text file, - for stdin; <|endoftext|> may separate documents")
       ->type_name("FILE");

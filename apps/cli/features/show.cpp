@@ -104,13 +104,13 @@ void add_features_show(Program& program) {
   CLI::App& app =
       program.add({"features show",
                    "What one feature is: examples, logits, partners, where it writes.",
-                   {"filigree features show gpt2 clt L5F123 --index clt.index",
+                   {"filigree features show dense-12x12 dense-12x12-features L5F123",
                     "filigree features show gpt2 clt L5F123 --index clt.index --out feature.html",
                     "filigree features show gpt2 clt L5F123 --index clt.index --out feature.json"}},
                   [command](Session& session) { run_show(*command, session); });
   study::FeatureRequest& request = command->request;
   app.add_option("MODEL", command->model, "model folder or name")->required();
-  app.add_option("FEATURES", request.features, "folder of a transcoder")->required();
+  app.add_option("FEATURES", request.features, "folder or name of a transcoder")->required();
   app.add_option("FEATURE", request.feature, "the feature: L5F123")
       ->required()
       ->check(checked_by("feature", [](const std::string& text) { parse_feature(text); }));

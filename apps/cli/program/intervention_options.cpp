@@ -56,7 +56,10 @@ void add_steering_options(CLI::App& app, const std::string& name,
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->check(checked_by("feature-changes", [](const std::string& text) { parse_steering(text); }))
       ->type_name("FEATURE=X,...");
-  app.add_option("--features", features, "folder of the transcoder that has them")
+  app.add_option(
+         "--features", features,
+         "transcoder that has them: folder or name (default MODEL-features beside the model's "
+         "folder)")
       ->type_name("DIR");
 }
 

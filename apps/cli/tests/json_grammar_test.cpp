@@ -126,6 +126,7 @@ TEST_F(CommandJsonTest, EveryCommand) {
         path("clt.index"), "--export", path("pages")});
   walk({"features", "show", dense, path("clt"), "L1F3", "--index", path("clt.index"), "--out",
         path("feature.html")});
+  walk({"features", "convert", path("clt"), "--out", path("small"), "--dtype", "i8"});
   walk({"logit-lens", dense, "--prompt", "one two one", "--mid"});
   walk({"logit-attribution", dense, "--task", task_});
   walk({"head-circuits", dense, "--heads", "L0H1,L1H2", "--matrices"});

@@ -11,6 +11,7 @@
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
 #include "filigree/study/figures.h"
+#include "support/random_transcoder.h"
 
 namespace filigree::cli {
 namespace {
@@ -88,6 +89,33 @@ TEST_F(ModelPlaces, AreSearchedInOrderAndNamesAreNoPaths) {
   EXPECT_EQ(study::find_named_model("named"), path("second/named"));
   for (const char* name : {"no-model", "absent", "", ".", "..", "../place/named", "/", "named/"})
     EXPECT_FALSE(study::find_named_model(name)) << name;
+}
+
+TEST_F(ModelPlaces, HaveTranscodersThatGoWithTheirModels) {
+  const auto config = load_model(model_.path())->config();
+  const Transcoder transcoder = random_transcoder(config, TranscoderKind::kCrossLayer, 12);
+  const Arguments steered = {"run", "named", "--prompt", "a cat", "--feature", "L0F3=2"};
+  const ProgramRun without = run_program(steered);
+  EXPECT_EQ(without.code, 2);
+  EXPECT_THAT(without.err, HasSubstr("say which transcoder: --features DIR"));
+  write_transcoder(place() / "named-features", transcoder, {});
+  std::ofstream(path("text.txt")) << "The cat sat on the mat. The dog sat on the cat.\n";
+  expect_success(steered);
+  expect_success({"trace", "named", "--prompt", "a cat sat"});
+  expect_success({"trace", "named", "--prompt", "a cat sat", "--dense-twin", "named"});
+  expect_success({"features", "eval", "named", "--text", path("text.txt")});
+  expect_success(
+      {"features", "eval", (place() / "named").string() + "/", "--text", path("text.txt")});
+  expect_success({"features", "show", "named", "named-features", "L0F3"});
+  expect_success({"features", "convert", "named-features", "--out", path("wide")});
+  expect_success({"verify", "named-features"});
+  const ProgramRun twice =
+      run_program({"features", "convert", "named-features", "--out", path("wide")});
+  EXPECT_THAT(twice.err, HasSubstr("holds a transcoder already"));
+  const ProgramRun absent = run_program({"trace", "named", "--features", "nemad", "--prompt", "a"});
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_THAT(absent.err, AllOf(HasSubstr("transcoder 'nemad': there is no such folder"),
+                                HasSubstr("'" + place().string() + "' (named-features)")));
 }
 
 TEST_F(ModelPlaces, AFolderOfTheNameComesFirst) {

@@ -16,6 +16,7 @@
 #include "filigree/base/strings.h"
 #include "filigree/features/files/transcoder_files.h"
 #include "filigree/study/features/feature_page.h"
+#include "filigree/study/model_places.h"
 #include "filigree/study/trace/graph_files.h"
 #include "filigree/study/trace/trace_figures.h"
 #include "filigree/study/trace/trace_task.h"
@@ -81,8 +82,8 @@ void run_on_task(const TraceCommand& command, const std::vector<study::TracedThr
 }
 
 void run_trace_command(const TraceCommand& command, const Session& session) {
-  if (command.twin.empty() != command.twin_features.empty())
-    throw UsageError("--dense-twin and --twin-features go together");
+  if (command.twin.empty() && !command.twin_features.empty())
+    throw UsageError("--twin-features goes with --dense-twin");
   if (command.twin.empty() && !command.twin_index.empty())
     throw UsageError("--twin-index goes with --dense-twin");
   if (command.request.prompt.empty() == command.task.name.empty())
@@ -93,11 +94,12 @@ void run_trace_command(const TraceCommand& command, const Session& session) {
   std::vector<std::string> names, files, indices;
   if (!command.twin.empty()) {
     names.push_back(command.twin);
-    files.push_back(command.twin_features);
+    files.push_back(
+        study::features_of_model(command.twin_features, command.twin, "--twin-features").string());
     indices.push_back(command.twin_index);
   }
   names.push_back(command.model);
-  files.push_back(command.features);
+  files.push_back(study::features_of_model(command.features, command.model).string());
   indices.push_back(command.index);
   const std::vector<study::LoadedModel> models = study::load_models(names, context);
   std::vector<std::unique_ptr<FeatureDictionary>> dictionaries;
@@ -137,21 +139,23 @@ void add_trace(Program& program) {
   CLI::App& app = program.add(
       {"trace",
        "What a prediction comes from: features, the heads between them, and why those look there.",
-       {"filigree trace gpt2 --features clt --prompt \"Paris is in\"",
+       {"filigree trace sparse-12x12 --prompt \"When John and Mary went to the store, John gave a "
+        "drink to\"",
         "filigree trace gpt2 --features clt --prompt \"Paris is in\" --target \" France\" --out "
         "g.json",
         "filigree trace gpt2 --features clt --index clt.index --prompt \"Paris is in\" --out "
         "g.json",
-        "filigree trace sparse --features clt --dense-twin dense --twin-features clt-dense "
-        "--prompt \"Paris is in\" --out heads.svg",
+        "filigree trace sparse-12x12 --dense-twin dense-12x12 --prompt \"one two three one two\" "
+        "--out heads.svg",
         "filigree trace gpt2 --features clt --prompt \"Paris is in\" --draw graph --out graph.pdf",
         "filigree trace gpt2 --features clt --task ioi --prompts 16 --validate 20"},
        Computes::kOnDevice},
       [command](Session& session) { run_trace_command(*command, session); });
   study::TraceRequest& request = command->request;
   app.add_option("MODEL", command->model, "model folder or name")->required();
-  app.add_option("--features", command->features, "transcoder of the model: folder or file")
-      ->required()
+  app.add_option("--features", command->features,
+                 "transcoder of the model: folder, file or name (default MODEL-features beside the "
+                 "model's folder, as bundled models have it)")
       ->type_name("DIR");
   app.add_option("--prompt", request.prompt, "text to read")->type_name("TEXT");
   app.add_option("--task", command->task.name,
@@ -168,7 +172,7 @@ void add_trace(Program& program) {
   app.add_option("--feature", request.feature, "explain a feature instead of a token: L3F17@5")
       ->type_name("TEXT");
   app.add_option("--dense-twin", command->twin, "model to trace beside it")->type_name("MODEL");
-  app.add_option("--twin-features", command->twin_features, "transcoder of that model")
+  app.add_option("--twin-features", command->twin_features, "transcoder of that model, likewise")
       ->type_name("DIR");
   app.add_option("--index", command->index,
                  "what features index wrote: a graph (--out FILE.json) then comes with what each "

@@ -14,6 +14,7 @@
 #include "filigree/study/comparison/comparison_files.h"
 #include "filigree/study/comparison/comparison_page.h"
 #include "filigree/study/comparison/comparison_trace.h"
+#include "filigree/study/model_places.h"
 
 namespace filigree::study {
 namespace {
@@ -94,7 +95,7 @@ ComparisonResult run_comparison(const ComparisonRequest& request,
   result.tasks_left_out = request.tasks_left_out;
   result.held_out = measure_texts(request, models, context);
 
-  for (const std::string& path : request.features) open_dictionary(path);
+  for (const std::string& name : request.features) open_dictionary(features_path(name));
   ComparisonFolder folder(request.folder);
   result.folder = request.folder;
   std::unique_ptr<MapFile> maps;

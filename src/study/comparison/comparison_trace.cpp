@@ -5,6 +5,7 @@
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/transcoder_files.h"
+#include "filigree/study/model_places.h"
 #include "filigree/study/trace/graph_files.h"
 #include "filigree/study/trace/trace_figures.h"
 
@@ -54,7 +55,7 @@ ReportTask write_trace(const ComparisonRequest& request, std::span<const LoadedM
   std::vector<std::unique_ptr<FeatureDictionary>> dictionaries;
   std::vector<TracedThrough> through;
   for (std::size_t m = 0; m < models.size(); ++m) {
-    dictionaries.push_back(open_dictionary(request.features.at(m)));
+    dictionaries.push_back(open_dictionary(features_path(request.features.at(m))));
     through.push_back({&models[m], dictionaries.back().get(), request.features[m]});
   }
   const TraceResult traced = run_trace(request.trace, through, context);

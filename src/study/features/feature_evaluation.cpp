@@ -21,7 +21,8 @@ constexpr int kHistogramSteps = 2;  // of a power of ten
 constexpr std::int64_t kParts = 1000;
 
 // In memory where it takes a third of it at most, since all of it is used.
-std::unique_ptr<FeatureDictionary> open_for_all(const std::string& path) {
+std::unique_ptr<FeatureDictionary> open_for_all(const std::string& name) {
+  const std::filesystem::path path = features_path(name);
   std::unique_ptr<FeatureDictionary> stored = open_dictionary(path);
   const auto bytes = static_cast<std::uint64_t>(stored->shape().parameters()) * sizeof(float);
   if (bytes > list_devices().front().memory_bytes / 3) return stored;
@@ -92,14 +93,17 @@ FeatureQuality evaluate_features(const LoadedModel& model, const FeatureDictiona
 
 std::vector<EvaluatedFeatures> run_feature_evaluation(const FeatureEvaluationRequest& request,
                                                       const Context& context) {
-  if (request.models.empty() || request.models.size() != request.features.size())
+  std::vector<std::string> features = request.features;
+  if (features.empty())
+    for (const std::string& model : request.models)
+      features.push_back(features_of_model("", model).string());
+  if (request.models.empty() || request.models.size() != features.size())
     throw RequestError(fmt::format("{} models and {} transcoders; give one for each model",
-                                   request.models.size(), request.features.size()));
+                                   request.models.size(), features.size()));
   const std::vector<std::string> labels = short_names(request.models);
   std::vector<EvaluatedFeatures> results;
   for (std::size_t i = 0; i < request.models.size(); ++i)
-    results.push_back(
-        evaluate_one(request.models[i], labels[i], request.features[i], request, context));
+    results.push_back(evaluate_one(request.models[i], labels[i], features[i], request, context));
   return results;
 }
 

@@ -15,7 +15,7 @@ namespace filigree::study {
 
 struct FeatureEvaluationRequest {
   std::vector<std::string> models;    // folders or names
-  std::vector<std::string> features;  // of each model, folders
+  std::vector<std::string> features;  // of each model, folders or names; empty: those beside them
   std::variant<EvaluationText, EvaluationShards> data;
   WindowOptions windows = {.max_tokens = 32768};
   bool layers_alone = true;

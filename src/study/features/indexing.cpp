@@ -7,6 +7,7 @@
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/transcoder_files.h"
+#include "filigree/study/model_places.h"
 #include "filigree/study/text_input.h"
 #include "filigree/study/training/training_data.h"
 
@@ -43,7 +44,7 @@ IndexedText open_indexed_text(const IndexRequest& request, const LoadedModel& mo
 }  // namespace
 
 std::unique_ptr<FeatureDictionary> open_features(const std::string& folder, const Model& model) {
-  auto dictionary = open_dictionary(folder);
+  auto dictionary = open_dictionary(features_path(folder));
   const TranscoderShape& shape = dictionary->shape();
   const ModelConfig& config = model.config();
   require(shape.layers == config.layers && shape.width == config.width,

@@ -2,13 +2,13 @@
 
 #include "filigree/base/error.h"
 #include "filigree/study/features/indexing.h"
+#include "filigree/study/model_places.h"
 
 namespace filigree::study {
 
 Steering::Steering(const std::string& folder, const std::vector<SteeringChange>& changes,
                    const LoadedModel& model) {
-  if (folder.empty()) throw RequestError("say whose features are changed: --features DIR");
-  dictionary_ = open_features(folder, model.model());
+  dictionary_ = open_features(features_of_model(folder, model.name()).string(), model.model());
   steered_ = std::make_unique<SteeredFeatures>(*dictionary_, changes);
 }
 

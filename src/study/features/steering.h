@@ -14,7 +14,8 @@ namespace filigree::study {
 
 class Steering {
  public:
-  // Throws RequestError without a folder, and Error for features that do not fit the model.
+  // Without a folder, of the features that lie beside the model. Throws RequestError when there are
+  // none, and Error for features that do not fit the model.
   Steering(const std::string& folder, const std::vector<SteeringChange>& changes,
            const LoadedModel& model);
 

@@ -78,7 +78,10 @@ Verification verify_folders(const VerificationRequest& request) {
   Verification result;
   for (const std::string& name : request.folders) {
     std::error_code ignored;
-    const fs::path folder = fs::is_directory(name, ignored) ? fs::path(name) : model_folder(name);
+    const auto features = find_named_model(name) ? std::nullopt : find_named_features(name);
+    const fs::path folder = fs::is_directory(name, ignored) ? fs::path(name)
+                            : features                      ? *features
+                                                            : model_folder(name);
     if (request.write) {
       const std::vector<std::string> files = model_files_in(folder);
       require(!files.empty(), "'{}' holds no files of a model", printable(folder.string(), 400));

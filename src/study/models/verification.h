@@ -1,5 +1,5 @@
-// Whether the files of folders are still what was written: models, runs with their checkpoints and
-// controls, token shards.
+// Whether the files of folders are still what was written: models, transcoders, runs with their
+// checkpoints and controls, token shards.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 namespace filigree::study {
 
 struct VerificationRequest {
-  std::vector<std::string> folders = {};  // or names of models
+  std::vector<std::string> folders = {};  // or names of models and transcoders
   // First writes the checksums of a model that came without, or was changed on purpose.
   bool write = false;
 };

@@ -19,7 +19,7 @@ struct RunRequest {
   std::string prompt = {};
   std::vector<std::string> taps = {};  // globs over the model's taps, '*' for any characters
   Interventions interventions = {};
-  std::string features = {};                  // folder of the transcoder whose features are changed
+  std::string features = {};                  // of the transcoder whose features are changed
   std::vector<SteeringChange> steering = {};  // in the changed run, beside the interventions
   std::string gradient_of = {};               // token whose last logit is differentiated; "": none
   std::vector<std::string> tokens = {};       // listed whatever their rank

@@ -1,0 +1,33 @@
+#include "filigree/study/features/feature_conversion.h"
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/features/files/circuit_tracer_names.h"
+#include "filigree/study/model_places.h"
+
+namespace filigree::study {
+
+FeatureConversion convert_features(const FeatureConversionRequest& request) {
+  std::error_code ignored;
+  require(!std::filesystem::exists(request.out / kTranscoderConfig, ignored),
+          "'{}' holds a transcoder already; choose another folder or remove it",
+          printable(request.out.string()));
+  return {request, rewrite_transcoder(features_path(request.features), request.out,
+                                      {.model_name = request.model_name, .dtype = request.dtype})};
+}
+
+Json to_json(const FeatureConversion& conversion) {
+  const TranscoderShape& shape = conversion.written.shape;
+  return {{"features", conversion.request.features},
+          {"out", conversion.request.out.string()},
+          {"dtype", name_of(conversion.request.dtype)},
+          {"model", conversion.written.model_name},
+          {"kind", name_of(shape.kind)},
+          {"layers", shape.layers},
+          {"width", shape.width},
+          {"features_a_layer", shape.features},
+          {"parameters", shape.parameters()},
+          {"bytes", conversion.written.bytes}};
+}
+
+}  // namespace filigree::study

@@ -40,7 +40,8 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "Attention maps and circuits of dense an
  Filigree makes the attention of a transformer sparse by post-training and
  shows what the sparsity reveals: attention maps of every head, head roles,
  statistics and circuits, as figures, tables and one offline page. Two small
- models are part of the package; 'filigree demo' compares them.")
+ models and their transcoders are part of the package; 'filigree demo'
+ compares the models.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME filigree)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)

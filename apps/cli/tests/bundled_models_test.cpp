@@ -70,5 +70,21 @@ TEST_F(BundledModels, TasksOfATextGoThroughSweepsAndCircuits) {
   }
 }
 
+// With the transcoder that lies beside the model, as if it had been named.
+TEST_F(BundledModels, PredictionsAreTracedOutOfTheBox) {
+  if (!study::find_named_features("sparse-12x12-features"))
+    GTEST_SKIP() << "there is no bundled transcoder";
+  const std::vector<std::string> trace = {
+      "trace",          "sparse-12x12", "--prompt", "The cat sat on the mat. The cat sat on the",
+      "--max-features", "200"};
+  const nlohmann::json json = json_of(trace);
+  const nlohmann::json& model = json["models"][0];
+  EXPECT_GT(model["replacement_score"].get<double>(), 0.3);
+  std::vector<std::string> named = trace;
+  named.insert(named.end(), {"--features", "sparse-12x12-features"});
+  EXPECT_EQ(json_of(named)["models"][0]["replacement_score"], model["replacement_score"]);
+  EXPECT_EQ(run_program({"verify", "sparse-12x12-features", "dense-12x12-features"}).code, 0);
+}
+
 }  // namespace
 }  // namespace filigree::cli

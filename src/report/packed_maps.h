@@ -17,7 +17,10 @@ namespace filigree {
 
 class PackedMaps {
  public:
-  PackedMaps();
+  // Small for what is kept, quick for what somebody waits for.
+  enum class Packing { kSmall, kQuick };
+
+  explicit PackedMaps(Packing packing = Packing::kSmall);
   ~PackedMaps();
   PackedMaps(const PackedMaps&) = delete;
   PackedMaps& operator=(const PackedMaps&) = delete;

@@ -3,14 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <span>
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/component.h"
 #include "filigree/base/error.h"
-#include "filigree/base/palette.h"
 #include "filigree/base/strings.h"
 #include "filigree/report/packed_maps.h"
+#include "filigree/report/page_colors.h"
 
 namespace filigree {
 namespace {
@@ -82,27 +81,6 @@ Json tasks_json(const std::vector<ReportTask>& tasks) {
                     {"figures", std::move(figures)}});
   }
   return list;
-}
-
-Json colors_json(const Palette& palette) {
-  const auto list = [](std::span<const Rgb> colors) {
-    Json texts = Json::array();
-    for (const Rgb color : colors) texts.push_back(hex_text(color));
-    return texts;
-  };
-  return {{"page", hex_text(palette.page)},
-          {"panel", hex_text(palette.panel)},
-          {"panel_border", hex_text(palette.panel_border)},
-          {"text", hex_text(palette.text)},
-          {"muted", hex_text(palette.muted)},
-          {"grid", hex_text(palette.grid)},
-          {"frame", hex_text(palette.frame)},
-          {"empty", hex_text(palette.empty)},
-          {"magnitude", list(palette.magnitude)},
-          {"negative", list(palette.negative)},
-          {"positive", list(palette.positive)},
-          {"undefined", hex_text(palette.undefined)},
-          {"categories", list(palette.categories)}};
 }
 
 void check(const Report& report) {
@@ -187,18 +165,17 @@ std::string report_page(const Report& report) {
   Json numbers = Json::array();
   for (const auto& [value, label] : report.story.numbers)
     numbers.push_back({{"value", value}, {"label", label}});
-  const Json data = {
-      {"format", "filigree-report-3"},
-      {"title", report.title},
-      {"story", {{"line", report.story.line}, {"numbers", std::move(numbers)}}},
-      {"models", std::move(models)},
-      {"prompts", std::move(prompts)},
-      {"statistics", std::move(statistics)},
-      {"pairs", std::move(pairs)},
-      {"tasks", tasks_json(report.tasks)},
-      {"roles", report.roles},
-      {"colors", {{"light", colors_json(kLightPalette)}, {"dark", colors_json(kDarkPalette)}}},
-      {"made", texts(report.made)}};
+  const Json data = {{"format", "filigree-report-3"},
+                     {"title", report.title},
+                     {"story", {{"line", report.story.line}, {"numbers", std::move(numbers)}}},
+                     {"models", std::move(models)},
+                     {"prompts", std::move(prompts)},
+                     {"statistics", std::move(statistics)},
+                     {"pairs", std::move(pairs)},
+                     {"tasks", tasks_json(report.tasks)},
+                     {"roles", report.roles},
+                     {"colors", page_colors()},
+                     {"made", texts(report.made)}};
   // Tokens may be pieces of characters: those are shown as the replacement character.
   const std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
 

@@ -22,17 +22,6 @@ std::int64_t least_context(std::span<const LoadedModel> models) {
   return context;
 }
 
-const Tokenizer& common_tokenizer(std::span<const LoadedModel> models) {
-  const Tokenizer& tokenizer = models[0].tokenizer();
-  for (const LoadedModel& model : models.subspan(1))
-    require(
-        tokenizer_fingerprint(model.tokenizer()) == tokenizer_fingerprint(tokenizer),
-        "models '{}' and '{}' have different tokenizers: the same text is other tokens to each, "
-        "so that their maps cannot be laid side by side; give models with one tokenizer",
-        printable(models[0].name()), printable(model.name()));
-  return tokenizer;
-}
-
 void show_tokens(const Tokenizer& tokenizer, Prompt& prompt) {
   for (const TokenId id : prompt.ids)
     prompt.tokens.push_back(tokenizer.has_token(id) ? tokenizer.token_text(id)
@@ -97,6 +86,17 @@ PromptSet from_shards(const ShardWindows& windows, const PromptRequest& request,
 }
 
 }  // namespace
+
+const Tokenizer& common_tokenizer(std::span<const LoadedModel> models) {
+  const Tokenizer& tokenizer = models[0].tokenizer();
+  for (const LoadedModel& model : models.subspan(1))
+    require(
+        tokenizer_fingerprint(model.tokenizer()) == tokenizer_fingerprint(tokenizer),
+        "models '{}' and '{}' have different tokenizers: the same text is other tokens to each, "
+        "so that their maps cannot be laid side by side; give models with one tokenizer",
+        printable(models[0].name()), printable(model.name()));
+  return tokenizer;
+}
 
 std::vector<TextPrompt> numbered_prompts(const std::vector<std::string>& texts) {
   std::vector<TextPrompt> prompts;

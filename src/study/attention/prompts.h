@@ -51,6 +51,9 @@ struct PromptSet {
   std::optional<Tokenizer> tokenizer;  // nothing when neither models nor shards have one
 };
 
+// The one tokenizer of models side by side. Throws Error when one has none or another.
+const Tokenizer& common_tokenizer(std::span<const LoadedModel> models);
+
 // Throws RequestError when there are no prompts, and Error for models whose tokenizers differ,
 // prompts that are empty, not UTF-8 or too long for a model, and shards that do not fit the models.
 PromptSet read_prompts(const PromptRequest& request, std::span<const LoadedModel> models,

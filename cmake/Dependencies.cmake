@@ -43,12 +43,14 @@ filigree_pkg_config(LAPACK REQUIRED lapack)
 # Figures are left out where their libraries are missing.
 filigree_pkg_config(CAIRO cairo cairo-pdf cairo-svg cairo-png pangocairo>=1.50 pangoft2 fontconfig zlib)
 set(CAIRO_FOUND ${FILIGREE_CAIRO_FOUND})
+# So is the server, and tests of pages with it.
+filigree_pkg_config(HTTPLIB cpp-httplib)
+set(HTTPLIB_FOUND ${FILIGREE_HTTPLIB_FOUND})
 if(FILIGREE_PROGRAM)
   find_package(CLI11 REQUIRED)
 endif()
 if(FILIGREE_TESTS)
   find_package(GTest REQUIRED)
-  pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)
 endif()
 
 # A compiler cache is used where there is one; nobody needs it.

@@ -1,12 +1,13 @@
-// Bundles the viewer into one script, dist/report.js, which the program embeds. The bundle is checked
-// in, so that building Filigree needs no Node; a test rebuilds it and compares where Node exists.
+// Bundles each page into one script that the program embeds: dist/report.js is the offline report,
+// dist/live.js the page of `filigree serve`. The bundles are checked in, so that building Filigree
+// needs no Node; a test rebuilds them and compares where Node exists.
 //
-// Usage: node build.mjs [OUTPUT]
+// Usage: node build.mjs [FOLDER]
 import { build } from "esbuild";
 
 await build({
-  entryPoints: ["src/main.ts"],
-  outfile: process.argv[2] ?? "dist/report.js",
+  entryPoints: { report: "src/main.ts", live: "src/live/main.ts" },
+  outdir: process.argv[2] ?? "dist",
   bundle: true,
   minify: true,
   format: "iife",

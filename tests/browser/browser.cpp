@@ -127,9 +127,17 @@ void Browser::wait_for(const std::string& script) {
   }
 }
 
-void Browser::click(const std::string& selector) {
+std::string Browser::find(const std::string& selector) {
   const Json found = call("/element", {{"using", "css selector"}, {"value", selector}});
-  call("/element/" + found.begin().value().get<std::string>() + "/click", Json::object());
+  return "/element/" + found.begin().value().get<std::string>();
+}
+
+void Browser::click(const std::string& selector) {
+  call(find(selector) + "/click", Json::object());
+}
+
+void Browser::type(const std::string& selector, const std::string& text) {
+  call(find(selector) + "/value", {{"text", text}});
 }
 
 void Browser::point_at(double x, double y) {

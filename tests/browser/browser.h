@@ -31,6 +31,8 @@ class Browser {
 
   // Clicks the middle of the first element that a CSS selector finds.
   void click(const std::string& selector);
+  // Types into it, behind what is there.
+  void type(const std::string& selector, const std::string& text);
   // Moves the pointer to a place in the window.
   void point_at(double x, double y);
   void press(const std::string& key);  // WebDriver's code of the key
@@ -46,6 +48,7 @@ class Browser {
   struct Connection;
 
   nlohmann::json call(const std::string& path, const nlohmann::json& body);
+  std::string find(const std::string& selector);  // the path of an element
   nlohmann::json log(const std::string& type);
 
   TemporaryFolder profile_;

@@ -45,6 +45,7 @@ let roles: string[] = [];
 export function useTheme(report: Report, theme: Theme): void {
   const palette = report.colors[theme];
   now = new Colours(palette);
+  shades = null;
   roles = report.roles;
   const root = document.documentElement;
   root.dataset["theme"] = theme;
@@ -65,6 +66,19 @@ export function useTheme(report: Report, theme: Theme): void {
 // The empty colour is exactly zero; the least weight that is not has a tint.
 export function weightColour(weight: number): Rgb {
   return weight === 0 ? now.empty : mix(now.magnitude, weight);
+}
+
+// The pixel of a weight, as ImageData has them in one number. Maps have many cells and few colours.
+const kShades = 1024;
+let shades: Uint32Array | null = null;
+export function weightPixel(weight: number): number {
+  if (!shades) {
+    shades = new Uint32Array(kShades + 1);
+    const bytes = new Uint8ClampedArray(shades.buffer);
+    for (let n = 0; n <= kShades; ++n)
+      bytes.set([...(n === 0 ? now.empty : mix(now.magnitude, n / kShades)), 255], 4 * n);
+  }
+  return shades[weight === 0 ? 0 : Math.max(1, Math.round(weight * kShades))]!;
 }
 
 // -1 to 1, through the empty colour at 0; null is undefined.

@@ -106,14 +106,16 @@ export class AttentionMap {
 
 // What the report holds deflated and in base64.
 export async function inflate(base64: string): Promise<ArrayBuffer> {
-  const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let n = 0; n < text.length; ++n) bytes[n] = text.charCodeAt(n);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }
 
 // The maps of all heads of a model on a prompt, layer by layer: little-endian 16-bit numbers, the
 // lower triangle of each map row by row.
-async function unpack(text: string, heads: number, size: number): Promise<AttentionMap[]> {
+export async function unpack(text: string, heads: number, size: number): Promise<AttentionMap[]> {
   const view = new DataView(await inflate(text));
   const cells = new Uint16Array(view.byteLength / 2);
   for (let n = 0; n < cells.length; ++n) cells[n] = view.getUint16(2 * n, true);
@@ -129,10 +131,14 @@ export class LoadedReport {
 
   constructor(readonly report: Report) {}
 
+  prompt(prompt: number): Prompt {
+    return this.report.prompts[prompt]!;
+  }
+
   maps(prompt: number): Promise<AttentionMap[][]> {
     let found = this.unpacked.get(prompt);
     if (!found) {
-      const { tokens, maps } = this.report.prompts[prompt]!;
+      const { tokens, maps } = this.prompt(prompt);
       found = Promise.all(
         this.report.models.map((model, m) =>
           unpack(maps[m]!, model.heads.length, tokens.length),

@@ -120,7 +120,8 @@ function step(loaded: LoadedReport, by: number): void {
   if (head !== null) change({ head: (head + by + count) % count });
 }
 
-function roleLine(loaded: LoadedReport, head: number): HTMLElement {
+function roleLine(loaded: LoadedReport, head: number): HTMLElement | null {
+  if (loaded.report.roles.length === 0) return null;
   const parts = loaded.report.models.map((model) => {
     const { role, confidence } = model.roles[head]!;
     const dot = element("i", { class: "dot", style: `background: ${roleStripe(role)}` });
@@ -129,8 +130,9 @@ function roleLine(loaded: LoadedReport, head: number): HTMLElement {
   return element("p", { class: "roleline" }, ...parts);
 }
 
-function numbersTable(loaded: LoadedReport, head: number): HTMLElement {
+function numbersTable(loaded: LoadedReport, head: number): HTMLElement | null {
   const { models, statistics } = loaded.report;
+  if (statistics.length === 0) return null;
   const rows = statistics.map((row) =>
     element(
       "tr",
@@ -159,7 +161,8 @@ function buttons(loaded: LoadedReport, title: string): HTMLElement {
   );
 }
 
-export function detailView(loaded: LoadedReport): HTMLElement {
+// `more` is what a page has to say of a head besides.
+export function detailView(loaded: LoadedReport, more?: (head: number) => HTMLElement): HTMLElement {
   const dialog = element("dialog", { id: "detail", "aria-labelledby": "detail-title" });
   const { models } = loaded.report;
   let drawing = 0;
@@ -170,7 +173,7 @@ export function detailView(loaded: LoadedReport): HTMLElement {
     const all = await loaded.maps(prompt);
     if (turn !== drawing) return;
     const maps = all.map((ofModel) => ofModel[head]!);
-    const tokens = loaded.report.prompts[prompt]!.tokens;
+    const { tokens } = loaded.prompt(prompt);
     const columns = models.length === 2 ? 3 : 1;
     // Side by side where there is room, else below one another.
     const beside = window.innerWidth >= 900 ? columns : 1;
@@ -203,14 +206,16 @@ export function detailView(loaded: LoadedReport): HTMLElement {
           (i, j) => differenceColour((maps[1]!.at(i, j) - maps[0]!.at(i, j)) / most), pointed),
       );
     }
-    dialog.replaceChildren(
+    const parts = [
       buttons(loaded, `Head ${models[0]!.heads[head]!}`),
       roleLine(loaded, head),
       element("div", { class: "row" }, ...large.map((map) => map.root)),
       readout,
       ramp(),
       numbersTable(loaded, head),
-    );
+      more?.(head),
+    ];
+    dialog.replaceChildren(...parts.filter((part) => part != null));
     if (!dialog.open) dialog.showModal();
   };
   subscribe((now, before) => {

@@ -8,7 +8,10 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes))
+    // Pages whose policy forbids styles in attributes still take them so.
+    if (name === "style") made.style.cssText = value;
+    else made.setAttribute(name, value);
   made.append(...children.filter((child): child is Node | string => child != null));
   return made;
 }

@@ -1,15 +1,21 @@
 // The two panels of small maps, one button a head.
-import { roleColour, roleStripe, weightColour } from "./colour";
+import { roleColour, roleStripe, weightPixel } from "./colour";
 import { AttentionMap, LoadedReport, Model, headsInLayer } from "./data";
 import { element, sharpCanvas } from "./dom";
-import { fill, fillForPrint, matrixImage } from "./matrix";
+import { fill, fillForPrint, imageCanvas } from "./matrix";
 import { Order, change, state, subscribe } from "./state";
 
 const kThumbnail = 96; // CSS pixels at most
 const kMostInRow = 20; // heads of a layer that fit side by side
 
+type Clicked = (head: number, event: MouseEvent) => void;
+
 export function mapImage(map: AttentionMap): HTMLCanvasElement {
-  return matrixImage(map.size, map.size, (i, j) => (j > i ? null : weightColour(map.at(i, j))));
+  const image = new ImageData(map.size, map.size);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < map.size; ++i)
+    for (let j = 0; j <= i; ++j) pixels[i * map.size + j] = weightPixel(map.at(i, j));
+  return imageCanvas(image);
 }
 
 function headOrder(model: Model, order: Order): number[] {
@@ -30,7 +36,13 @@ function mark(button: HTMLElement, rank: number): void {
   button.querySelector(".rank")!.textContent = rank > 0 ? String(rank) : "";
 }
 
-function thumbnail(model: Model, index: number, head: number, map: AttentionMap): HTMLElement {
+function thumbnail(
+  model: Model,
+  index: number,
+  head: number,
+  map: AttentionMap,
+  clicked: Clicked,
+): HTMLElement {
   const { role, confidence } = model.roles[head]!;
   const label = model.heads[head]!;
   const canvas = sharpCanvas(kThumbnail, kThumbnail);
@@ -42,19 +54,22 @@ function thumbnail(model: Model, index: number, head: number, map: AttentionMap)
       type: "button",
       "data-model": String(index),
       "data-head": label,
-      "aria-label": `${label} of ${model.name}: ${role}`,
-      title: `${label} \u2013 ${role} (${confidence.toFixed(2)})`,
+      "aria-label": `${label} of ${model.name}${role && `: ${role}`}`,
+      title: role ? `${label} \u2013 ${role} (${confidence.toFixed(2)})` : label,
       style: `--role: ${roleColour(role)}; --stripe: ${roleStripe(role)}`,
     },
     element("span", { class: "map" }, canvas),
     element("span", { class: "label" }, label),
     element("span", { class: "rank" }),
   );
-  button.addEventListener("click", () => change({ head }));
+  button.addEventListener("click", (event) => clicked(head, event));
   return button;
 }
 
-export function gridView(loaded: LoadedReport): HTMLElement {
+export function gridView(
+  loaded: LoadedReport,
+  clicked: Clicked = (head) => change({ head }),
+): HTMLElement {
   const panels = loaded.report.models.map((model) => {
     const maps = element("div", { class: "maps" });
     const facts = model.facts.flatMap((fact, n) => [
@@ -71,11 +86,15 @@ export function gridView(loaded: LoadedReport): HTMLElement {
     return { panel, maps };
   });
   let drawing = 0;
+  let drawn: Order | null = null;
   const draw = async (): Promise<void> => {
     const turn = ++drawing;
     const { prompt, order } = state();
     const all = await loaded.maps(prompt);
     if (turn !== drawing) return; // something else was chosen meanwhile
+    shown = all;
+    if (drawn === order) return repaint(); // the same heads: what has the focus keeps it
+    drawn = order;
     loaded.report.models.forEach((model, m) => {
       const heads = headOrder(model, order);
       const inLayer = headsInLayer(model);
@@ -84,19 +103,18 @@ export function gridView(loaded: LoadedReport): HTMLElement {
       panels[m]!.maps.style.setProperty("--heads", String(inLayer));
       panels[m]!.maps.style.setProperty("--layers", String(model.layers.length));
       panels[m]!.maps.replaceChildren(
-        ...heads.map((head) => thumbnail(model, m, head, all[m]![head]!)),
+        ...heads.map((head) => thumbnail(model, m, head, all[m]![head]!, clicked)),
       );
     });
-    shown = all;
     markMembers();
   };
   // With the colours of the theme, at once: printing does not wait.
   let shown: AttentionMap[][] = [];
-  const repaint = (): void =>
+  const repaint = (paint = fill): void =>
     shown.forEach((ofModel, m) =>
       panels[m]!.maps.querySelectorAll<HTMLElement>(".head").forEach((button) => {
         const head = loaded.report.models[m]!.heads.indexOf(button.dataset["head"]!);
-        fillForPrint(button.querySelector("canvas")!, mapImage(ofModel[head]!));
+        paint(button.querySelector("canvas")!, mapImage(ofModel[head]!));
       }),
     );
   const markMembers = (): void =>
@@ -107,7 +125,7 @@ export function gridView(loaded: LoadedReport): HTMLElement {
     );
   subscribe((now, before) => {
     if (now.prompt !== before.prompt || now.order !== before.order) void draw();
-    if (now.theme !== before.theme) repaint();
+    if (now.theme !== before.theme) repaint(fillForPrint);
     if (now.task !== before.task) markMembers();
   });
   void draw();

@@ -16,7 +16,7 @@ export function ramp(): HTMLElement {
 
 export function legendView(loaded: LoadedReport): HTMLElement {
   const { models, roles, tasks } = loaded.report;
-  const parts = new Set(models.flatMap((model) => model.roles.flatMap(({ role }) => role.split("+"))));
+  const parts = new Set(models.flatMap((model) => model.roles.flatMap(({ role }) => role.split("+").filter((part) => part !== ""))));
   const root = element("div", { class: "legend", id: "legend" });
   const draw = (): void => {
     const entries = roles

@@ -1,7 +1,6 @@
 // The report page: reads the data in the page and shows it. Makes no request of any kind.
 import styles from "./style.css";
-import { useTheme } from "./colour";
-import { LoadedReport, Theme, load, visible } from "./data";
+import { LoadedReport, load, visible } from "./data";
 import { detailView } from "./detail";
 import { element } from "./dom";
 import { gridView } from "./grid";
@@ -12,6 +11,7 @@ import { Order, change, state, subscribe } from "./state";
 import { statisticsView } from "./statistics";
 import { storyView } from "./story";
 import { tasksView } from "./tasks";
+import { followTheme, themeButton } from "./theme";
 import { tokensView } from "./tokens";
 
 function promptChooser(loaded: LoadedReport): HTMLElement {
@@ -42,37 +42,6 @@ function circuitChooser(loaded: LoadedReport): HTMLElement | null {
   select.append(element("option", { value: "-1" }, "none"));
   select.addEventListener("change", () => change({ task: Number(select.value) }));
   return element("label", {}, "circuit of ", select);
-}
-
-// What was chosen by the button, if anything; else the system's theme is followed. Paper is light.
-let chosen: Theme | null = null;
-let printing = false;
-const dark = matchMedia("(prefers-color-scheme: dark)");
-
-function applyTheme(): void {
-  change({ theme: printing ? "light" : (chosen ?? (dark.matches ? "dark" : "light")) });
-}
-
-function themeButton(): HTMLElement {
-  const button = element("button", { type: "button", id: "theme", title: "light or dark", "aria-label": "light or dark" }, "\u25d0");
-  button.addEventListener("click", () => {
-    chosen = state().theme === "dark" ? "light" : "dark";
-    applyTheme();
-  });
-  return button;
-}
-
-// Subscribes before all views, so that they draw with the new colours.
-function followTheme(loaded: LoadedReport): void {
-  subscribe((now) => useTheme(loaded.report, now.theme));
-  const print = (now: boolean): void => {
-    printing = now;
-    applyTheme();
-  };
-  addEventListener("beforeprint", () => print(true));
-  addEventListener("afterprint", () => print(false));
-  dark.addEventListener("change", applyTheme);
-  applyTheme();
 }
 
 function madeBy(loaded: LoadedReport): HTMLElement {

@@ -8,9 +8,6 @@ export function matrixImage(
   columns: number,
   colour: (row: number, column: number) => Rgb | null,
 ): HTMLCanvasElement {
-  const canvas = document.createElement("canvas");
-  canvas.width = columns;
-  canvas.height = rows;
   const image = new ImageData(columns, rows);
   for (let i = 0; i < rows; ++i)
     for (let j = 0; j < columns; ++j) {
@@ -22,6 +19,13 @@ export function matrixImage(
       image.data[at + 2] = c[2];
       image.data[at + 3] = 255;
     }
+  return imageCanvas(image);
+}
+
+export function imageCanvas(image: ImageData): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  canvas.width = image.width;
+  canvas.height = image.height;
   context(canvas).putImageData(image, 0, 0);
   return canvas;
 }

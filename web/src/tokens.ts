@@ -34,7 +34,7 @@ export function tokensView(loaded: LoadedReport, grid: HTMLElement): HTMLElement
   const point = async (token: number | null): Promise<void> => {
     const now = ++turn;
     const { prompt } = state();
-    const { tokens } = loaded.report.prompts[prompt]!;
+    const { tokens } = loaded.prompt(prompt);
     grid.classList.toggle("pointed", token !== null);
     if (token === null) return void (readout.textContent = rest);
     grid.style.setProperty("--tokens", String(tokens.length));
@@ -53,7 +53,7 @@ export function tokensView(loaded: LoadedReport, grid: HTMLElement): HTMLElement
   };
 
   const draw = (): void => {
-    const { tokens } = loaded.report.prompts[state().prompt]!;
+    const { tokens } = loaded.prompt(state().prompt);
     line.replaceChildren(
       ...tokens.map((token, n) => {
         const button = element("button", { type: "button", class: "token", "data-token": String(n) }, visible(token));

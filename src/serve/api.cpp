@@ -1,0 +1,136 @@
+#include "filigree/serve/api.h"
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/strings.h"
+#include "filigree/serve/answers.h"
+#include "filigree/serve/assets.h"
+#include "filigree/study/attention/prompts.h"
+
+namespace filigree::serve {
+namespace {
+
+constexpr std::string_view kJobs = "/api/jobs";
+constexpr const char* kMendRequest = "change the request as the error says";
+
+[[noreturn]] void refuse_path(const ApiRequest& request) {
+  throw Refusal(404, fmt::format("there is no {} {}", request.method, printable(request.path)),
+                "docs/viewer.md lists what there is");
+}
+
+}  // namespace
+
+Api::Api(std::vector<study::LoadedModel> models, const study::Context& context,
+         const Limits& limits)
+    : models_(std::move(models)),
+      seed_(context.seed),
+      limits_(limits),
+      reader_(models_, limits),
+      jobs_(limits) {
+  require(!models_.empty(), "serve: there is no model to look at");
+  const ModelConfig& first = models_[0].config();
+  for (const study::LoadedModel& model : models_)
+    require(model.config().layers == first.layers && model.config().heads == first.heads,
+            "serve: '{}' has {} x {} heads and '{}' {} x {}; side by side they must be alike, "
+            "otherwise start a server for each",
+            printable(models_[0].name()), first.layers, first.heads, printable(model.name()),
+            model.config().layers, model.config().heads);
+  study::common_tokenizer(models_);  // and reads them, before threads share them
+  for (std::size_t m = 0; m < models_.size(); ++m) turns_.emplace_back(limits.waiting);
+}
+
+Answer Api::answer(const ApiRequest& request) {
+  try {
+    return route(request);
+  } catch (const Refusal& refusal) {
+    return error_answer(refusal.status(), refusal.what(), refusal.remedy());
+  } catch (const study::Stopped&) {
+    return error_answer(499, "whoever asked has gone", "ask again");
+  } catch (const Error& error) {
+    return error_answer(400, error.what(), kMendRequest);
+  } catch (const std::bad_alloc&) {
+    return error_answer(503, "there is not enough memory for this", "ask for a shorter prompt");
+  } catch (const std::exception&) {
+    return error_answer(500, "the server failed to answer", "ask for something else");
+  }
+}
+
+Answer Api::route(const ApiRequest& request) {
+  if (request.method == "POST") return post(request);
+  const bool one_job =
+      request.path.starts_with(kJobs) && request.path.substr(kJobs.size()).starts_with('/');
+  const std::string number = one_job ? request.path.substr(kJobs.size() + 1) : "";
+  if (request.method == "DELETE") {
+    if (!one_job) refuse_path(request);
+    return json_answer(jobs_.cancel(number));
+  }
+  if (one_job) return json_answer(jobs_.describe(number));
+  if (request.path == kJobs) return json_answer(jobs_.list());
+  if (request.path == "/api/models") return json_answer(models_json(models_, limits_));
+  if (const Asset* asset = find_asset(request.path))
+    return {200, std::string(asset->type), std::string(asset->text())};
+  refuse_path(request);
+}
+
+Answer Api::post(const ApiRequest& request) {
+  const std::string& path = request.path;
+  if (path == "/api/tokens")
+    return json_answer(tokens_json(models_[0], reader_.tokens(request.body)));
+  if (path == "/api/predict") {
+    const PredictQuery query = reader_.predict(request.body);
+    return json_answer(ask(query.run.models, request, [&](const auto& model, const auto& context) {
+      return predictions_json(model, query, context);
+    }));
+  }
+  if (path == "/api/maps") {
+    const MapsQuery query = reader_.maps(request.body);
+    return json_answer(ask(query.run.models, request, [&](const auto& model, const auto& context) {
+      return maps_json(model, query, limits_, context);
+    }));
+  }
+  if (path == "/api/head") {
+    const HeadQuery query = reader_.head(request.body);
+    return json_answer(ask(query.run.models, request, [&](const auto& model, const auto& context) {
+      return head_json(model, query, limits_, context);
+    }));
+  }
+  if (path == kJobs) return json_answer(start_circuit(request.body), 202);
+  refuse_path(request);
+}
+
+Json Api::ask(const std::vector<std::size_t>& models, const ApiRequest& request,
+              const AskModel& one) {
+  study::Context context;
+  context.seed = seed_;
+  context.stop = request.gone;
+  Json list = Json::array();
+  for (const std::size_t m : models)
+    turns_[m].run(request.gone, [&] { list.push_back(one(models_[m], context)); });
+  require_unchanged_files();
+  return {{"models", list}};
+}
+
+Json Api::start_circuit(const std::string& body) {
+  const CircuitQuery query = reader_.circuit(body);
+  Json labels = Json::array();
+  for (const std::size_t m : query.models) labels.push_back(models_[m].label());
+  const study::CircuitRequest& request = query.request;
+  const Json about = {{"task", request.task.name},
+                      {"models", labels},
+                      {"parts", name_of(request.search.parts)},
+                      {"prompts", request.task.prompts},
+                      {"level", request.search.level}};
+  study::Context context;
+  context.seed = seed_;
+  return jobs_.start(about, context, [this, query](const study::Context& watched) {
+    Json result = circuits_json(models_, query, watched);
+    require_unchanged_files();
+    return result;
+  });
+}
+
+}  // namespace filigree::serve

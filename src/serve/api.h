@@ -1,0 +1,64 @@
+// The requests of the page and their answers, whatever carries them: server.h has HTTP.
+//
+//   GET    /                 the page, and the files it is made of (assets.h)
+//   GET    /api/models       models, heads, tasks, colours, limits
+//   POST   /api/tokens       {"prompt"}: its tokens
+//   POST   /api/predict      {"prompt", "models", "ablate", "scale", "patch", "top"}
+//   POST   /api/maps         ... {"heads", "kind"}: maps of all heads, packed
+//   POST   /api/head         ... {"head"}: one head in numbers
+//   POST   /api/jobs         {"task", "models", "parts", "prompts", "level"}: starts a circuit
+//   study GET    /api/jobs  /api/jobs/N      DELETE /api/jobs/N
+//
+// Any number of threads may ask at once. Every failure is JSON {"error", "remedy"}.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "filigree/serve/answer.h"
+#include "filigree/serve/jobs.h"
+#include "filigree/serve/limits.h"
+#include "filigree/serve/requests.h"
+#include "filigree/serve/turns.h"
+#include "filigree/study/loaded_model.h"
+
+namespace filigree::serve {
+
+struct ApiRequest {
+  std::string method = {}, path = {}, body = {};
+  std::function<bool()> gone = {};  // whether nobody waits for the answer any more; may be empty
+};
+
+class Api {
+ public:
+  // Throws Error when the models have no tokenizer, or different ones. `context` has the seed of
+  // studies; nobody watches them through it.
+  Api(std::vector<study::LoadedModel> models, const study::Context& context,
+      const Limits& limits = {});
+
+  // Throws nothing.
+  Answer answer(const ApiRequest& request);
+
+  const std::vector<study::LoadedModel>& models() const { return models_; }
+  const Limits& limits() const { return limits_; }
+
+ private:
+  using AskModel = std::function<Json(const study::LoadedModel&, const study::Context&)>;
+
+  Answer route(const ApiRequest& request);
+  Answer post(const ApiRequest& request);
+  // What each of the models says, in its turn: {"models": [...]}.
+  Json ask(const std::vector<std::size_t>& models, const ApiRequest& request, const AskModel& one);
+  Json start_circuit(const std::string& body);
+
+  std::vector<study::LoadedModel> models_;
+  std::uint64_t seed_;
+  Limits limits_;
+  RequestReader reader_;
+  std::deque<Turns> turns_;  // one a model
+  Jobs jobs_;                // last, so that it ends first
+};
+
+}  // namespace filigree::serve

@@ -1,0 +1,27 @@
+// What a request may ask for: every bound in one place, all checked before memory is taken.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace filigree::serve {
+
+struct Limits {
+  std::size_t body_bytes = 256 << 10;
+  std::size_t prompt_bytes = 64 << 10;        // its tokens are bounded by the model's context
+  std::size_t interventions = 512;            // changes of a run
+  std::size_t intervention_bytes = 16 << 10;  // all of them as they are written
+  std::size_t patches = 8;                    // each is a run more
+  std::size_t map_cells = 20'000'000;         // of one answer: 144 heads at 512 tokens
+  std::size_t head_cells = 600'000;           // of one head, written as numbers
+  std::size_t waiting = 8;                    // requests that wait for one model
+  std::size_t running_jobs = 2;
+  std::size_t kept_jobs = 16;
+  std::chrono::milliseconds abandoned_job{180'000};  // nobody has asked for it so long
+  std::size_t threads = 16;                          // connections that are served at once
+  std::size_t waiting_connections = 64;
+  std::chrono::milliseconds receive{10'000};  // until a request is there as a whole
+  std::chrono::milliseconds send{60'000};     // until its answer is taken
+};
+
+}  // namespace filigree::serve

@@ -1,0 +1,145 @@
+#include "filigree/serve/requests.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/serve/answer.h"
+
+namespace filigree::serve {
+namespace {
+
+constexpr std::size_t kMostValues = 4096;  // of a request's JSON, whatever they are
+constexpr std::size_t kDepth = 4;
+constexpr std::int64_t kMostTop = 100, kMostTaskPrompts = 256;
+
+std::vector<std::string> texts(const JsonObject& object, std::string_view key) {
+  std::vector<std::string> list;
+  if (!object.has(key)) return list;
+  for (const nlohmann::json& value : object.array(key)) {
+    require(value.is_string(), "the request: {} holds {}, should hold texts", key,
+            value.type_name());
+    list.push_back(value.get<std::string>());
+  }
+  return list;
+}
+
+template <NamedEnum Enum>
+Enum named(const JsonObject& object, std::string_view key, Enum fallback) {
+  const std::string name = object.string_or(key, std::string(name_of(fallback)));
+  const std::optional<Enum> found = find_name<Enum>(name);
+  require(found.has_value(), "the request: {} is '{}', should be one of {}", key, printable(name),
+          fmt::join(names_of<Enum>(), ", "));
+  return *found;
+}
+
+}  // namespace
+
+JsonObject RequestReader::object(const std::string& body,
+                                 std::initializer_list<std::string_view> keys) const {
+  const JsonObject object = JsonObject::parse(body, "the request",
+                                              {.max_bytes = limits_.body_bytes,
+                                               .max_depth = kDepth,
+                                               .max_values = kMostValues,
+                                               .max_string_bytes = limits_.body_bytes});
+  for (const std::string& key : object.keys())
+    require(std::find(keys.begin(), keys.end(), key) != keys.end(),
+            "the request has the unknown key '{}', can have {}", printable(key),
+            fmt::join(keys, ", "));
+  return object;
+}
+
+std::string RequestReader::prompt(const JsonObject& object) const {
+  std::string text = object.string("prompt");
+  if (text.size() > limits_.prompt_bytes)
+    throw Refusal(413, fmt::format("the prompt has {} bytes", text.size()),
+                  fmt::format("send at most {}", limits_.prompt_bytes));
+  return text;
+}
+
+std::vector<std::size_t> RequestReader::models(const JsonObject& object) const {
+  std::vector<std::size_t> chosen;
+  std::vector<std::string> labels;
+  for (const study::LoadedModel& model : models_) labels.push_back(model.label());
+  for (const std::string& label : texts(object, "models")) {
+    const auto found = std::find(labels.begin(), labels.end(), label);
+    require(found != labels.end(), "the request: there is no model '{}', only {}", printable(label),
+            printable(fmt::format("{}", fmt::join(labels, ", "))));
+    const auto index = static_cast<std::size_t>(found - labels.begin());
+    require(std::find(chosen.begin(), chosen.end(), index) == chosen.end(),
+            "the request names the model '{}' twice", printable(label));
+    chosen.push_back(index);
+  }
+  if (chosen.empty())
+    for (std::size_t m = 0; m < models_.size(); ++m) chosen.push_back(m);
+  return chosen;
+}
+
+Interventions RequestReader::interventions(const JsonObject& object) const {
+  const std::vector<std::string> ablate = texts(object, "ablate"), scale = texts(object, "scale"),
+                                 patch = texts(object, "patch");
+  std::size_t bytes = 0;
+  for (const std::vector<std::string>* list : {&ablate, &scale, &patch})
+    for (const std::string& text : *list) bytes += text.size();
+  if (bytes > limits_.intervention_bytes)
+    throw Refusal(413, fmt::format("the interventions have {} bytes", bytes),
+                  fmt::format("send at most {}", limits_.intervention_bytes));
+  if (patch.size() > limits_.patches)
+    throw Refusal(413, fmt::format("there are {} patches", patch.size()),
+                  fmt::format("send at most {}", limits_.patches));
+  Interventions read;
+  for (const std::string& text : ablate) read.add_ablations(text);
+  for (const std::string& text : scale) read.add_scales(text);
+  for (const std::string& text : patch) read.add_patch(text);
+  if (read.changes.size() > limits_.interventions)
+    throw Refusal(
+        413, fmt::format("there are {} interventions", read.changes.size()),
+        fmt::format("send at most {}; L6H* is all heads of a layer", limits_.interventions));
+  return read;
+}
+
+PromptQuery RequestReader::run(const JsonObject& object) const {
+  return {prompt(object), models(object), interventions(object)};
+}
+
+std::string RequestReader::tokens(const std::string& body) const {
+  return prompt(object(body, {"prompt"}));
+}
+
+PredictQuery RequestReader::predict(const std::string& body) const {
+  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "top"});
+  return {run(read), static_cast<std::size_t>(read.integer_or("top", 10, 1, kMostTop))};
+}
+
+MapsQuery RequestReader::maps(const std::string& body) const {
+  const JsonObject read =
+      object(body, {"prompt", "models", "ablate", "scale", "patch", "heads", "kind"});
+  return {run(read), read.string_or("heads", "*"), named(read, "kind", MapKind::kWeights)};
+}
+
+HeadQuery RequestReader::head(const std::string& body) const {
+  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "head"});
+  const Component part = parse_component(read.string("head"));
+  require(part.kind == ComponentKind::kHead, "the request: head is '{}', should be one as 'L6H11'",
+          name_of(part));
+  return {run(read), {part.layer, part.head}};
+}
+
+CircuitQuery RequestReader::circuit(const std::string& body) const {
+  const JsonObject read = object(body, {"task", "models", "parts", "prompts", "level"});
+  CircuitQuery query;
+  // Of the built-in ones alone: elsewhere a task may be the name of a file.
+  query.request.task.name = task_definition(read.string("task")).name;
+  query.request.task.prompts = read.integer_or("prompts", 16, 2, kMostTaskPrompts);
+  query.request.search.parts = named(read, "parts", study::Parts::kHeads);
+  query.request.search.method = study::usual_method(query.request.search.parts);
+  query.request.search.level = read.number_or("level", query.request.search.level, 0.01, 1.0);
+  query.models = models(read);
+  study::check_request(query.request);
+  return query;
+}
+
+}  // namespace filigree::serve

@@ -1,0 +1,154 @@
+#include "filigree/serve/server.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/serve/connection.h"
+#include "filigree/serve/guard.h"
+
+namespace filigree::serve {
+namespace {
+
+RequestHead head_of(const httplib::Request& request) {
+  RequestHead head = {request.method, request.path};
+  for (const auto& [name, value] : request.headers) head.headers.emplace_back(name, value);
+  return head;
+}
+
+void put(const Answer& answer, httplib::Response& response) {
+  response.status = answer.status;
+  response.set_content(answer.body, answer.type);
+}
+
+// Of what httplib refuses before anybody else sees it.
+Answer answer_for(int status) {
+  if (status == 414)
+    return error_answer(status, "the address is too long", "send what is long in the body");
+  if (status == 413) return error_answer(status, "the request is too large", "send less");
+  if (status < 500)
+    return error_answer(status, "the request cannot be read", "send HTTP/1.1 as browsers do");
+  return error_answer(status, "the server failed to answer", "ask again");
+}
+
+}  // namespace
+
+// Connections are httplib's to accept and ours to serve.
+class Server::Http final : public httplib::Server {
+ public:
+  Http(Api& api, const ServerOptions& options)
+      : api_(api), limits_(api.limits()), guard_(options.host, options.token, api.limits()) {
+    new_task_queue = [this] { return new ConnectionThreads(limits_); };
+    // As by default, but for the port: it is never shared with another server.
+    set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    set_tcp_nodelay(true);
+    set_payload_max_length(limits_.body_bytes);
+    httplib::Headers headers;
+    for (const auto& [name, value] : security_headers()) headers.emplace(name, value);
+    set_default_headers(headers);
+    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      if (const std::optional<Answer> refused = guard_.refuse(head_of(request)))
+        put(*refused, response);
+      else if (request.method == "POST")
+        return HandlerResponse::Unhandled;  // its body is still to be read
+      else
+        put(api_.answer({request.method == "HEAD" ? "GET" : request.method, request.path}),
+            response);
+      return HandlerResponse::Handled;
+    });
+    Post(".*", [this](const httplib::Request& request, httplib::Response& response) {
+      const BoundedStream* stream = this_connection;
+      put(api_.answer({request.method, request.path, request.body,
+                       [this, stream] { return ending_ || stream->gone(); }}),
+          response);
+    });
+    set_error_handler([](const httplib::Request&, httplib::Response& response) {
+      if (response.body.empty()) put(answer_for(response.status), response);
+    });
+  }
+
+  void start() {
+    thread_ = std::thread([this] { listen_after_bind(); });
+    while (!is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  ~Http() override {
+    ending_ = true;  // what waits for a model is told so
+    stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    BoundedStream stream(socket, limits_, ending_);
+    if (ConnectionThreads::refusing()) {
+      refuse(stream);
+    } else {
+      this_connection = &stream;
+      bool closed = false;
+      process_request(stream, true, closed, [](httplib::Request& request) {
+        // Compression would take longer than the way to a browser on the same machine.
+        request.headers.erase("Accept-Encoding");
+      });
+      this_connection = nullptr;
+      stream.end();
+    }
+    ::close(socket);
+    return true;
+  }
+
+  static void refuse(BoundedStream& stream) {
+    const Answer answer =
+        error_answer(503, "too many connections are waiting", "ask again in a moment");
+    const std::string text = fmt::format(
+        "HTTP/1.1 {} Service Unavailable\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: "
+        "close\r\n\r\n{}",
+        answer.status, answer.type, answer.body.size(), answer.body);
+    stream.write(text.data(), text.size());
+  }
+
+  // The one that this thread serves.
+  static thread_local const BoundedStream* this_connection;
+
+  Api& api_;
+  Limits limits_;
+  Guard guard_;
+  std::atomic<bool> ending_ = false;
+  std::thread thread_;
+};
+
+thread_local const BoundedStream* Server::Http::this_connection = nullptr;
+
+Server::Server(Api& api, const ServerOptions& options) : options_(options) {
+  require(is_address(options.host), "serve: '{}' is no address, such as 127.0.0.1 or 0.0.0.0",
+          printable(options.host));
+  http_ = std::make_unique<Http>(api, options);
+  port_ = options.port == 0                                 ? http_->bind_to_any_port(options.host)
+          : http_->bind_to_port(options.host, options.port) ? options.port
+                                                            : -1;
+  require(port_ > 0,
+          "serve: cannot listen at {} port {}; if another program does, choose another port, or 0 "
+          "for one that is free",
+          options.host, options.port);
+  http_->start();
+}
+
+Server::~Server() = default;
+
+std::string Server::address() const {
+  const bool six = options_.host.find(':') != std::string::npos;
+  return fmt::format("http://{}{}{}:{}/{}", six ? "[" : "", options_.host, six ? "]" : "", port_,
+                     options_.token.empty() ? "" : "#token=" + options_.token);
+}
+
+}  // namespace filigree::serve

@@ -1,0 +1,352 @@
+// The server as a client sees it: what it answers, and what it refuses.
+#include "filigree/serve/server.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <deque>
+#include <thread>
+
+#include "filigree/base/error.h"
+#include "filigree/serve/guard.h"
+#include "filigree/study/run/run.h"
+#include "support/base64.h"
+#include "support/served_models.h"
+
+namespace filigree::serve {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kPrompt = "The cat sat on the";
+
+Limits small_limits() {
+  Limits limits;
+  limits.interventions = 4;
+  limits.patches = 1;
+  limits.map_cells = 8 * 21;  // eight heads at six tokens
+  limits.receive = std::chrono::milliseconds(300);
+  return limits;
+}
+
+// Of bytes, as no client of HTTP would have it.
+class Connection {
+ public:
+  explicit Connection(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    ::inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  ~Connection() { ::close(socket_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void send(const std::string& bytes) const {
+    ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  // Until the server closes.
+  std::string receive() const { return receive_for(0); }
+  // At most so many seconds for the next bytes; 0: any.
+  std::string receive_for(double seconds) const {
+    const timeval limit = {0, static_cast<suseconds_t>(1e6 * seconds)};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    std::string bytes;
+    char block[4096];
+    for (ssize_t count = 0; (count = ::recv(socket_, block, sizeof block, 0)) > 0;)
+      bytes.append(block, static_cast<std::size_t>(count));
+    return bytes;
+  }
+
+ private:
+  int socket_;
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  struct Reply {
+    int status = 0;
+    Json json = {};
+  };
+
+  static Reply reply_of(const httplib::Result& result) {
+    if (!result) return {};
+    EXPECT_EQ(result->get_header_value("X-Content-Type-Options"), "nosniff");
+    EXPECT_THAT(result->get_header_value("Content-Security-Policy"),
+                HasSubstr("script-src 'self'"));
+    Reply reply = {result->status, Json::parse(result->body)};
+    if (reply.status >= 400) {
+      EXPECT_FALSE(reply.json.at("error").get<std::string>().empty());
+      EXPECT_FALSE(reply.json.at("remedy").get<std::string>().empty());
+    }
+    return reply;
+  }
+  Reply get(const std::string& path) { return reply_of(client().Get(path)); }
+  Reply post(const std::string& path, const std::string& body) {
+    return reply_of(client().Post(path, body, "application/json"));
+  }
+  Reply post(const std::string& path, const Json& body) { return post(path, body.dump()); }
+  httplib::Client client() const {
+    httplib::Client made("127.0.0.1", server_.port());
+    made.set_read_timeout(60, 0);
+    return made;
+  }
+  // Sends bytes as they are; all that comes back until the server closes.
+  std::string exchange(const std::string& bytes) const {
+    const Connection connection(server_.port());
+    connection.send(bytes);
+    return connection.receive();
+  }
+
+  const ModelFolder folder_;
+  Api api_{served_models(folder_), {}, small_limits()};
+  const Server server_{api_, {}};
+};
+
+TEST_F(ServerTest, ShowsThePageAndItsScript) {
+  const auto page = client().Get("/");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->status, 200);
+  EXPECT_EQ(page->get_header_value("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_THAT(page->body, HasSubstr("src=\"/live.js\""));
+  const auto script = client().Get("/live.js");
+  ASSERT_TRUE(script);
+  EXPECT_EQ(script->get_header_value("Content-Type"), "text/javascript; charset=utf-8");
+  EXPECT_EQ(server_.address(), fmt::format("http://127.0.0.1:{}/", server_.port()));
+}
+
+TEST_F(ServerTest, NamesModelsTasksAndColours) {
+  const Reply reply = get("/api/models");
+  EXPECT_EQ(reply.status, 200);
+  ASSERT_EQ(reply.json["models"].size(), 2u);
+  EXPECT_EQ(reply.json["models"][0]["name"], "dense");
+  EXPECT_EQ(reply.json["models"][1]["gated"], true);
+  EXPECT_EQ(reply.json["models"][0]["heads"].size(), 8u);
+  EXPECT_EQ(reply.json["models"][0]["heads"][5], "L1H1");
+  EXPECT_TRUE(reply.json["colors"]["dark"].contains("magnitude"));
+  EXPECT_THAT(reply.json["tasks"].dump(), HasSubstr("ioi"));
+}
+
+TEST_F(ServerTest, PredictsAsRunDoes) {
+  const Json tokens = post("/api/tokens", Json{{"prompt", kPrompt}}).json;
+  const Reply reply = post(
+      "/api/predict",
+      Json{{"prompt", kPrompt}, {"ablate", {"L0H1,L1MLP"}}, {"scale", {"L1H2=2"}}, {"top", 3}});
+  ASSERT_EQ(reply.status, 200);
+  ASSERT_EQ(reply.json["models"].size(), 2u);
+  study::RunRequest request = {.prompt = kPrompt, .top = 3};
+  request.interventions.add_ablations("L0H1,L1MLP");
+  request.interventions.add_scales("L1H2=2");
+  for (std::size_t m = 0; m < 2; ++m) {
+    const Json& found = reply.json["models"][m];
+    const Json wanted = to_json(study::run_prompt(request, api_.models()[m], {}));
+    EXPECT_EQ(found["tokens"], tokens["tokens"]);
+    for (const char* run : {"plain", "changed"})
+      EXPECT_EQ(found[run]["next"].dump(), wanted[run]["next"].dump()) << run;
+    EXPECT_NE(found["plain"]["next"][0]["logit"], found["changed"]["next"][0]["logit"]);
+    EXPECT_EQ(found["model"], m == 0 ? "dense" : "sparse");
+  }
+  const Reply one =
+      post("/api/predict", Json{{"prompt", kPrompt}, {"models", {"sparse"}}, {"top", 1}});
+  ASSERT_EQ(one.json["models"].size(), 1u);
+  EXPECT_EQ(one.json["models"][0]["model"], "sparse");
+  EXPECT_TRUE(one.json["models"][0]["changed"].is_null());
+}
+
+// The 16-bit numbers of a packed map.
+std::vector<double> unpacked(const Json& maps, std::size_t cells) {
+  const std::string packed = from_base64(maps.get<std::string>());
+  std::vector<unsigned char> bytes(2 * cells + 1);
+  uLongf size = bytes.size();
+  EXPECT_EQ(
+      uncompress(bytes.data(), &size, reinterpret_cast<const Bytef*>(packed.data()), packed.size()),
+      Z_OK);
+  EXPECT_EQ(size, 2 * cells);
+  std::vector<double> weights;
+  for (std::size_t c = 0; c < cells; ++c)
+    weights.push_back((bytes[2 * c] + 256 * bytes[2 * c + 1]) / 65535.0);
+  return weights;
+}
+
+TEST_F(ServerTest, MapsAndNumbersOfAHeadAgree) {
+  const Json query = {{"prompt", kPrompt}, {"scale", {"L0H0=3"}}};
+  const Reply maps = post("/api/maps", query);
+  ASSERT_EQ(maps.status, 200);
+  Json of_head = query;
+  of_head["head"] = "L1H1";
+  const Reply head = post("/api/head", of_head);
+  ASSERT_EQ(head.status, 200);
+  const Json plain = post("/api/maps", Json{{"prompt", kPrompt}}).json;
+  const std::size_t T = maps.json["models"][0]["tokens"].size(), cells = T * (T + 1) / 2;
+  for (std::size_t m = 0; m < 2; ++m) {
+    const std::vector<double> all = unpacked(maps.json["models"][m]["maps"], 8 * cells);
+    const Json& numbers = head.json["models"][m];
+    ASSERT_EQ(numbers["weights"].size(), cells);
+    for (std::size_t c = 0; c < cells; ++c)
+      EXPECT_NEAR(all[5 * cells + c], numbers["weights"][c].get<double>(), 2e-5);
+    EXPECT_EQ(numbers["gate"].is_null(), m == 0);
+    EXPECT_EQ(numbers["scores"].size(), cells);
+    double given = 0, got = 0;
+    for (std::size_t t = 0; t < T; ++t) {
+      given += numbers["row_sums"][t].get<double>();
+      got += numbers["column_sums"][t].get<double>();
+    }
+    EXPECT_NEAR(given, got, 1e-3);
+    EXPECT_LE(given, static_cast<double>(T) + 1e-3);
+    EXPECT_NE(plain["models"][m]["maps"], maps.json["models"][m]["maps"])
+        << "the scale does nothing";
+  }
+  const Reply some =
+      post("/api/maps", Json{{"prompt", kPrompt}, {"heads", "L1"}, {"kind", "gate"}});
+  EXPECT_EQ(some.json["models"][1]["heads"].size(), 4u);
+  EXPECT_EQ(unpacked(some.json["models"][0]["maps"], 4 * cells), std::vector<double>(4 * cells, 1));
+}
+
+TEST_F(ServerTest, FindsACircuitAsAJob) {
+  const Reply started =
+      post("/api/jobs", Json{{"task", "copy"}, {"models", {"dense"}}, {"prompts", 2}});
+  ASSERT_EQ(started.status, 202) << started.json;
+  const std::string path = "/api/jobs/" + started.json["job"].get<std::string>();
+  Reply now = get(path);
+  while (now.json["state"] == "running") now = get(path);
+  EXPECT_EQ(now.json["state"], "done") << now.json;
+  EXPECT_THAT(now.json["result"].dump(), HasSubstr("dense"));
+  EXPECT_EQ(reply_of(client().Delete(path)).status, 200);
+  EXPECT_EQ(get(path).status, 404);
+  EXPECT_EQ(reply_of(client().Delete("/api/jobs/99")).status, 404);
+}
+
+TEST_F(ServerTest, RefusesWhatIsNoRequest) {
+  const auto error = [&](const std::string& path, const Json& body) {
+    const Reply reply = post(path, body);
+    return fmt::format("{} {}", reply.status, reply.json.at("error").get<std::string>());
+  };
+  EXPECT_EQ(post("/api/predict", std::string("{")).status, 400);
+  EXPECT_EQ(post("/api/predict", std::string(2000, '[')).status, 400);
+  EXPECT_THAT(error("/api/predict", {{"prompt", kPrompt}, {"ablte", {"L0H1"}}}),
+              HasSubstr("unknown key 'ablte', can have prompt"));
+  EXPECT_THAT(error("/api/predict", {{"prompt", 3}}), HasSubstr("400"));
+  EXPECT_THAT(error("/api/predict", {{"prompt", ""}}), HasSubstr("empty"));
+  EXPECT_THAT(error("/api/predict", {{"prompt", kPrompt}, {"models", {"other"}}}),
+              HasSubstr("no model 'other', only dense, sparse"));
+  EXPECT_THAT(error("/api/predict", {{"prompt", kPrompt}, {"ablate", {"L9H1"}}}),
+              HasSubstr("no layer 9"));
+  EXPECT_THAT(error("/api/predict", {{"prompt", kPrompt}, {"ablate", {"L0H1@77"}}}),
+              HasSubstr("400"));
+  EXPECT_THAT(error("/api/maps", {{"prompt", kPrompt}, {"kind", "scores"}}),
+              HasSubstr("cannot be packed"));
+  EXPECT_THAT(error("/api/maps", {{"prompt", kPrompt}, {"kind", "x"}}), HasSubstr("weights"));
+  EXPECT_THAT(error("/api/head", {{"prompt", kPrompt}, {"head", "L0 MLP"}}), HasSubstr("L6H11"));
+  EXPECT_THAT(error("/api/jobs", {{"task", "/etc/passwd"}}), HasSubstr("400"));
+  EXPECT_THAT(error("/api/nothing", {}), HasSubstr("404"));
+  EXPECT_EQ(get("/api/../etc/passwd").status, 404);
+  EXPECT_EQ(get("/%2e%2e/%2e%2e/etc/passwd").status, 404);
+  EXPECT_EQ(get("/live.js/").status, 404);
+  EXPECT_EQ(reply_of(client().Put("/api/tokens", "{}", "application/json")).status, 405);
+}
+
+TEST_F(ServerTest, RefusesWhatIsTooLargeBeforeItTakesMemory) {
+  std::string words;
+  for (int n = 0; n < 30; ++n) words += " cat";
+  EXPECT_EQ(post("/api/maps", Json{{"prompt", words}}).status, 413) << "too many cells";
+  EXPECT_EQ(post("/api/maps", Json{{"prompt", "The"}}).status, 200);
+  for (int n = 0; n < 60; ++n) words += " cat";
+  EXPECT_THAT(post("/api/predict", Json{{"prompt", words}}).json["error"].get<std::string>(),
+              HasSubstr("64"))
+      << "longer than the context";
+  EXPECT_EQ(post("/api/tokens", Json{{"prompt", std::string(70'000, 'x')}}).status, 413);
+  EXPECT_EQ(post("/api/tokens", Json{{"prompt", std::string(300'000, 'x')}}).status, 413);
+  EXPECT_EQ(post("/api/predict", Json{{"prompt", "The"}, {"ablate", {"L0H0,L0H1,L0H2,L0H3,L1H0"}}})
+                .status,
+            413);
+  EXPECT_EQ(
+      post("/api/predict", Json{{"prompt", "The"}, {"ablate", {std::string(20'000, 'L')}}}).status,
+      413);
+  EXPECT_EQ(post("/api/predict", Json{{"prompt", "The"}, {"patch", {"L0H0=A", "L0H1=B"}}}).status,
+            413);
+}
+
+TEST_F(ServerTest, RefusesOtherSitesAndCompressedBodies) {
+  const auto with = [&](const httplib::Headers& headers) {
+    return reply_of(
+               client().Post("/api/tokens", headers, R"({"prompt": "The"})", "application/json"))
+        .status;
+  };
+  EXPECT_EQ(with({}), 200);
+  EXPECT_EQ(with({{"Host", "evil.example"}}), 403);
+  EXPECT_EQ(with({{"Origin", "http://evil.example"}}), 403);
+  EXPECT_EQ(with({{"Sec-Fetch-Site", "cross-site"}}), 403);
+  EXPECT_EQ(with({{"Content-Encoding", "gzip"}}), 400);
+  EXPECT_EQ(reply_of(client().Post("/api/tokens", "prompt=The", "text/plain")).status, 415);
+}
+
+TEST_F(ServerTest, CutsOffSlowAndEndlessClients) {
+  EXPECT_EQ(exchange(""), "");  // says nothing
+  EXPECT_THAT(exchange("GET / HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("400"));
+  EXPECT_THAT(exchange("POST /api/tokens HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                       "application/json\r\nContent-Length: 50\r\n\r\n{"),
+              HasSubstr("400"));
+  exchange("GET / HTTP/1.1\r\nX: " + std::string(600'000, 'x'));  // a header without end
+  std::string many = "GET / HTTP/1.1\r\n";
+  for (int n = 0; n < 100'000; ++n) many += "X: y\r\n";
+  exchange(many);
+  EXPECT_THAT(exchange("POST /" + std::string(8'000, 'x') + " HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+              HasSubstr("414"));
+  std::string ranges = "GET / HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-1";
+  for (int n = 0; n < 2'000; ++n) ranges += ",1-2";
+  EXPECT_THAT(exchange(ranges + "\r\n\r\n"), HasSubstr("HTTP/1.1 4"));
+  EXPECT_THAT(exchange(std::string("\0\xff\r\n\r\n", 6)), HasSubstr("400"));
+  EXPECT_EQ(get("/api/models").status, 200);
+}
+
+TEST_F(ServerTest, RefusesConnectionsBeyondItsBoundAndEndsWhateverTheyDo) {
+  Limits limits = small_limits();
+  limits.threads = limits.waiting_connections = 1;
+  limits.receive = std::chrono::hours(1);
+  Api api(served_models(folder_), {}, limits);
+  // One that says nothing holds the thread, one waits; how many it takes is up to the scheduler.
+  // They outlive the server.
+  std::deque<Connection> silent;
+  const Server server(api, {});
+  std::string refused;
+  while (refused.empty()) refused = silent.emplace_back(server.port()).receive_for(0.05);
+  EXPECT_THAT(refused, AllOf(HasSubstr("503"), HasSubstr("too many connections")));
+}
+
+TEST_F(ServerTest, AnswersManyAtOnceAsOneAfterTheOther) {
+  const auto ask = [&](int n) {
+    return post("/api/predict", Json{{"prompt", n % 2 == 0 ? "The cat" : "A dog ran"}}).json.dump();
+  };
+  const std::string even = ask(0), odd = ask(1);
+  std::vector<std::thread> clients;
+  std::vector<std::string> answers(6);
+  for (std::size_t n = 0; n < answers.size(); ++n)
+    clients.emplace_back([&, n] { answers[n] = ask(static_cast<int>(n)); });
+  for (std::thread& thread : clients) thread.join();
+  for (std::size_t n = 0; n < answers.size(); ++n) EXPECT_EQ(answers[n], n % 2 == 0 ? even : odd);
+}
+
+TEST_F(ServerTest, HasItsPortForItself) {
+  EXPECT_THROW(Server(api_, {.port = server_.port()}), Error);
+  EXPECT_THROW(Server(api_, {.host = "localhost"}), Error);
+}
+
+TEST_F(ServerTest, WithATokenAsksForIt) {
+  const std::string token = make_token();
+  const Server server(api_, {.token = token});
+  EXPECT_THAT(server.address(), ::testing::EndsWith("/#token=" + token));
+  httplib::Client guarded("127.0.0.1", server.port());
+  EXPECT_EQ(reply_of(guarded.Get("/api/models")).status, 401);
+  EXPECT_EQ(reply_of(guarded.Get("/api/models", {{"X-Filigree-Token", token}})).status, 200);
+}
+
+}  // namespace
+}  // namespace filigree::serve

@@ -1,0 +1,62 @@
+// What the server says, in the form of the report: the views of the report draw it.
+import { AttentionMap, LoadedReport, Prompt, Report } from "../data";
+import { change, state } from "../state";
+import { Served } from "./api";
+
+export class LiveReport extends LoadedReport {
+  private shown: AttentionMap[][] = [];
+
+  constructor(served: Served) {
+    const report: Report = {
+      format: "live",
+      title: "Filigree",
+      story: { line: "", numbers: [] },
+      models: served.models.map((model) => ({
+        name: model.name,
+        layers: model.layers,
+        heads: model.heads,
+        facts: [
+          ["", `${model.layers.length} \u00d7 ${model.heads.length / model.layers.length} heads`],
+          ["", `${(model.parameters / 1e6).toPrecision(3)} M parameters`],
+          ["", model.gated ? "gated attention" : "softmax attention"],
+        ],
+        roles: model.heads.map(() => ({ role: "", confidence: 0 })),
+        statistics: [],
+      })),
+      prompts: [{ text: "", tokens: [], maps: [] }],
+      statistics: [],
+      pairs: [],
+      tasks: [],
+      roles: [],
+      colors: served.colors,
+      made: [],
+    };
+    super(report);
+  }
+
+  // There is one prompt, whose number grows when it changes: that is what views redraw for.
+  override prompt(): Prompt {
+    return this.report.prompts[0]!;
+  }
+
+  override maps(): Promise<AttentionMap[][]> {
+    return Promise.resolve(this.shown);
+  }
+
+  mapsNow(): AttentionMap[][] {
+    return this.shown;
+  }
+
+  show(text: string, tokens: string[], maps: AttentionMap[][]): void {
+    this.report.prompts[0] = { text, tokens, maps: [] };
+    this.shown = maps;
+    change({ prompt: state().prompt + 1 });
+  }
+
+  // The heads of each model's circuit, marked in the grid; none: no marks.
+  mark(task: string, heads: string[][]): void {
+    this.report.tasks = [{ name: task, description: "", facts: [], columns: [], rows: [], heads, figures: [] }];
+    change({ task: -1 });
+    change({ task: 0 });
+  }
+}

@@ -31,6 +31,7 @@ void add_all_commands(Program& program) {
   add_features(program);
   add_bench(program);
   add_demo(program);
+  add_serve(program);
   add_completion(program);
 }
 

@@ -36,6 +36,7 @@ void add_trace(Program& program);
 void add_features(Program& program);
 void add_bench(Program& program);
 void add_demo(Program& program);
+void add_serve(Program& program);
 void add_completion(Program& program);
 
 }  // namespace filigree::cli

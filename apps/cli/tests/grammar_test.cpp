@@ -22,12 +22,12 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // Commands that compute with a model, and so have --device.
-const std::set<std::string> kComputing = {"attention",     "bench",          "circuit",
-                                          "compare",       "demo",           "eval",
-                                          "features eval", "features index", "features train",
-                                          "generate",      "logit-lens",     "logit-attribution",
-                                          "patch",         "pretrain",       "run",
-                                          "sparsify",      "task",           "trace"};
+const std::set<std::string> kComputing = {
+    "attention",      "bench",    "circuit",       "compare",
+    "demo",           "eval",     "features eval", "features index",
+    "features train", "generate", "logit-lens",    "logit-attribution",
+    "patch",          "pretrain", "run",           "serve",
+    "sparsify",       "task",     "trace"};
 
 // What is taken as it is: names of files and models, of what a task's own file names, and text.
 // Everything else has a check.
@@ -50,6 +50,7 @@ const std::map<std::string, std::vector<std::string>> kNonsense = {
     {"patch", {"L3H1", "L3H1=", "=text", "H3=text"}},
     {"feature", {"L5", "5.123"}},
     {"feature-changes", {"L5", "L5F1", "L5F1=x", "L5H1=2", "L5F1@x=2", "L5F1=1,"}},
+    {"address", {"localhost", "", "1.2.3", "example.org"}},
     {"ids", {"x", "1.5"}}};
 
 struct CommandOption {

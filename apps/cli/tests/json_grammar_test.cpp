@@ -60,11 +60,14 @@ class CommandJsonTest : public ::testing::Test {
   void walk(Arguments arguments) {
     const std::string command =
         arguments[0] == "features" ? "features " + arguments[1] : arguments[0];
-    SCOPED_TRACE(command);
-    seen_.insert(command);
     arguments.insert(arguments.end(), {"--json", "--quiet"});
     const ProgramRun run = run_program(arguments);
-    EXPECT_TRUE(run.code == 0 || run.code == kOutOfReach) << run.err;
+    EXPECT_TRUE(run.code == 0 || run.code == kOutOfReach) << command << run.err;
+    walk_output(command, run);
+  }
+  void walk_output(const std::string& command, const ProgramRun& run) {
+    SCOPED_TRACE(command);
+    seen_.insert(command);
     const nlohmann::json json = nlohmann::json::parse(run.out, nullptr, false);
     ASSERT_TRUE(json.is_object()) << run.out << run.err;
     EXPECT_EQ(json["command"], command);
@@ -144,6 +147,7 @@ TEST_F(CommandJsonTest, EveryCommand) {
         path("comparison"), "--format", "svg"});
   walk({"demo", "--dense", dense, "--sparse", sparse, "--text", path("prose.txt"), "--tokens",
         "100", "--task", task_, "--format", "svg", "--out", path("demo")});
+  walk_output("serve", run_and_interrupt({"serve", dense, "--port", "0", "--json", "--quiet"}));
 
   Program program;
   add_all_commands(program);

@@ -38,26 +38,24 @@ class Gates {
   GateConfig gate_;
 };
 
-// For every head the shift with which its certain gates open as many edges as sampled ones.
-std::vector<float> matching_shifts(Model& model, Gates& gates, const Windows& windows,
-                                   Communicator* ranks) {
+// For every head the shift with which its certain gates open as many edges as sampled ones, from
+// how it is `unmoved` on.
+std::vector<float> matching_shifts(Model& model, Gates& gates, const Evaluation& unmoved,
+                                   const Windows& windows, Communicator* ranks) {
   const std::vector<float> together(gates.heads(), 1.0f);
   std::vector<float> shifts(gates.heads(), 0.0f);
-  std::vector<double> wanted, before;
-  for (int step = 0; step <= kShifts; ++step) {
+  const std::vector<double>& wanted = unmoved.expected_edges;
+  std::vector<double> before = unmoved.open_edges;
+  for (int step = 1; step <= kShifts; ++step) {
     const float shift = kShiftStep * static_cast<float>(step);
     gates.move(together, shift);
     const Evaluation now = evaluate(model, windows(), {}, ranks);
-    if (step == 0) {
-      wanted = now.expected_edges;
-    } else {
-      for (std::size_t h = 0; h < gates.heads(); ++h) {
-        if (before[h] >= wanted[h]) continue;  // found already
-        const double gain = now.open_edges[h] - before[h];
-        const double part =
-            now.open_edges[h] >= wanted[h] && gain > 0 ? (wanted[h] - before[h]) / gain : 1.0;
-        shifts[h] = shift - kShiftStep * (1.0f - static_cast<float>(part));
-      }
+    for (std::size_t h = 0; h < gates.heads(); ++h) {
+      if (before[h] >= wanted[h]) continue;  // found already
+      const double gain = now.open_edges[h] - before[h];
+      const double part =
+          now.open_edges[h] >= wanted[h] && gain > 0 ? (wanted[h] - before[h]) / gain : 1.0;
+      shifts[h] = shift - kShiftStep * (1.0f - static_cast<float>(part));
     }
     before = now.open_edges;
   }
@@ -72,15 +70,18 @@ GateAdjustment adjust_gates(Model& model, double most_loss, const Windows& windo
   Gates gates(model);
   GateAdjustment result;
   result.most_loss = most_loss;
-  result.head_shifts = matching_shifts(model, gates, windows, ranks);
+  const Evaluation unmoved = evaluate(model, windows(), {}, ranks);
+  result.head_shifts = matching_shifts(model, gates, unmoved, windows, ranks);
 
-  const auto measure = [&](double scale) {
-    gates.move(result.head_shifts, scale);
-    const Evaluation found = evaluate(model, windows(), {}, ranks);
+  const auto noted = [&](double scale, const Evaluation& found) {
     result.tried.push_back({scale, found.loss(), found.connectivity().active_edges});
     return result.tried.back();
   };
-  Measured best = measure(0.0);
+  const auto measure = [&](double scale) {
+    gates.move(result.head_shifts, scale);
+    return noted(scale, evaluate(model, windows(), {}, ranks));
+  };
+  Measured best = noted(0.0, unmoved);
   if (best.loss <= most_loss) {
     for (int step = 1; step <= kMostDown; ++step) {
       const Measured lower = measure(-kScaleStep * step);

@@ -33,9 +33,12 @@ bool Multiplier::last_bound() const {
   return options_.recovery_from < 0 || state_.observed >= options_.recovery_from;
 }
 
+bool Multiplier::alarmed() const {
+  return options_.recovery_from >= 0 && state_.average_gap > options_.alarm;
+}
+
 double Multiplier::most() const {
-  const bool second =
-      options_.recovery_from >= 0 && (last_bound() || state_.average_gap > options_.alarm);
+  const bool second = alarmed() || (options_.recovery_from >= 0 && last_bound());
   return second ? options_.recovery_most : options_.most;
 }
 
@@ -57,8 +60,7 @@ void Multiplier::observe(double gap) {
     ++state_.steps_at_most;
   }
   if (state_.observed % options_.every != 0) return;
-  const bool alarmed = options_.recovery_from >= 0 && state_.average_gap > options_.alarm;
-  const double rise = alarmed ? options_.hurry * options_.limit : options_.limit;
+  const double rise = alarmed() ? options_.hurry * options_.limit : options_.limit;
   const double change =
       std::clamp(options_.gain * state_.average_gap, -options_.fall * options_.limit, rise);
   state_.log_lambda =

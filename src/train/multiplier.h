@@ -62,6 +62,8 @@ class Multiplier {
   void observe(double gap);
 
  private:
+  bool alarmed() const;
+
   MultiplierOptions options_;
   MultiplierState state_;
 };

@@ -8,6 +8,7 @@
 #include "filigree/report/packed_maps.h"
 #include "filigree/report/page_colors.h"
 #include "filigree/study/attention/model_analysis.h"
+#include "filigree/study/not_finite.h"
 #include "filigree/study/run/run.h"
 #include "filigree/study/tokens.h"
 
@@ -167,7 +168,10 @@ Json head_json(const study::LoadedModel& model, const HeadQuery& query, const Li
       {"model", model.label()}, {"head", head_name(query.head)}, {"tokens", run.prompt.tokens}};
   context.throw_if_stopped();
   capture_maps(model.model(), std::span(&run.prompt, 1), options,
-               [&](std::span<const HeadMap> maps) { json.update(head_numbers(maps[0])); });
+               [&](std::span<const HeadMap> maps) {
+                 study::require_finite(maps[0].weights, "the attention", model, run.prompt.ids);
+                 json.update(head_numbers(maps[0]));
+               });
   return json;
 }
 

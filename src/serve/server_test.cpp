@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <cmath>
 #include <deque>
 #include <thread>
 
@@ -332,6 +334,22 @@ TEST_F(ServerTest, AnswersManyAtOnceAsOneAfterTheOther) {
     clients.emplace_back([&, n] { answers[n] = ask(static_cast<int>(n)); });
   for (std::thread& thread : clients) thread.join();
   for (std::size_t n = 0; n < answers.size(); ++n) EXPECT_EQ(answers[n], n % 2 == 0 ? even : odd);
+}
+
+TEST_F(ServerTest, GivesNoNumbersOfAModelThatIsNotFinite) {
+  std::vector<study::LoadedModel> models = served_models(folder_);
+  const std::string tensor = models[0].model().parameters()[0].name;
+  Tensor& value = models[0].model().parameters()[0].variable.mutable_value();
+  value = value.clone();
+  std::fill_n(value.mutable_f32(), value.elements(), NAN);
+  Api api(std::move(models), {}, small_limits());
+  for (const std::string path : {"/api/predict", "/api/maps", "/api/head"}) {
+    Json body = {{"prompt", kPrompt}, {"models", {"dense"}}};
+    if (path == "/api/head") body["head"] = "L1H1";
+    const Answer answer = api.answer({"POST", path, body.dump(), {}});
+    EXPECT_EQ(answer.status, 400) << path;
+    EXPECT_THAT(answer.body, AllOf(HasSubstr("is not finite"), HasSubstr(tensor))) << path;
+  }
 }
 
 TEST_F(ServerTest, HasItsPortForItself) {

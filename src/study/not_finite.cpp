@@ -9,22 +9,42 @@
 namespace filigree::study {
 namespace {
 
-std::int64_t first_not_finite(const Tensor& values) {
-  const std::span<const float> all = values.values();
-  return std::find_if(all.begin(), all.end(), [](float value) { return !std::isfinite(value); }) -
-         all.begin();
+template <typename Number>
+std::int64_t first_not_finite(std::span<const Number> numbers) {
+  return std::find_if(numbers.begin(), numbers.end(),
+                      [](Number number) { return !std::isfinite(number); }) -
+         numbers.begin();
+}
+
+template <typename Number>
+void require_all_finite(std::span<const Number> numbers, const std::string& what,
+                        const LoadedModel& model, const std::vector<TokenId>& ids,
+                        const std::string& otherwise) {
+  if (!all_finite(numbers))
+    fail_not_finite(what, model.label(), model.model(),
+                    Tensor::from_ids({1, static_cast<std::int64_t>(ids.size())}, ids), otherwise);
 }
 
 }  // namespace
 
-std::string source_of_not_finite(const Model& model, const Tensor& ids) {
+bool all_finite(std::span<const double> numbers) {
+  return first_not_finite(numbers) == std::ssize(numbers);
+}
+bool all_finite(std::span<const float> numbers) {
+  return first_not_finite(numbers) == std::ssize(numbers);
+}
+
+std::string tensor_not_finite(const Model& model) {
   for (const auto* list : {&model.parameters(), &model.lora_parameters()})
-    for (const NamedParameter& parameter : *list) {
-      const Tensor here = parameter.variable.value().to(DeviceKind::kCpu).to(DType::kF32);
-      if (first_not_finite(here) < here.elements())
+    for (const NamedParameter& parameter : *list)
+      if (!all_finite(parameter.variable.value().to(DeviceKind::kCpu).to(DType::kF32).values()))
         return fmt::format("the tensor '{}' of the model holds such values",
                            printable(parameter.name));
-    }
+  return "";
+}
+
+std::string source_of_not_finite(const Model& model, const Tensor& ids) {
+  if (std::string tensor = tensor_not_finite(model); !tensor.empty()) return tensor;
   std::string place;
   Taps taps;
   const std::int64_t tokens = ids.size(-1);
@@ -32,7 +52,7 @@ std::string source_of_not_finite(const Model& model, const Tensor& ids) {
     if (name.ends_with("scores")) continue;  // minus infinity where a query may not look
     taps.watch(name, [&](std::string_view tap, const Tensor& value) {
       if (!place.empty()) return;
-      const std::int64_t at = first_not_finite(value);
+      const std::int64_t at = first_not_finite(value.values());
       if (at == value.elements()) return;
       place = fmt::format("the first is in '{}'", tap);
       // Activations are [batch, tokens, ...].
@@ -42,15 +62,30 @@ std::string source_of_not_finite(const Model& model, const Tensor& ids) {
     });
   }
   const Tensor logits = model.forward(ids, {.taps = &taps}).value();
-  if (!place.empty()) return place;
-  return first_not_finite(logits) < logits.elements()
-             ? "the first is in the logits"
-             : "a run of the model that nothing changes has none, so it is what was changed";
+  if (place.empty() && !all_finite(logits.values())) place = "the first is in the logits";
+  return place;
+}
+
+std::string what_the_transcoder_gave(const std::string& features) {
+  return fmt::format("a run of the plain model has none, so it is what the transcoder '{}' gives",
+                     printable(features));
 }
 
 void fail_not_finite(const std::string& what, const std::string& name, const Model& model,
-                     const Tensor& ids) {
-  fail("{} of '{}' is not finite: {}", what, printable(name), source_of_not_finite(model, ids));
+                     const Tensor& ids, const std::string& otherwise) {
+  const std::string source = source_of_not_finite(model, ids);
+  fail("{} of '{}' is not finite: {}", what, printable(name), source.empty() ? otherwise : source);
+}
+
+void require_finite(std::span<const double> numbers, const std::string& what,
+                    const LoadedModel& model, const std::vector<TokenId>& ids,
+                    const std::string& otherwise) {
+  require_all_finite(numbers, what, model, ids, otherwise);
+}
+void require_finite(std::span<const float> numbers, const std::string& what,
+                    const LoadedModel& model, const std::vector<TokenId>& ids,
+                    const std::string& otherwise) {
+  require_all_finite(numbers, what, model, ids, otherwise);
 }
 
 }  // namespace filigree::study

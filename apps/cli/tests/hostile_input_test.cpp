@@ -16,6 +16,7 @@
 #include "apps/cli/training/training_test_support.h"
 #include "filigree/base/mapped_file.h"
 #include "support/files.h"
+#include "support/random_transcoder.h"
 #include "support/temporary_folder.h"
 
 namespace filigree::cli {
@@ -109,14 +110,32 @@ TEST(HostileInput, ValuesThatAreNotFiniteAreNamedWhereTheyComeFrom) {
     }
   ASSERT_FALSE(tensor.empty());
   save_model(*loaded, model.path());
+  const ModelFolder whole;
   const TemporaryFolder folder;
+  const std::string features = (folder / "features").string();
+  write_transcoder(features, random_transcoder(loaded->config(), TranscoderKind::kPerLayer, 8), {});
   const std::string text = write_file(folder / "text", "It was a dark night; it rained.").string();
   const std::string table = (folder / "table.csv").string();
+  const std::string prompt = "It was a dark night";
   const std::vector<Arguments> commands = {
       {"eval", model.name(), "--text", text},
-      {"attention", model.name(), "--prompt", "It was a dark night", "--stats", "--out", table},
+      {"attention", model.name(), "--prompt", prompt, "--stats", "--out", table},
+      {"attention", model.name(), "--prompt", prompt, "--roles"},
+      {"attention", model.name(), "--prompt", prompt, "--pairs"},
+      {"attention", model.name(), "--prompt", prompt, "--out", (folder / "maps.npz").string()},
       {"logit-lens", model.name(), "--prompt", "It was"},
-      {"logit-attribution", model.name(), "--prompt", "It was", "--answer", "a"}};
+      {"logit-attribution", model.name(), "--prompt", "It was", "--answer", "a"},
+      {"run", model.name(), "--prompt", prompt},
+      {"task", "check", model.name(), "induction", "--prompts", "4"},
+      {"circuit", model.name(), "--task", "induction", "--prompts", "4"},
+      {"patch", model.name(), "--task", "induction", "--prompts", "4"},
+      {"head", model.name(), "L1H0", "--task", "induction"},
+      {"features", "eval", model.name(), "--features", features, "--text", text},
+      {"features", "index", model.name(), features, "--text", text, "--out",
+       (folder / "index").string()},
+      {"trace", model.name(), "--features", features, "--prompt", prompt},
+      {"compare", whole.name(), model.name(), "--prompt", prompt, "--out",
+       (folder / "page").string()}};
   for (Arguments command : commands) {
     for (const bool json : {false, true}) {
       if (json) command.emplace_back("--json");
@@ -127,6 +146,28 @@ TEST(HostileInput, ValuesThatAreNotFiniteAreNamedWhereTheyComeFrom) {
     }
   }
   EXPECT_FALSE(fs::exists(table));
+}
+
+TEST(HostileInput, ATranscoderThatIsNotFiniteIsNamed) {
+  const ModelFolder model;
+  const TemporaryFolder folder;
+  Transcoder transcoder =
+      random_transcoder(load_model(model.path())->config(), TranscoderKind::kPerLayer, 8);
+  transcoder.feature_parameters()[0].variable.mutable_value().mutable_f32()[3] = INFINITY;
+  const std::string features = (folder / "features").string();
+  write_transcoder(features, transcoder, {});
+  const std::string text = write_file(folder / "text", "It was a dark night; it rained.").string();
+  for (const Arguments& command :
+       {Arguments{"features", "eval", model.name(), "--features", features, "--text", text},
+        Arguments{"features", "index", model.name(), features, "--text", text, "--out",
+                  (folder / "index").string()},
+        Arguments{"trace", model.name(), "--features", features, "--prompt", "It was"}}) {
+    const ProgramRun run = run_program(command);
+    EXPECT_EQ(run.code, 1) << command[0] << run.out;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("is not finite"), HasSubstr("the transcoder '")))
+        << command[0];
+  }
+  EXPECT_FALSE(fs::exists(folder / "index"));
 }
 
 TEST(HostileInput, ControlCharactersReachNoTerminal) {

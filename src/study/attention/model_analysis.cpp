@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "filigree/analyze/statistics/statistics_report.h"
 #include "filigree/study/not_finite.h"
@@ -96,12 +95,9 @@ void require_finite(const AttentionStatistics& statistics, const LoadedModel& mo
   for (std::size_t s = 0; s < kStatistics; ++s)
     for (const HeadGroup& group : statistics.groups()) {
       const std::vector<double> series = statistics.series(group, static_cast<Statistic>(s));
-      for (std::size_t p = 0; p < series.size(); ++p) {
-        if (std::isfinite(series[p])) continue;
-        const std::vector<TokenId>& ids = prompts.prompts[p].ids;
-        fail_not_finite("the attention", model.name(), model.model(),
-                        Tensor::from_ids({1, static_cast<std::int64_t>(ids.size())}, ids));
-      }
+      for (std::size_t p = 0; p < series.size(); ++p)
+        study::require_finite(std::span(&series[p], 1), "the attention", model,
+                              prompts.prompts[p].ids);
     }
 }
 
@@ -160,6 +156,9 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
         {model.label(), "prompts", static_cast<std::int64_t>(prompts.prompts.size())});
     capture_maps(model.model(), prompts.prompts, capture, [&](std::span<const HeadMap> heads) {
       context.throw_if_stopped();
+      for (const HeadMap& head : heads)
+        study::require_finite(head.weights, "the attention", model,
+                              prompts.prompts[head.prompt].ids);
       if (roles) roles->add(heads, delimiters);
       if (result.statistics) result.statistics->add(heads);
       if (pairs) pairs->add(heads);
@@ -178,6 +177,7 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
                  {.heads = plan.heads, .kind = plan.kind, .interventions = &changes},
                  [&](std::size_t slot, std::span<const float> mean) {
                    context.throw_if_stopped();
+                   study::require_finite(mean, "the mean attention", model, prompts.prompts[0].ids);
                    plan.mean(slot, mean);
                  });
   if (roles) {

@@ -10,6 +10,7 @@
 
 #include "filigree/base/strings.h"
 #include "filigree/study/circuits/patch_progress.h"
+#include "filigree/study/not_finite.h"
 
 namespace filigree::study {
 namespace {
@@ -85,6 +86,9 @@ SweptModel sweep_model(const PatchRequest& request, const LoadedModel& model,
     options.patch =
         watched(options.patch, fmt::format("{} {}", model.label(), name_of(site)), context);
     SweptSite one = {site, options.axis, sweep_patches(model.model(), swept.prompts, options), {}};
+    std::vector<double> effects;
+    for (const Estimate& effect : one.sweep.effects) effects.push_back(effect.mean);
+    require_finite(effects, "the effect of patches", model, swept.prompts[0].clean);
     one.columns = column_names(one.sweep, one.axis, swept.prompts, model.tokenizer());
     if (one.axis == SweepAxis::kPosition) one.roles = column_roles(one.sweep, swept.prompts);
     swept.sites.push_back(std::move(one));

@@ -9,6 +9,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/model_places.h"
+#include "filigree/study/not_finite.h"
 
 namespace filigree::study {
 namespace {
@@ -115,6 +116,11 @@ TaskCheck check_ability(const LoadedModel& model, const std::vector<TaskPrompt>&
     if (report) report->update(static_cast<std::int64_t>(done));
   });
   if (report) report->finish();
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    require_finite(std::span(&scores.clean[i], 1), "the task's metric", model, prompts[i].clean);
+    require_finite(std::span(&scores.corrupt[i], 1), "the task's metric", model,
+                   prompts[i].corrupt);
+  }
   return check_task(scores, prompts);
 }
 

@@ -10,6 +10,7 @@
 #include "filigree/features/files/transcoder_files.h"
 #include "filigree/runtime/device.h"
 #include "filigree/study/model_places.h"
+#include "filigree/study/not_finite.h"
 #include "filigree/study/text_input.h"
 #include "filigree/study/training/training_data.h"
 
@@ -30,16 +31,34 @@ std::unique_ptr<FeatureDictionary> open_for_all(const std::string& name) {
   return dictionary_of(std::move(loaded.transcoder), loaded.hooks, loaded.k);
 }
 
-FeatureQuality measured(const Model& model, const FeatureDictionary& dictionary,
+void require_finite(const FeatureQuality& quality, const LoadedModel& model,
+                    const std::function<EvaluationWindows()>& windows,
+                    const std::string& features) {
+  std::vector<double> numbers = {quality.loss, quality.all.loss, quality.all.ablated_loss,
+                                 quality.all.kl};
+  for (const LayerQuality& layer : quality.layers)
+    numbers.insert(numbers.end(), {layer.nmse, layer.alone.loss, layer.alone.ablated_loss});
+  if (all_finite(numbers)) return;
+  const EvaluationWindows again = windows();
+  std::string source;
+  for (std::optional<Batch> batch; source.empty() && (batch = again.next());)
+    source = source_of_not_finite(model.model(), batch->ids);
+  fail("the quality of the features of '{}' is not finite: {}", printable(model.label()),
+       source.empty() ? what_the_transcoder_gave(features) : source);
+}
+
+FeatureQuality measured(const LoadedModel& model, const FeatureDictionary& dictionary,
+                        const std::string& features,
                         const std::function<EvaluationWindows()>& windows, bool layers_alone,
                         const Context& context, const std::string& work) {
   const auto report = context.begin({work, "thousandths", kParts});
   FeatureQuality quality =
-      measure_features(model, dictionary, windows, layers_alone, [&](double done) {
+      measure_features(model.model(), dictionary, windows, layers_alone, [&](double done) {
         context.throw_if_stopped();
         report->update(std::llround(done * static_cast<double>(kParts)));
       });
   report->finish();
+  require_finite(quality, model, windows, features);
   return quality;
 }
 
@@ -74,7 +93,7 @@ EvaluatedFeatures evaluate_one(const std::string& name, const std::string& label
     };
   }
   EvaluatedFeatures result{name, label, features, dictionary->shape(), {}, 0.0};
-  result.quality = measured(model.model(), *dictionary, windows, request.layers_alone, context,
+  result.quality = measured(model, *dictionary, features, windows, request.layers_alone, context,
                             label + " features");
   result.seconds = watch.seconds();
   return result;
@@ -87,7 +106,7 @@ FeatureQuality evaluate_features(const LoadedModel& model, const FeatureDictiona
                                  bool layers_alone, const Context& context,
                                  const std::string& work) {
   return measured(
-      model.model(), dictionary, [&] { return shard_windows(split, windows, model.config()); },
+      model, dictionary, work, [&] { return shard_windows(split, windows, model.config()); },
       layers_alone, context, work);
 }
 

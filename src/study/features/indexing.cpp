@@ -8,6 +8,7 @@
 #include "filigree/base/strings.h"
 #include "filigree/features/files/transcoder_files.h"
 #include "filigree/study/model_places.h"
+#include "filigree/study/not_finite.h"
 #include "filigree/study/text_input.h"
 #include "filigree/study/training/training_data.h"
 
@@ -73,12 +74,16 @@ IndexResult index_features(const IndexRequest& request, const LoadedModel& model
   IndexBuilder builder(shape.layers, shape.features, options);
   std::uint64_t begin = 0, counted = 0;
   std::vector<std::uint64_t> entries(static_cast<std::size_t>(shape.layers), 0);
+  Tensor running;  // the batch
   Taps taps;
   for (std::int64_t l = 0; l < shape.layers; ++l)
     taps.watch(dictionary->hooks().input_of(l), [&, l](std::string_view, const Tensor& value) {
       const std::int64_t B = value.size(0), T = value.size(1);
-      const SparseCode code =
-          dictionary->encode(l, value.on_host().reshape({B * T, value.size(2)}));
+      const Tensor input = value.on_host().reshape({B * T, value.size(2)});
+      const SparseCode code = dictionary->encode(l, input);
+      if (!all_finite(input.values()) || !all_finite(code.value.value().values()))
+        fail_not_finite("an activation of a feature", model.label(), model.model(), running,
+                        what_the_transcoder_gave(request.features));
       for (std::int64_t b = 0; b < B; ++b)
         entries[static_cast<std::size_t>(l)] +=
             static_cast<std::uint64_t>(code.begin.i32()[(b + 1) * T] - code.begin.i32()[b * T + 1]);
@@ -88,6 +93,7 @@ IndexResult index_features(const IndexRequest& request, const LoadedModel& model
   while (const std::optional<Batch> batch = text.windows.next()) {
     context.throw_if_stopped();
     const std::int64_t B = batch->ids.size(0), T = batch->ids.size(1);
+    running = batch->ids;
     model.model().final_hidden(batch->ids, {.taps = &taps});
     begin += static_cast<std::uint64_t>(B * T);
     counted += static_cast<std::uint64_t>(B * (T - 1));

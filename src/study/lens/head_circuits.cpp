@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "filigree/base/error.h"
+#include "filigree/base/strings.h"
+#include "filigree/study/not_finite.h"
 
 namespace filigree::study {
 namespace {
@@ -28,6 +31,18 @@ PairsOfHead pairs_of(const LoadedModel& model, const HeadMatrices& matrices, con
                                     : top_qk_pairs(model.model(), matrices, options);
   }
   return pairs;
+}
+
+void require_finite(const HeadCircuits& found, const LoadedModel& model) {
+  bool finite = true;
+  for (const HeadCircuitScores& score : found.scores)
+    finite = finite && std::isfinite(score.copying) && std::isfinite(score.matching);
+  for (const std::vector<float>& scores : found.composition.scores)
+    for (const float score : scores) finite = finite && std::isfinite(score);
+  if (finite) return;
+  const std::string tensor = tensor_not_finite(model.model());
+  fail("what the heads of '{}' do is not finite: {}", printable(model.label()),
+       tensor.empty() ? "products of its weights are too large" : tensor);
 }
 
 // [earlier][later]; null where the layer is not later.
@@ -122,6 +137,7 @@ HeadCircuits find_head_circuits(const HeadCircuitsRequest& request, const Loaded
   found.scores = head_circuit_scores(model.model(), heads);
   context.throw_if_stopped();
   found.composition = composition_scores(model.model(), heads);
+  require_finite(found, model);
   for (const HeadId& head : chosen)
     found.pairs.push_back(
         pairs_of(model, heads[static_cast<std::size_t>(head.layer * config.heads + head.head)],

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "filigree/base/strings.h"
 #include "filigree/study/not_finite.h"
@@ -46,14 +45,11 @@ AttributedModel attribute(const AttributionRequest& request, const LoadedModel& 
   };
   result.found = attribute_logits(model.model(), prompts, options);
   report->finish();
-  for (std::size_t i = 0; i < prompts.size(); ++i)
-    if (!std::isfinite(result.found.total[i]) ||
-        std::any_of(result.found.contributions.begin(), result.found.contributions.end(),
-                    [i](const std::vector<double>& part) { return !std::isfinite(part[i]); })) {
-      const std::vector<TokenId>& ids = prompts[i].clean;
-      fail_not_finite("the attribution", model.name(), model.model(),
-                      Tensor::from_ids({1, static_cast<std::int64_t>(ids.size())}, ids));
-    }
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    std::vector<double> numbers = {result.found.total[i]};
+    for (const std::vector<double>& part : result.found.contributions) numbers.push_back(part[i]);
+    require_finite(numbers, "the attribution", model, prompts[i].clean);
+  }
   return result;
 }
 

@@ -30,13 +30,12 @@ LensOfModel look(const LensRequest& request, const LoadedModel& model, const Con
     if (done == total) report->finish();
   };
   found.lens = logit_lens(model.model(), found.ids, options);
-  const bool finite =
-      std::all_of(found.lens.cells.begin(), found.lens.cells.end(), [](const LensCell& cell) {
-        return std::isfinite(cell.top[0].probability) && std::isfinite(cell.log_probability);
-      });
-  if (!finite)
-    fail_not_finite("the lens", model.name(), model.model(),
-                    Tensor::from_ids({1, static_cast<std::int64_t>(found.ids.size())}, found.ids));
+  std::vector<double> numbers;
+  for (const LensCell& cell : found.lens.cells) {
+    numbers.push_back(cell.top[0].probability);
+    numbers.push_back(cell.log_probability);
+  }
+  require_finite(numbers, "the lens", model, found.ids);
   const auto show = [&](TokenId id) { found.shown.add(model.tokenizer(), id); };
   for (const TokenId id : found.ids) show(id);
   if (found.token) show(*found.token);

@@ -12,6 +12,7 @@
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
 #include "filigree/study/features/steering.h"
+#include "filigree/study/not_finite.h"
 
 namespace filigree::study {
 namespace {
@@ -201,6 +202,7 @@ RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const 
   check_positions(interventions, static_cast<std::int64_t>(result.ids.size()));
   context.throw_if_stopped();
   result.plain = run_once(model, result, nullptr, nullptr);
+  require_finite(result.plain.logits.values(), "the prediction", model, result.ids);
   if (!interventions.empty() || !request.steering.empty()) {
     context.throw_if_stopped();
     AppliedInterventions changes(model.model(), interventions);
@@ -210,6 +212,7 @@ RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const 
       steering->check_positions(static_cast<std::int64_t>(result.ids.size()));
     }
     result.changed = run_once(model, result, &changes, steering ? &steering->features() : nullptr);
+    require_finite(result.changed->logits.values(), "the changed prediction", model, result.ids);
     for (std::size_t i = 0; i < request.steering.size(); ++i)
       result.steered.push_back({request.steering[i], steering->features().activations()[i]});
     result.divergence = divergences(result.plain.logits, result.changed->logits);

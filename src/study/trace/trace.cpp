@@ -10,6 +10,7 @@
 
 #include "filigree/base/component.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/not_finite.h"
 
 namespace filigree::study {
 namespace {
@@ -89,6 +90,16 @@ double largest_row_error(const AttributionGraph& graph) {
     largest = std::max(largest, std::abs(graph.value[i]));
   }
   return worst / largest;
+}
+
+void require_finite(const TracedModel& traced, const TracedThrough& through) {
+  const std::string otherwise = what_the_transcoder_gave(through.name);
+  const auto check = [&](const auto& numbers, const char* what) {
+    study::require_finite(std::span(numbers), what, *through.model, traced.ids, otherwise);
+  };
+  check(traced.frozen.logits.values(), "the prediction");
+  check(traced.graph.effects.values(), "the graph");
+  check(traced.graph.value, "the graph");
 }
 
 // The edges of the pruned graph, the strongest first.
@@ -301,6 +312,7 @@ TracedModel trace_ids(const TraceRequest& request, const TracedThrough& through,
   context.throw_if_stopped();
   traced.graph = attribution_graph(traced.frozen, traced.sources, traced.targets,
                                    {.max_features = request.max_features});
+  require_finite(traced, through);
   context.throw_if_stopped();
   traced.pruned = prune_graph(traced.graph, {request.node_share, request.edge_share});
   traced.scores = graph_scores(traced.graph);

@@ -63,7 +63,8 @@ std::string files_text(const study::CircuitOutput& output, const std::vector<std
 
 void run_circuit(const CircuitCommand& command, Session& session) {
   const study::CircuitRequest request = request_of(command);
-  const study::CircuitOutput& output = command.output;
+  study::CircuitOutput output = command.output;
+  output.cells_of_prompt = static_cast<std::size_t>(command.top);
   const study::Context context = session.context();
   std::vector<study::Method> methods = command.methods;
   if (methods.empty()) methods.push_back(request.search.method);
@@ -85,13 +86,13 @@ void run_circuit(const CircuitCommand& command, Session& session) {
       const std::vector<std::string> more = write_circuit_files(circuits, models, output, several);
       files.insert(files.end(), more.begin(), more.end());
     }
+  const auto top = static_cast<std::size_t>(command.top);
   if (session.json()) {
-    study::Json json = several ? methods_json(found, study::Scores::kEvery)
-                               : to_json(found[0], study::Scores::kEvery);
+    study::Json json = several ? methods_json(found, study::Scores::kEvery, top)
+                               : to_json(found[0], study::Scores::kEvery, top);
     json["files"] = output.folder.empty() ? study::Json() : study::Json(files);
     session.print_json(json);
   } else {
-    const auto top = static_cast<std::size_t>(command.top);
     session.print((several ? methods_text(found, top) : circuit_text(found[0], top)) +
                   files_text(output, files));
   }
@@ -148,7 +149,8 @@ void add_circuit(Program& program) {
       ->check(number_above(0, 1))
       ->type_name("SHARE")
       ->capture_default_str();
-  app.add_option("--top", command->top, "parts listed for each model")
+  app.add_option("--top", command->top,
+                 "parts listed for each model; in JSON attention edges of each prompt")
       ->check(whole_number(0, 1 << 20))
       ->type_name("N")
       ->capture_default_str();

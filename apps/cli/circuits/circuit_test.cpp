@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -106,8 +107,12 @@ TEST(CircuitCommand, FindsEveryKindOfPart) {
       }
     } else {
       ASSERT_EQ(found["scores_by_prompt"].size(), 12u);
-      EXPECT_GT(found["scores_by_prompt"][0].size(), 0u);
-      EXPECT_EQ(found["scores_by_prompt"][0][0].size(), 5u);
+      // Those that matter most; all of them would be hundreds of megabytes.
+      const auto cells = found["scores_by_prompt"][0];
+      ASSERT_EQ(cells.size(), 10u);
+      for (std::size_t i = 1; i < cells.size(); ++i)
+        EXPECT_LE(std::abs(cells[i].at(4).get<double>()),
+                  std::abs(cells[i - 1].at(4).get<double>()));
     }
   }
 }

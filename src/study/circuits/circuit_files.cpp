@@ -79,7 +79,8 @@ std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
     write_file_atomically(add("-parts.csv"), csv_of(parts_table_of(circuits, 0)));
     write_file_atomically(add("-parts.tex"), latex_of(parts_table_of(circuits, kPartsOfPaper)));
   }
-  write_file_atomically(add(".json"), to_json(circuits, Scores::kEvery).dump(1) + "\n");
+  write_file_atomically(add(".json"),
+                        to_json(circuits, Scores::kEvery, output.cells_of_prompt).dump(1) + "\n");
   return files;
 }
 

@@ -14,6 +14,7 @@ struct CircuitOutput {
   std::filesystem::path folder = {};  // or, by its ending, the file of one figure
   std::vector<figure::Format> formats = {figure::Format::kSvg, figure::Format::kPng};
   FigureStyle style = {};
+  std::size_t cells_of_prompt = kCellsOfPrompt;  // in the JSON
 };
 
 // Before the work: makes the folder. A build without figures says what it will write nevertheless,

@@ -9,9 +9,17 @@
 
 #include "filigree/analyze/pairs/correlation.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/not_finite.h"
 
 namespace filigree::study {
 namespace {
+
+void require_finite(const FoundCircuit& found, const LoadedModel& model, const TaskPrompt& prompt) {
+  std::vector<double> numbers;
+  for (const CircuitPart& part : found.parts) numbers.push_back(part.score.mean);
+  for (const CurvePoint& point : found.curve.points) numbers.push_back(point.effect);
+  study::require_finite(numbers, "the circuit", model, prompt.clean);
+}
 
 // A model's part of the state, where there is a state.
 struct KeptWork {
@@ -48,6 +56,7 @@ std::vector<ModelCircuit> search_kinds(const LoadedModel& model, const TaskSelec
                   : fmt::format(" {} {}", circuit.task.prompts.task, plural_of(options.parts));
     }
     circuit.found = search_circuit(model.model(), circuit.task, options, what, section, context);
+    require_finite(*circuit.found, model, circuit.task.prompts.prompts[0]);
   }
   return circuits;
 }
@@ -119,12 +128,14 @@ Json positions_json(const std::vector<TaskPrompt>& prompts) {
   return list;
 }
 
-// Of each prompt: layer, head, query, key, score.
-Json cells_json(const CellScores& scores) {
+// Of each prompt its `most` most important: layer, head, query, key, score.
+Json cells_json(const CellScores& scores, std::size_t most) {
   Json prompts = Json::array();
   for (const CellScores::OfPrompt& prompt : scores.prompts) {
     Json cells = Json::array();
-    for (std::size_t i = 0; i < prompt.cells.size(); ++i) {
+    std::vector<std::size_t> order = prompt.order();
+    order.resize(std::min(order.size(), most));
+    for (const std::size_t i : order) {
       const AttentionCell& cell = prompt.cells[i];
       cells.push_back({cell.layer, cell.head, cell.query, cell.key, prompt.drops[i]});
     }
@@ -236,7 +247,7 @@ std::vector<ModelCircuit> find_model_circuits(const LoadedModel& model,
   return search_kinds(model, selection, kinds, {}, context);
 }
 
-Json to_json(const ModelCircuit& circuit, Scores scores) {
+Json to_json(const ModelCircuit& circuit, Scores scores, std::size_t cells_of_prompt) {
   const FoundCircuit* found = circuit.found ? &*circuit.found : nullptr;
   const bool cells = circuit.options.parts == Parts::kAttentionEdges;  // each prompt has its own
   Json json = {{"model", circuit.model},
@@ -252,17 +263,18 @@ Json to_json(const ModelCircuit& circuit, Scores scores) {
                {"published", found ? published_json(*found) : Json()}};
   if (scores == Scores::kEvery) {
     json["scores"] = found ? scores_json(*found, circuit.options.method) : Json();
-    json["scores_by_prompt"] = found && found->cells ? cells_json(*found->cells) : Json();
+    json["scores_by_prompt"] =
+        found && found->cells ? cells_json(*found->cells, cells_of_prompt) : Json();
     json["prompts"] = found && found->cells ? positions_json(circuit.task.prompts.prompts) : Json();
   }
   json["curve"] = found ? curve_json(found->curve) : Json();
   return json;
 }
 
-Json to_json(const CircuitsOfKind& circuits, Scores scores) {
+Json to_json(const CircuitsOfKind& circuits, Scores scores, std::size_t cells_of_prompt) {
   Json models = Json::array();
   for (const ModelCircuit& circuit : circuits) {
-    models.push_back(to_json(circuit, scores));
+    models.push_back(to_json(circuit, scores, cells_of_prompt));
     models.back()["ratio"] = json_or_null(size_ratio(circuits[0], circuit));
   }
   const SearchOptions& options = circuits[0].options;
@@ -279,9 +291,11 @@ Json to_json(const CircuitsOfKind& circuits, Scores scores) {
           {"models", models}};
 }
 
-Json methods_json(const std::vector<CircuitsOfKind>& methods, Scores scores) {
+Json methods_json(const std::vector<CircuitsOfKind>& methods, Scores scores,
+                  std::size_t cells_of_prompt) {
   Json list = Json::array(), correlations = Json::array();
-  for (const CircuitsOfKind& circuits : methods) list.push_back(to_json(circuits, scores));
+  for (const CircuitsOfKind& circuits : methods)
+    list.push_back(to_json(circuits, scores, cells_of_prompt));
   for (std::size_t m = 0; m < methods[0].size(); ++m)
     for (std::size_t a = 0; a < methods.size(); ++a)
       for (std::size_t b = a + 1; b < methods.size(); ++b)

@@ -69,12 +69,17 @@ std::vector<ModelCircuit> find_model_circuits(const LoadedModel& model,
                                               std::span<const SearchOptions> kinds,
                                               const Context& context);
 
-// With kEvery, the score of every part too.
+// With kEvery, the score of every part too, and of attention edges those of every prompt that
+// matter most: a prompt has a hundred thousand.
 enum class Scores { kEvery, kLeftOut };
-Json to_json(const ModelCircuit& circuit, Scores scores = Scores::kEvery);
+inline constexpr std::size_t kCellsOfPrompt = 10;
+Json to_json(const ModelCircuit& circuit, Scores scores = Scores::kEvery,
+             std::size_t cells_of_prompt = kCellsOfPrompt);
 // The task, how parts were scored and chosen, and every model's circuit with its curve.
-Json to_json(const CircuitsOfKind& circuits, Scores scores);
+Json to_json(const CircuitsOfKind& circuits, Scores scores,
+             std::size_t cells_of_prompt = kCellsOfPrompt);
 // Of several methods: each as above, and the rank correlations of every pair in every model.
-Json methods_json(const std::vector<CircuitsOfKind>& methods, Scores scores);
+Json methods_json(const std::vector<CircuitsOfKind>& methods, Scores scores,
+                  std::size_t cells_of_prompt = kCellsOfPrompt);
 
 }  // namespace filigree::study

@@ -49,7 +49,7 @@ TEST(CudaMemory, RunningOutSaysHowMuchWasNeededAndWhatToDo) {
   const std::string text =
       error_of([] { Tensor::empty({std::int64_t{1} << 40}, DType::kF32, DeviceKind::kCuda); });
   EXPECT_NE(text.find("out of memory"), std::string::npos) << text;
-  EXPECT_NE(text.find("smaller batch"), std::string::npos) << text;
+  EXPECT_NE(text.find("smaller --batch"), std::string::npos) << text;
   // The next one works.
   EXPECT_EQ(Tensor::full({3}, 2.0f, DeviceKind::kCuda).to(DeviceKind::kCpu).f32()[2], 2.0f);
 }

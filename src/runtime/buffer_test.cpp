@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "filigree/base/error.h"
+#include "filigree/runtime/pool.h"
 
 namespace filigree {
 namespace {
@@ -89,6 +91,38 @@ TEST(Buffer, BorrowedMemoryIsReadOnlyAndKeepsItsOwner) {
 
 TEST(Buffer, AnImpossibleSizeIsAnErrorThatNamesIt) {
   EXPECT_THROW(Buffer::allocate(std::size_t{1} << 60), Error);
+}
+
+// Memory that a test lets run out.
+int blocks_left = 0;
+std::byte* take_if_left(std::size_t bytes) {
+  return blocks_left-- > 0 ? static_cast<std::byte*>(std::malloc(bytes)) : nullptr;
+}
+
+TEST(Pool, MemoryThatRunsOutIsAnErrorThatNamesTheOptions) {
+  blocks_left = 2;
+  Pool pool({take_if_left, [](std::byte* data) { std::free(data); },
+             [] { return gpu_shortage(std::uint64_t{80} << 30, std::uint64_t{1} << 20); }});
+  const std::size_t large = Pool::size_class(1 << 20), larger = Pool::size_class(2 << 20);
+  const Pool::Block first = pool.take(large), second = pool.take(large);
+  try {
+    pool.take(larger);
+    ADD_FAILURE() << "there was no memory left";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "out of memory: 2.1 MB more were needed while 2.1 MB are in use on a GPU of "
+                 "85.9 GB (1.0 MB free); give a smaller --batch, --context or --length, or in "
+                 "training --recompute");
+  }
+  // What lies free goes back before it is an error, and the pool goes on.
+  pool.give_back(first, large);
+  pool.give_back(second, large);
+  blocks_left = 0;
+  EXPECT_THROW(pool.take(larger), Error);
+  EXPECT_EQ(pool.statistics().bytes_cached, 0u);
+  blocks_left = 1;
+  pool.give_back(pool.take(larger), larger);
+  pool.trim();
 }
 
 TEST(Buffer, ThreadsMayShareThePool) {

@@ -14,6 +14,13 @@ constexpr std::size_t kLeastHeld = std::size_t{64} << 20;
 
 }  // namespace
 
+std::string gpu_shortage(std::uint64_t total_bytes, std::uint64_t free_bytes) {
+  return fmt::format(
+      " on a GPU of {} ({} free); give a smaller --batch, --context or --length, or in training "
+      "--recompute",
+      human_bytes(total_bytes), human_bytes(free_bytes));
+}
+
 std::size_t Pool::size_class(std::size_t bytes) {
   if (bytes <= 256) return 256;
   const std::size_t step = std::bit_floor(bytes) / 8;

@@ -31,6 +31,9 @@ struct MemorySource {
   bool shared = false;  // with other programs: see above
 };
 
+// The shortage of a GPU, with the options that need less.
+std::string gpu_shortage(std::uint64_t total_bytes, std::uint64_t free_bytes);
+
 class Pool {
  public:
   explicit Pool(const MemorySource& source) : source_(source) {}

@@ -32,9 +32,7 @@ void release(std::byte* data) { cudaFree(data); }
 std::string shortage() {
   std::size_t free_bytes = 0, total = 0;
   check(cudaMemGetInfo(&free_bytes, &total), "ask for the free memory of the GPU");
-  return fmt::format(
-      " on a GPU of {} ({} free); use a smaller batch or context, or in training --recompute",
-      human_bytes(total), human_bytes(free_bytes));
+  return gpu_shortage(total, free_bytes);
 }
 
 // One core copies more slowly than the bus to the GPU does. No body of a parallel_for may copy from

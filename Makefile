@@ -19,7 +19,7 @@ GPU := $(wildcard /dev/nvidia0)
 
 # Each target is parallel inside; side by side they would only get in each other's way.
 .NOTPARALLEL:
-.PHONY: help build test demo check asan tsan format tidy fuzz faults faults-long install package
+.PHONY: help build test demo check asan tsan format tidy fuzz fuzz-long faults faults-long install package
 .PHONY: clean packages cuda
 
 help:  ## list these targets
@@ -81,6 +81,13 @@ tidy: build  ## run clang-tidy
 fuzz: packages  ## fuzz the parsers, FUZZ_SECONDS (60) each, under the sanitizers
 	@tools/build asan
 	@FILIGREE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset asan -j $(JOBS) -L fuzz -E driver --timeout 86400
+
+# With clang's coverage; where there is no clang, with the driver that any compiler builds.
+fuzz-long: packages  ## fuzz them with libFuzzer, FUZZ_SECONDS each, and count executions
+	@tools/install-packages fuzz || true
+	@if command -v clang++ >/dev/null; then \
+	  tools/build libfuzzer $$(cd fuzz && ls fuzz_*.cpp | sed 's/\.cpp$$//') && fuzz/long $(FUZZ_SECONDS); \
+	else $(MAKE) fuzz; fi
 
 faults: packages  ## interrupt the commands at a share of their file operations, and resume
 	@tools/build release fault_campaign

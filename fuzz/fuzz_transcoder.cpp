@@ -1,5 +1,5 @@
 // Folders of transcoders: files one after the other, each after a line "=== NAME". They are written
-// and opened as a folder; and what stands before the first of them is read as a configuration.
+// and opened as a folder.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,6 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/scratch_folder.h"
-#include "filigree/features/files/flat_yaml.h"
 #include "filigree/features/files/transcoder_files.h"
 #include "fuzz_target.h"
 
@@ -21,31 +20,6 @@ constexpr std::array kFileNames = {"config.yaml",           "W_enc_0.safetensors
                                    "W_dec_0.safetensors",   "layer_0.safetensors",
                                    "layers.0.mlp/cfg.json", "layers.0.mlp/sae.safetensors",
                                    "layer_0/params.npz",    "clt.safetensors"};
-
-void read_yaml(std::string_view text) {
-  try {
-    const FlatYaml yaml = FlatYaml::parse(text, "input");
-    // What was read can be written and read again.
-    std::string again;
-    for (const auto& [key, value] : yaml.values()) {
-      again += yaml_text(key) + ": ";
-      if (const auto* one = std::get_if<std::string>(&value)) {
-        again += yaml_text(*one);
-      } else {
-        again += "[";
-        for (const std::string& item : std::get<std::vector<std::string>>(value))
-          again += yaml_text(item) + ", ";
-        again += "]";
-      }
-      again += "\n";
-    }
-    fuzz::expect(FlatYaml::parse(again, "again").values() == yaml.values(),
-                 "a configuration is the same after rewriting");
-    fuzz::note_outcome("a configuration");
-  } catch (const Error& error) {
-    fuzz::note_outcome(error.what());
-  }
-}
 
 void open_folder(const fs::path& folder) {
   try {
@@ -70,7 +44,6 @@ void open_folder(const fs::path& folder) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace filigree;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  read_yaml(bytes.substr(0, bytes.find(kMark)));
   const ScratchFolder folder;
   bool any = false;
   for (std::size_t at = bytes.find(kMark); at != std::string_view::npos;) {

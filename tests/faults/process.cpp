@@ -38,7 +38,7 @@ Ended Place::run(const Start& start) const {
     ::dup2(out, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(err, STDERR_FILENO);
-    if (!start.environment.empty()) ::setenv("LD_PRELOAD", shim.c_str(), 1);
+    if (!start.environment.empty() && !shim.empty()) ::setenv("LD_PRELOAD", shim.c_str(), 1);
     for (const auto& [name, value] : start.environment) ::setenv(name.c_str(), value.c_str(), 1);
     ::execv(arguments[0], arguments.data());
     ::_exit(127);
@@ -72,7 +72,7 @@ long Place::operations(const Arguments& arguments, const fs::path& under, const 
                                 {"FAULTS_COUNT", count.string()}}});
   if (ended != nullptr) *ended = run_ended;
   const std::string text = bytes_of(count);
-  require(!text.empty(), "the run was not counted; is the shim {} loaded? {}", shim.string(),
+  require(!text.empty(), "the run was not counted; is the shim '{}' loaded? {}", shim.string(),
           run_ended.said);
   return std::stol(text);
 }

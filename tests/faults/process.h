@@ -26,7 +26,8 @@ struct Start {
   std::chrono::milliseconds kill_after = {};            // 0: not killed
 };
 
-// Where the program and the shim are, and scratch space.
+// Where the program and the shim are, and scratch space. A program that counts its allocations by
+// itself needs no shim.
 struct Place {
   fs::path program, shim, scratch;
 

@@ -25,7 +25,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <new>
+
+#include "tests/faults/failing_memory.h"
 
 namespace {
 
@@ -43,8 +44,6 @@ struct Settings {
 constexpr int kMostDescriptors = 4096;
 std::atomic<bool> watched[kMostDescriptors];
 std::atomic<long> operations{0};
-std::atomic<long> allocations{0};
-std::atomic<bool> started{false};  // a file below the folder was looked at
 
 const Settings& settings() {
   static const Settings all = [] {
@@ -132,9 +131,14 @@ void record(char operation, long a, long b, const char* path = "", const char* o
   while (true) pause();
 }
 
+// A file below the folder was looked at: from here on memory may be missing.
+void start() {
+  if (settings().fault == Fault::kMemory) filigree::faults::count_allocations(settings().at);
+}
+
 // Counts an operation; true when it is to fail, with errno set. Does not return for a kill.
 bool goes_wrong() {
-  started = true;
+  start();
   const Settings& s = settings();
   if (++operations != s.at) return false;
   if (s.fault == Fault::kKill) die();
@@ -150,7 +154,7 @@ bool is_watched(int descriptor) {
 int note_open(int descriptor, const char* whole, int flags) {
   if (descriptor < 0 || descriptor >= kMostDescriptors) return descriptor;
   watched[descriptor] = whole[0] != '\0';
-  if (whole[0] != '\0') started = true;
+  if (whole[0] != '\0') start();
   if (whole[0] != '\0') record('O', descriptor, flags, whole);
   return descriptor;
 }
@@ -227,47 +231,15 @@ __attribute__((destructor)) void tell_count() {
   const Settings& s = settings();
   if (s.count_file == nullptr) return;
   char line[64];
-  const long number = s.fault == Fault::kMemory ? allocations : operations;
+  const long number =
+      s.fault == Fault::kMemory ? filigree::faults::counted_allocations() : operations.load();
   const int length = snprintf(line, sizeof(line), "%ld\n", number);
   const long file = syscall(SYS_openat, AT_FDCWD, s.count_file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   syscall(SYS_write, file, line, length);
   syscall(SYS_close, file);
 }
 
-// True for the one allocation that finds no memory.
-bool runs_dry() {
-  if (!started) return false;
-  const Settings& s = settings();
-  return s.fault == Fault::kMemory && ++allocations == s.at;
-}
-
-void* allocate(size_t size) {
-  void* memory = runs_dry() ? nullptr : malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-void* allocate(size_t size, std::align_val_t align) {
-  void* memory = nullptr;
-  if (runs_dry() || posix_memalign(&memory, static_cast<size_t>(align), size) != 0)
-    throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
-
-void* operator new(size_t size) { return allocate(size); }
-void* operator new[](size_t size) { return allocate(size); }
-void* operator new(size_t size, std::align_val_t align) { return allocate(size, align); }
-void* operator new[](size_t size, std::align_val_t align) { return allocate(size, align); }
-void operator delete(void* memory) noexcept { free(memory); }
-void operator delete[](void* memory) noexcept { free(memory); }
-void operator delete(void* memory, size_t) noexcept { free(memory); }
-void operator delete[](void* memory, size_t) noexcept { free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { free(memory); }
 
 extern "C" {
 
@@ -337,11 +309,6 @@ int remove(const char* path) {
 }
 int mkdir(const char* path, mode_t mode) { return make_folder(AT_FDCWD, path, mode); }
 int mkdirat(int folder, const char* path, mode_t mode) { return make_folder(folder, path, mode); }
-void* aligned_alloc(size_t align, size_t size) {
-  void* memory = nullptr;
-  if (runs_dry() || posix_memalign(&memory, align, size) != 0) return nullptr;
-  return memory;
-}
 int link(const char* from, const char* to) {
   char buffer[PATH_MAX];
   if (below(AT_FDCWD, to, buffer)[0] != '\0' && goes_wrong()) return -1;

@@ -3,7 +3,6 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/error.h"
 #include "filigree/io/checkpoint.h"
 #include "filigree/json/json.h"
 #include "filigree/json/lines.h"
@@ -13,24 +12,15 @@
 namespace filigree {
 namespace {
 
-template <typename Action>
-void attempt(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    fuzz::note_outcome(error.what());
-  }
-}
-
 void read_as_configuration(const nlohmann::json& value) {
   const JsonObject config(value, "input");
   for (const std::string& key : config.keys()) {
-    attempt([&] { config.integer(key, 1, 4096); });
-    attempt([&] { config.number(key, 0, 1); });
-    attempt([&] { config.boolean(key); });
-    attempt([&] { config.string(key); });
-    attempt([&] { config.integer(key + "x"); });
-    attempt([&] {
+    fuzz::attempt([&] { config.integer(key, 1, 4096); });
+    fuzz::attempt([&] { config.number(key, 0, 1); });
+    fuzz::attempt([&] { config.boolean(key); });
+    fuzz::attempt([&] { config.string(key); });
+    fuzz::attempt([&] { config.integer(key + "x"); });
+    fuzz::attempt([&] {
       const JsonObject nested = config.object(key);
       nested.integer_or("n_head", 12);
       nested.string("model_type");
@@ -47,22 +37,22 @@ std::size_t objects_in(std::string_view text, LastLine last) {
 }
 
 void read(std::string_view text) {
-  attempt([&] {
+  fuzz::attempt([&] {
     const nlohmann::json value = parse_json(text, "input");
     fuzz::expect(parse_json(value.dump(), "input") == value, "a document survives its own text");
     read_as_configuration(value);
   });
-  attempt([&] {
+  fuzz::attempt([&] {
     for (const auto& [tensor, shard] : parse_weight_map(text, "input"))
       fuzz::expect(!shard.empty() && shard.find('/') == std::string::npos && shard != "..",
                    "a shard is a plain file name");
   });
-  attempt([&] { objects_in(text, LastLine::kMayBeCut); });
-  attempt([&] {
+  fuzz::attempt([&] { objects_in(text, LastLine::kMayBeCut); });
+  fuzz::attempt([&] {
     const std::size_t whole = objects_in(text, LastLine::kWhole);
     fuzz::expect(objects_in(text, LastLine::kMayBeCut) == whole, "whole lines are never left out");
   });
-  attempt([&] {
+  fuzz::attempt([&] {
     parse_json(text, "input",
                {.max_bytes = 4096, .max_depth = 3, .max_values = 20, .max_string_bytes = 8});
   });

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "filigree/base/error.h"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace filigree::fuzz {
@@ -36,6 +38,16 @@ inline void note_outcome(std::string_view message) {
     if (!quoted && !digit) hash = (hash ^ static_cast<unsigned char>(message[i])) * 0x100000001B3;
   }
   outcomes.push_back(hash);
+}
+
+// An Error is the right answer to bad input.
+template <typename Action>
+void attempt(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    note_outcome(error.what());
+  }
 }
 
 // A promise of the code under test; a broken one is a finding like a crash.

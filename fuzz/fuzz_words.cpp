@@ -6,22 +6,12 @@
 #include "filigree/analyze/interventions/interventions.h"
 #include "filigree/analyze/maps/head_selection.h"
 #include "filigree/base/component.h"
-#include "filigree/base/error.h"
 #include "filigree/features/files/flat_yaml.h"
 #include "filigree/features/steering.h"
 #include "fuzz_target.h"
 
 namespace filigree {
 namespace {
-
-template <typename Action>
-void attempt(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    fuzz::note_outcome(error.what());
-  }
-}
 
 void read_yaml(std::string_view text) {
   try {
@@ -49,24 +39,24 @@ void read_yaml(std::string_view text) {
 }
 
 void read_names(std::string_view text) {
-  attempt([&] {
+  fuzz::attempt([&] {
     const Component part = parse_component(text);
     fuzz::expect(name_of(part) == text, "a part is called by its name");
   });
-  attempt([&] {
+  fuzz::attempt([&] {
     fuzz::expect(feature_name(parse_feature(text)) == text, "a feature is called by its name");
   });
-  attempt([&] {
+  fuzz::attempt([&] {
     for (const HeadId& head : parse_heads(text, 3, 4))
       fuzz::expect(head.layer >= 0 && head.layer < 3 && head.head >= 0 && head.head < 4,
                    "heads are the model's");
   });
-  attempt([&] { check_heads(text); });
-  attempt([&] { parse_tap_place(text); });
-  attempt([&] { text_of(parse_steering(text)); });
+  fuzz::attempt([&] { check_heads(text); });
+  fuzz::attempt([&] { parse_tap_place(text); });
+  fuzz::attempt([&] { text_of(parse_steering(text)); });
   for (const auto add :
        {&Interventions::add_ablations, &Interventions::add_scales, &Interventions::add_patch})
-    attempt([&] {
+    fuzz::attempt([&] {
       Interventions changes;
       (changes.*add)(text);
       fuzz::expect(!text_of(changes).empty(), "changes can be named");

@@ -21,7 +21,7 @@ bool take(std::string_view& rest, std::string_view text) {
 bool take_number(std::string_view& rest, std::int64_t& number) {
   const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
   const auto digits = static_cast<std::size_t>(end - rest.data());
-  if (failure != std::errc() || number < 0 || (rest[0] == '0' && digits > 1)) return false;
+  if (failure != std::errc() || rest[0] == '-' || (rest[0] == '0' && digits > 1)) return false;
   rest.remove_prefix(digits);
   return true;
 }

@@ -27,30 +27,12 @@ TEST(Component, IsReadBackFromItsName) {
 }
 
 TEST(Component, NothingElseIsAName) {
-  for (const char* name : {"",
-                           "L",
-                           "L3",
-                           "H7",
-                           "L3H",
-                           "LH7",
-                           "L3H7 ",
-                           " L3H7",
-                           "l3h7",
-                           "L03H7",
-                           "L3H07",
-                           "L-3H7",
-                           "L3H-7",
-                           "L3H*",
-                           "3.7",
-                           "MLP 3",
-                           "L3MLP",
-                           "L3 mlp",
-                           "L3  MLP",
-                           "L MLP",
-                           "embedding",
-                           "Input",
-                           "L99999999999999999999H1",
-                           "L3H7\n"})
+  for (const char* name :
+       {"",       "L",       "L3",    "H7",        "L3H",   "LH7",
+        "L3H7 ",  " L3H7",   "l3h7",  "L03H7",     "L3H07", "L-3H7",
+        "L3H-7",  "L3H-0",   "L3H*",  "3.7",       "MLP 3", "L3MLP",
+        "L3 mlp", "L3  MLP", "L MLP", "embedding", "Input", "L99999999999999999999H1",
+        "L3H7\n"})
     EXPECT_FALSE(find_component(name).has_value()) << "'" << name << "'";
   EXPECT_THAT(error_of([] { parse_component("MLP 3"); }),
               testing::AllOf(testing::HasSubstr("'MLP 3'"), testing::HasSubstr("L3 MLP")));

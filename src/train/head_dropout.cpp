@@ -19,8 +19,8 @@ void HeadDropout::check() const {
 }
 
 double HeadDropout::share_at(std::int64_t micro_step) const {
+  if (fade_to > 0 && micro_step >= fade_to) return 0.0;
   if (fade_to <= fade_from || micro_step <= fade_from) return share;
-  if (micro_step >= fade_to) return 0.0;
   return share * static_cast<double>(fade_to - micro_step) /
          static_cast<double>(fade_to - fade_from);
 }

@@ -16,7 +16,7 @@ struct HeadDropout {
   std::uint64_t seed = 0;
   // The share falls from here to nothing at `fade_to`, both counted in batches: a model that ends
   // with all of its heads keeps what it learnt in several of them, and has nothing left to gain
-  // from training without silent ones. Equal: it never falls.
+  // from training without silent ones. Equal: it falls there at once; both 0: never.
   std::int64_t fade_from = 0, fade_to = 0;
 
   bool on() const { return share > 0.0; }

@@ -65,6 +65,9 @@ TEST(HeadDropout, FadesToNone) {
   EXPECT_NEAR(silent.share_at(150), 0.2, 1e-12);
   EXPECT_EQ(silent.share_at(200), 0.0);
   EXPECT_EQ((HeadDropout{0.4, 5}).share_at(1000), 0.4);
+  const HeadDropout sudden{0.4, 5, 100, 100};
+  EXPECT_EQ(sudden.share_at(99), 0.4);
+  EXPECT_EQ(sudden.share_at(100), 0.0);
 
   const std::unique_ptr<Model> model = make_model(tiny_config(false), 1);
   int zeros = 0;

@@ -1,7 +1,8 @@
-// filigree pretrain: a GPT-2-style model from scratch, on token shards.
+// filigree pretrain: a GPT-2-style model on token shards, from scratch or from a trained one.
 #include "filigree/study/training/pretrain.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -21,19 +22,25 @@ struct PretrainOptions {
   study::ModelShape shape = std::get<study::ModelShape>(request.model);
   std::vector<const CLI::Option*> shape_options;
   std::string config;
+  std::string from;
   bool dry_run = false;
 };
 
 void run_pretrain(const PretrainOptions& options, Session& session) {
   study::PretrainRequest request = options.request;
   request.model = options.shape;
-  if (!options.config.empty()) {
+  if (!options.config.empty() && !options.from.empty())
+    throw UsageError("--start-from gives the model; leave out --config");
+  if (!options.config.empty() || !options.from.empty()) {
     const auto given = [](const CLI::Option* option) { return option->count() > 0; };
     if (std::any_of(options.shape_options.begin(), options.shape_options.end(), given))
-      throw UsageError(
-          "--config gives the model's shape; leave out --layers, --layer-heads, --width and "
-          "--context");
-    request.model = std::filesystem::path(options.config);
+      throw UsageError(fmt::format(
+          "{} gives the model's shape; leave out --layers, --layer-heads, --width and --context",
+          options.from.empty() ? "--config" : "--start-from"));
+    if (options.from.empty())
+      request.model = std::filesystem::path(options.config);
+    else
+      request.model = study::TrainedModel{options.from};
   }
   if (options.dry_run) {
     print_dry_run(study::plan_pretrain(request, session.context()), session);
@@ -49,9 +56,10 @@ void add_pretrain(Program& program) {
   const auto options = std::make_shared<PretrainOptions>();
   CLI::App& app =
       program.add({"pretrain",
-                   "Train a GPT-2-style model from scratch on token shards.",
+                   "Train a GPT-2-style model on token shards, from scratch or from a trained one.",
                    {"filigree pretrain shards --out model --steps 5000",
                     "filigree pretrain shards --out model --config config.json --dry-run",
+                    "filigree pretrain shards --start-from model --out further --steps 5000 --lr 5e-4",
                     "filigree pretrain shards --out model --steps 5000 --resume"},
                    Computes::kOnRanks},
                   [options](Session& session) { run_pretrain(*options, session); });
@@ -65,14 +73,24 @@ void add_pretrain(Program& program) {
                  "config.json of the model to make, instead of the numbers above")
       ->type_name("FILE")
       ->group("Model");
+  app.add_option("--start-from", options->from,
+                 "folder or name of a dense model to go on with, instead of a new one")
+      ->type_name("MODEL")
+      ->group("Model");
   app.add_option("--drop-heads", options->request.drop_heads,
                  "share of heads that are silent in each window, so that several learn each thing")
       ->check(number(0.0, 0.99))
       ->type_name("X")
       ->capture_default_str()
       ->group("Training");
+  app.add_option("--drop-heads-end", options->request.drop_heads_end,
+                 "share of the steps after which no head is silent")
+      ->check(number(0.0, 1.0))
+      ->type_name("X")
+      ->capture_default_str()
+      ->group("Training");
   app.add_option("--drop-heads-fade", options->request.drop_heads_fade,
-                 "share of the steps, at the end, in which the silent heads become none")
+                 "share of the steps, before that, in which the silent heads become none")
       ->check(number(0.0, 1.0))
       ->type_name("X")
       ->capture_default_str()

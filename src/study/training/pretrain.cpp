@@ -44,26 +44,48 @@ ModelConfig model_config(const PretrainRequest& request, const ShardIndex& index
 }
 
 HeadDropout silent_heads(const PretrainRequest& request, std::uint64_t seed) {
-  const std::int64_t batches = request.training.steps * request.training.accumulate;
-  const auto fading = static_cast<std::int64_t>(
-      std::llround(request.drop_heads_fade * static_cast<double>(batches)));
-  return {request.drop_heads, seed, batches - fading, batches};
+  const auto batches = static_cast<double>(request.training.steps * request.training.accumulate);
+  const auto end = static_cast<std::int64_t>(std::llround(request.drop_heads_end * batches));
+  const auto fading = static_cast<std::int64_t>(std::llround(request.drop_heads_fade * batches));
+  return {end > 0 ? request.drop_heads : 0.0, seed, end - fading, end};
+}
+
+void check_silent_heads(const PretrainRequest& request) {
+  if (request.drop_heads > 0.0 && request.training.recompute)
+    throw RequestError("silent heads and recomputed activations do not go together; leave out one");
+  if (request.drop_heads_fade > request.drop_heads_end)
+    throw RequestError(fmt::format(
+        "silent heads cannot fade for a share of {} of the steps when none is silent after {}",
+        request.drop_heads_fade, request.drop_heads_end));
 }
 
 struct PretrainStart {
   TrainingData data;
   ModelConfig config;
+  std::filesystem::path folder;  // of the model to go on with; empty: from scratch
 };
+
+void open_trained(const std::string& name, const std::string& shards, PretrainStart& start) {
+  start.folder = model_folder(name);
+  start.config = read_model_config(start.folder);
+  require(!start.config.gate.on(),
+          "model '{}' is sparse; training without its gates' pressure would open them: make it "
+          "sparser or train it further as a sparse model, with its dense model as the teacher",
+          printable(name));
+  check_shards_fit(start.data.index, shards, start.folder, start.config);
+}
 
 PretrainStart open_start(const PretrainRequest& request, const Context& context) {
   const TrainingRequest& training = request.training;
   check_training(training);
-  if (request.drop_heads > 0.0 && training.recompute)
-    throw RequestError("silent heads and recomputed activations do not go together; leave out one");
+  check_silent_heads(request);
   check_run_folder(training.out, training.resume);
-  PretrainStart start{open_training_data(request.shards, training.held_out), {}};
+  PretrainStart start{open_training_data(request.shards, training.held_out), {}, {}};
   check_held_out(training, start.data, context);
-  start.config = model_config(request, start.data.index);
+  if (const auto* trained = std::get_if<TrainedModel>(&request.model))
+    open_trained(trained->name, request.shards, start);
+  else
+    start.config = model_config(request, start.data.index);
   return start;
 }
 
@@ -78,8 +100,13 @@ DryRun plan_pretrain(const PretrainRequest& request, const Context& context) {
 TrainingResult run_pretrain(const PretrainRequest& request, const Context& context) {
   const PretrainStart start = open_start(request, context);
   const TrainingRequest& training = request.training;
-  const std::unique_ptr<Model> model = make_model(start.config, context.seed, context.placement);
-  ModelTrainable trained(*model, {.drawn_from = context.seed});
+  const bool from_scratch = start.folder.empty();
+  const std::unique_ptr<Model> model =
+      from_scratch ? make_model(start.config, context.seed, context.placement)
+                   : load_model(start.folder, {.placement = context.placement});
+  ModelTraining training_of;
+  if (from_scratch) training_of.drawn_from = context.seed;
+  ModelTrainable trained(*model, training_of);
   LanguageModelling objective(*model, silent_heads(request, context.seed));
   const ModelRun run{"pretrain", training.out, start.config.context, start.data.folder};
   TrainingResult result = train_model(run, trained, objective, training, start.data, context);

@@ -91,6 +91,28 @@ TEST_F(TrainingStudies, PretrainingLeavesAModelAndItsResult) {
   EXPECT_EQ(nlohmann::json(json), read_json(path("run/result.json")));
 }
 
+// A dense model trained on is what the control of a sparse run of the same length is.
+TEST_F(TrainingStudies, PretrainingGoesOnWithATrainedModel) {
+  run_pretrain(pretrain("dense"), {});
+  SparsifyRequest sparse = sparsify("dense", "sparse");
+  sparse.control = true;
+  run_sparsify(sparse, {});
+  PretrainRequest further = pretrain("further");
+  further.model = TrainedModel{path("dense")};
+  run_pretrain(further, {});
+  EXPECT_TRUE(weights("further") == weights("sparse/control"));
+  EXPECT_FALSE(weights("further") == weights("dense"));
+
+  further.training.out = path("other");
+  further.model = TrainedModel{path("sparse")};
+  EXPECT_THROWS(Error, run_pretrain(further, {}), "is sparse");
+  further.model = TrainedModel{path("dense")};
+  further.drop_heads = 0.5;
+  further.drop_heads_end = 0.2;
+  further.drop_heads_fade = 0.3;
+  EXPECT_THROWS(study::RequestError, run_pretrain(further, {}), "cannot fade");
+}
+
 TEST_F(TrainingStudies, StoppedAndResumedTheyEndInTheSameBits) {
   run_pretrain(pretrain("straight", 9), {});
   StopAfter four("pretrain", 4);

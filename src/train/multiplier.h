@@ -61,6 +61,9 @@ class Multiplier {
   // Takes one step's gap.
   void observe(double gap);
 
+  // For gaps that are measured from another zero from now on.
+  void shift_average(double by) { state_.average_gap += by; }
+
  private:
   bool alarmed() const;
 

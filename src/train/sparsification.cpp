@@ -70,14 +70,32 @@ Sparsification::Sparsification(Model& student, const Model* teacher,
           options.most_open);
   require(options.head_power > 0.0 && options.head_power <= 1.0,
           "sparsify: the power {} of the heads' shares is not between 0 and 1", options.head_power);
+  require(!options.held_out_gap || (teacher != nullptr && options.held_out_every >= 1),
+          "sparsify: the gap of held-out text needs a teacher, and steps between measurements");
   const auto biases = static_cast<std::int64_t>(student.config().gate.bias.size());
   require(options.most_open == 1.0 || biases == student.config().layers * student.config().heads,
           "sparsify: to keep heads from being more open than {} every head needs its own gate bias",
           options.most_open);
 }
 
+// The average gap is of the steps before, whose weights are nearly these.
+void Sparsification::compare_with_held_out(Communicator& ranks) {
+  const MultiplierState& state = multiplier_.state();
+  if (!options_.held_out_gap || options_.multiplier.recovery_from < 0 ||
+      !multiplier_.last_bound() || state.observed < 1 || compared_after_ == state.observed)
+    return;
+  if (compared_after_ > 0 && state.observed < compared_after_ + options_.held_out_every) return;
+  const NoGrad no_grad;
+  const double held_out = options_.held_out_gap(ranks) - options_.margin;
+  const double change = state.average_gap - held_out;
+  learnt_by_heart_ += change;
+  multiplier_.shift_average(-change);
+  compared_after_ = state.observed;
+}
+
 Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
                               Metrics& metrics) {
+  compare_with_held_out(ranks);
   Teacher teacher;
   if (teacher_ != nullptr) {
     const NoGrad no_grad;
@@ -146,7 +164,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
   const double student_loss = all_cross / all_targets, taught = all_teacher / all_targets;
   const double allowed = options_.target ? *options_.target : taught + options_.margin;
   metrics = {{"loss", student_loss},
-             {"gap", student_loss - allowed},
+             {"gap", student_loss - allowed - learnt_by_heart_},
              {"teacher_loss", taught},
              {"divergence", all_kl / all_targets},
              {"expected_edges", all_expected / all_rows},
@@ -274,6 +292,7 @@ Settings Sparsification::settings() const {
           {"patience", options_.patience},
           {"tolerance", options_.tolerance},
           {"least_edges", options_.least_edges},
+          {"held_out_every", options_.held_out_gap ? options_.held_out_every : 0},
           {"gate_seed", options_.seed},
           {"teacher", teacher}};
 }
@@ -285,6 +304,8 @@ nlohmann::json Sparsification::state() const {
           {"observed", state.observed},
           {"steps_at_most", state.steps_at_most},
           {"lowest_gap", state.lowest_gap},
+          {"learnt_by_heart", learnt_by_heart_},
+          {"compared_after", compared_after_},
           {"climb",
            {{"lowest_gap", climb_.lowest_gap},
             {"log_lambda", climb_.log_lambda},
@@ -298,6 +319,8 @@ void Sparsification::restore(const nlohmann::json& state) {
                        state.at("observed").get<std::int64_t>(),
                        state.at("steps_at_most").get<std::int64_t>(),
                        state.value("lowest_gap", 0.0)});
+  learnt_by_heart_ = state.value("learnt_by_heart", 0.0);
+  compared_after_ = state.value("compared_after", std::int64_t{0});
   // Runs of older versions have none; it begins anew then.
   const nlohmann::json climb = state.value("climb", nlohmann::json::object());
   climb_ = {climb.value("lowest_gap", 0.0), climb.value("log_lambda", 0.0),

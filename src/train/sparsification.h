@@ -17,8 +17,13 @@
 // steps to come back from there. `most_open` brings such heads back: as long as more than that
 // share of a head's edges is expected open, its bias is lowered a little after every step, which
 // changes hardly an output while the gates are saturated.
+//
+// A teacher that has read its text several times knows it partly by heart, and a gap on that text
+// is then larger than on text that neither has seen. `held_out_gap` measures the latter, with
+// certain gates, now and then in the recovery; the difference is taken off the gap from there on.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "filigree/base/names.h"
@@ -49,6 +54,10 @@ struct SparsificationOptions {
   // Give up too when fewer expected edges than this share are left at a gap above the tolerance:
   // gates that have closed so far pass no gradient that could open them again.
   double least_edges = 1e-6;
+  // CE(student) - CE(teacher) on held-out text, the same on every rank; nothing: the gap is that of
+  // the training batches. Every so many steps of the recovery.
+  std::function<double(Communicator&)> held_out_gap = {};
+  std::int64_t held_out_every = 0;
 
   // What serves models of any size: strong pressure first, recovery at a higher bound for the last
   // two fifths of the steps, and a multiplier that answers to gaps of the size of the budget. Every
@@ -82,6 +91,7 @@ class Sparsification : public Objective {
     bool begun = false, warned = false;
   };
   void follow_climb();
+  void compare_with_held_out(Communicator& ranks);
   double measure_heads(const Tensor& shares, double all_rows, Communicator& ranks);
   void lower_open_heads();
 
@@ -91,6 +101,10 @@ class Sparsification : public Objective {
   Multiplier multiplier_;
   Climb climb_;
   double expected_edges_ = 1.0;  // of the last step
+  // Of the training batches: how far their gap lies above that of held-out text, and the steps
+  // after which this was measured.
+  double learnt_by_heart_ = 0.0;
+  std::int64_t compared_after_ = 0;
   // Expected shares of the heads, added up over the batches of this step; with most_open < 1.
   std::vector<double> head_shares_;
   std::int64_t batches_ = 0;

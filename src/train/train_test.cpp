@@ -245,6 +245,44 @@ TEST(Sparsification, LowersTheBiasOfHeadsThatAreTooOpen) {
   EXPECT_THROW(Sparsification(student, teacher.get(), options), Error);
 }
 
+// The gap that the multiplier answers to is that of held-out text, followed by how the training
+// batches change.
+TEST(Sparsification, TakesOffTheGapWhatTheTeacherKnowsByHeart) {
+  const auto student = make_model(parse_model_config(gated_json(), "test"), 1);
+  const auto teacher = make_model(parse_model_config(gated_json(), "test"), 2);
+  const auto ranks = make_single_process();
+  int measured = 0;
+  SparsificationOptions options;
+  options.margin = 0.1;
+  options.multiplier.recovery_from = 0;
+  options.held_out_every = 2;
+  options.held_out_gap = [&](Communicator&) { return 0.5 + 0.1 * measured++; };
+  Sparsification sparsification(*student, teacher.get(), options);
+  Metrics metrics;
+  const auto gap = [&](Sparsification& objective) {
+    objective.loss(some_batch(), 0, *ranks, metrics);
+    return metric(metrics, "gap");
+  };
+  const auto step = [&] {
+    const double now = gap(sparsification);
+    sparsification.after_step(metrics);
+    return now;
+  };
+  step();
+  EXPECT_EQ(measured, 0);  // there is nothing to compare it with yet
+  EXPECT_NEAR(step(), 0.4, 1e-9);
+  EXPECT_NEAR(step(), 0.4, 1e-9);
+  EXPECT_EQ(measured, 1);
+  EXPECT_NEAR(step(), 0.5, 1e-9);
+  EXPECT_NEAR(sparsification.state().at("average_gap").get<double>(), 0.5, 1e-9);
+
+  Sparsification again(*student, teacher.get(), options);
+  again.restore(sparsification.state());
+  EXPECT_NEAR(gap(again), 0.5, 1e-9);
+  EXPECT_EQ(measured, 2);
+  EXPECT_THROW(Sparsification(*student, nullptr, options), Error);
+}
+
 TEST(Sparsification, GivesUpWithAnExplanationWhenTheConstraintCannotBeMet) {
   const auto student = make_model(parse_model_config(gated_json(), "test"), 1);
   SparsificationOptions options;

@@ -20,6 +20,9 @@ namespace {
 // Enough to tell thousandths of a nat apart, and little beside a run.
 constexpr std::int64_t kAdjustmentTokens = 60000;
 
+// Of the gaps of training and held-out text, in a run that were all recovery.
+constexpr std::int64_t kComparisons = 100;
+
 // What is known before anything is loaded.
 struct SparsifyStart {
   std::filesystem::path folder;
@@ -182,16 +185,38 @@ SparsificationOptions sparsification_of(const SparsifyRequest& request, const Co
   return options;
 }
 
-// Sets the gates on held-out text that the result is not measured on, as far as there is other.
-void adjust(const SparsifyRequest& request, const SparsifyStart& start, const Models& models,
-            TrainingResult& result, const Context& context) {
+// Held-out text that the result is not measured on, as far as there is other: what the multiplier
+// and the gates are set on.
+EvaluationWindows own_windows(const SparsifyRequest& request, const SparsifyStart& start) {
   const TokenSplit& split = *start.data.held_out;
   const auto tokens = static_cast<std::int64_t>(split.tokens());
   const std::int64_t own = std::min(kAdjustmentTokens, tokens);
   const WindowOptions options{.length = start.length,
                               .max_tokens = own,
                               .first = std::min(request.training.held_out_tokens, tokens - own)};
-  const auto windows = [&] { return shard_windows(split, options, start.config); };
+  return shard_windows(split, options, start.config);
+}
+
+// A margin that is asked for is one of the training loss; a budget is one of held-out text.
+void follow_held_out(SparsificationOptions& options, const SparsifyRequest& request,
+                     const SparsifyStart& start, const Models& models) {
+  if (!start.data.held_out || models.teacher == nullptr || request.margin || options.target ||
+      options.multiplier.recovery_from < 0)
+    return;
+  options.held_out_every = std::max<std::int64_t>(1, request.training.steps / kComparisons);
+  options.held_out_gap = [&request, &start, &models,
+                          taught = std::optional<double>()](Communicator& ranks) mutable {
+    const auto loss = [&](const Model& model) {
+      return evaluate(model, own_windows(request, start), {}, &ranks).loss();
+    };
+    if (!taught) taught = loss(*models.teacher);
+    return loss(*models.student) - *taught;
+  };
+}
+
+void adjust(const SparsifyRequest& request, const SparsifyStart& start, const Models& models,
+            TrainingResult& result, const Context& context) {
+  const auto windows = [&] { return own_windows(request, start); };
   Communicator& ranks = context.communicator();
   const double dense = evaluate(*models.dense, windows(), {}, &ranks).loss();
   result.gates = adjust_gates(*models.student, dense + request.loss_budget, windows, &ranks);
@@ -203,7 +228,9 @@ TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart&
   student.set_gate(first_gate(request, start.config));
   adapt(student, request, context);
   ModelTrainable trained(student, {.gate_biases = !request.fixed_bias});
-  Sparsification objective(student, models.teacher, sparsification_of(request, context));
+  SparsificationOptions options = sparsification_of(request, context);
+  follow_held_out(options, request, start, models);
+  Sparsification objective(student, models.teacher, options);
   ModelRun run = run_of(start, "sparsify", request.training.out);
   if (start.data.held_out && !request.keep_gates)
     run.before_saving = [&](TrainingResult& result) {

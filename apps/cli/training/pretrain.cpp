@@ -22,25 +22,25 @@ struct PretrainOptions {
   study::ModelShape shape = std::get<study::ModelShape>(request.model);
   std::vector<const CLI::Option*> shape_options;
   std::string config;
-  std::string from;
+  std::string further;
   bool dry_run = false;
 };
 
 void run_pretrain(const PretrainOptions& options, Session& session) {
   study::PretrainRequest request = options.request;
   request.model = options.shape;
-  if (!options.config.empty() && !options.from.empty())
-    throw UsageError("--start-from gives the model; leave out --config");
-  if (!options.config.empty() || !options.from.empty()) {
+  if (!options.config.empty() && !options.further.empty())
+    throw UsageError("--further gives the model; leave out --config");
+  if (!options.config.empty() || !options.further.empty()) {
     const auto given = [](const CLI::Option* option) { return option->count() > 0; };
     if (std::any_of(options.shape_options.begin(), options.shape_options.end(), given))
       throw UsageError(fmt::format(
           "{} gives the model's shape; leave out --layers, --layer-heads, --width and --context",
-          options.from.empty() ? "--config" : "--start-from"));
-    if (options.from.empty())
+          options.further.empty() ? "--config" : "--further"));
+    if (options.further.empty())
       request.model = std::filesystem::path(options.config);
     else
-      request.model = study::TrainedModel{options.from};
+      request.model = study::TrainedModel{options.further};
   }
   if (options.dry_run) {
     print_dry_run(study::plan_pretrain(request, session.context()), session);
@@ -59,7 +59,7 @@ void add_pretrain(Program& program) {
                    "Train a GPT-2-style model on token shards, from scratch or from a trained one.",
                    {"filigree pretrain shards --out model --steps 5000",
                     "filigree pretrain shards --out model --config config.json --dry-run",
-                    "filigree pretrain shards --start-from model --out further --steps 5000 --lr 5e-4",
+                    "filigree pretrain shards --further model --out next --steps 5000 --lr 5e-4",
                     "filigree pretrain shards --out model --steps 5000 --resume"},
                    Computes::kOnRanks},
                   [options](Session& session) { run_pretrain(*options, session); });
@@ -73,8 +73,8 @@ void add_pretrain(Program& program) {
                  "config.json of the model to make, instead of the numbers above")
       ->type_name("FILE")
       ->group("Model");
-  app.add_option("--start-from", options->from,
-                 "folder or name of a dense model to go on with, instead of a new one")
+  app.add_option("--further", options->further,
+                 "folder or name of a dense model to train further, instead of a new one")
       ->type_name("MODEL")
       ->group("Model");
   app.add_option("--drop-heads", options->request.drop_heads,

@@ -14,7 +14,7 @@ namespace {
 class EffectRows {
  public:
   EffectRows(const FrozenModel& frozen, const GraphSources& sources, const GraphOptions& options)
-      : frozen_(frozen), sources_(sources) {
+      : sweep_(frozen, sources), sources_(sources) {
     // A sweep holds about three arrays of this size.
     constexpr std::int64_t kLargest = std::int64_t{1} << 25;
     batch_ = std::clamp<std::int64_t>(kLargest / (frozen.positions * frozen.width), 1,
@@ -34,8 +34,7 @@ class EffectRows {
   void add(const std::vector<const StreamReading*>& readings) {
     for (std::size_t from = 0; from < readings.size(); from += static_cast<std::size_t>(batch_)) {
       const std::size_t end = std::min(readings.size(), from + static_cast<std::size_t>(batch_));
-      blocks_.push_back(
-          direct_effects(frozen_, sources_, std::span(readings).subspan(from, end - from)));
+      blocks_.push_back(sweep_.effects(std::span(readings).subspan(from, end - from)));
       for (std::size_t r = from; r < end; ++r) {
         readings_.push_back(readings[r]);
         place_.emplace_back(static_cast<std::int64_t>(blocks_.size()) - 1,
@@ -45,7 +44,7 @@ class EffectRows {
   }
 
  private:
-  const FrozenModel& frozen_;
+  Sweep sweep_;
   const GraphSources& sources_;
   std::int64_t batch_ = 1;
   std::vector<const StreamReading*> readings_;

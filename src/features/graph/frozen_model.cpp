@@ -190,6 +190,7 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
   frozen.heads = config.heads, frozen.key_heads = config.key_heads;
   frozen.head_width = config.head_width;
   frozen.parallel = config.residual == ResidualKind::kParallel;
+  frozen.device = model.placement().device;
   frozen.ids.assign(ids.begin(), ids.end());
   frozen.weights = weights_on_host(model);
 

@@ -51,7 +51,8 @@ struct FrozenLayer {
 
 struct FrozenModel {
   std::int64_t positions = 0, width = 0, heads = 0, key_heads = 0, head_width = 0;
-  bool parallel = false;  // MLPs read what the attention reads
+  bool parallel = false;                 // MLPs read what the attention reads
+  DeviceKind device = DeviceKind::kCpu;  // of sweeps; what is kept here lies on the CPU
   std::vector<std::int32_t> ids;
   std::vector<FrozenLayer> layers;
   std::vector<float> final_scale;  // 1 / denominator, [positions]

@@ -6,54 +6,13 @@
 #include "filigree/features/graph/head_loadings.h"
 #include "filigree/features/graph/influence.h"
 #include "filigree/features/graph/qk_attribution.h"
-#include "filigree/json/json.h"
 #include "support/check_op.h"
-#include "support/golden_transcoder.h"
+#include "support/golden_graph.h"
 
 namespace filigree {
 namespace {
 
 constexpr double kTolerance = 1e-5;
-
-struct GoldenGraph {
-  SafetensorsFile file;
-  nlohmann::json facts;
-  std::unique_ptr<Model> model;
-  FrozenModel frozen;
-  GraphSources sources;
-  std::vector<GraphTarget> targets;
-  AttributionGraph graph;
-
-  Tensor tensor(const char* name) const { return golden_tensor(file, name); }
-  std::vector<double> numbers(const char* name) const {
-    return facts.at("graph").at(name).get<std::vector<double>>();
-  }
-};
-
-GoldenGraph golden_graph(const std::string& name) {
-  GoldenGraph golden{clt_file((name + ".safetensors").c_str()),
-                     read_json(golden_folder() / "clt" / (name + ".json")),
-                     load_model(golden_folder() / "clt" / "model"),
-                     {},
-                     {},
-                     {},
-                     {}};
-  if (!golden.facts.at("gate_bias").is_null()) {
-    GateConfig gate;
-    for (const auto& layer : golden.facts.at("gate_bias"))
-      for (const auto& bias : layer) gate.bias.push_back(bias.get<float>());
-    golden.model->set_gate(gate);
-  }
-  const Tensor ids = golden.tensor("input_ids");
-  const auto dictionary = dictionary_of(golden_transcoder());
-  golden.frozen =
-      freeze_model(*golden.model, std::span(ids.i32(), static_cast<std::size_t>(ids.elements())),
-                   dictionary->hooks().input, dictionary->hooks().output);
-  golden.sources = graph_sources(golden.frozen, *dictionary);
-  golden.targets = likeliest_logits(golden.frozen, 0.95, 3);
-  golden.graph = attribution_graph(golden.frozen, golden.sources, golden.targets);
-  return golden;
-}
 
 class GraphGolden : public testing::TestWithParam<const char*> {
  protected:

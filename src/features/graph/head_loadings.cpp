@@ -18,6 +18,10 @@ double product(const float* a, const float* b, std::int64_t count) {
   return sum;
 }
 
+Tensor copy_on_host(const Tensor& tensor) {
+  return tensor.on_gpu() ? tensor.on_host() : tensor.clone();
+}
+
 // What a sweep passes, kept for a chunk of readings or sources: heads' parts and the stream beside
 // the attention.
 struct KeptSweep {
@@ -38,14 +42,14 @@ struct KeptSweep {
   SweepWatch watch() {
     SweepWatch watch;
     watch.head = [this](std::int64_t l, std::int64_t h, const Tensor& part) {
-      parts[static_cast<std::size_t>(l * heads + h)] = part.clone();
+      parts[static_cast<std::size_t>(l * heads + h)] = copy_on_host(part);
     };
     watch.beside_attention = [this](std::int64_t l, const Tensor& stream) {
       n = stream.size(0);
-      beside[static_cast<std::size_t>(l)] = stream.clone();
+      beside[static_cast<std::size_t>(l)] = copy_on_host(stream);
     };
     watch.behind_mlp = [this](std::int64_t l, const Tensor& gradient) {
-      behind[static_cast<std::size_t>(l)] = gradient.clone();
+      behind[static_cast<std::size_t>(l)] = copy_on_host(gradient);
     };
     return watch;
   }
@@ -196,10 +200,11 @@ std::vector<EdgeLoading> head_loadings(const FrozenModel& frozen, const GraphSou
   const auto size = static_cast<std::size_t>(std::clamp<std::int64_t>(
       kLargest / (frozen.positions * frozen.width * frozen.depth()), 1, 512));
   std::vector<EdgeLoading> loadings(pairs.size());
+  const Sweep sweep(frozen, sources);
   for (std::size_t first = 0; first < from.all.size(); first += size) {
     const auto chosen = chunk(from.all, first, size);
     KeptSweep up(frozen, std::ssize(chosen));
-    sweep_up(frozen, sources, chosen, up.watch());
+    sweep.up(chosen, up.watch());
     for (std::size_t top = 0; top < readings.all.size(); top += size) {
       const auto targets = chunk(readings.all, top, size);
       std::vector<std::size_t> here;
@@ -210,7 +215,7 @@ std::vector<EdgeLoading> head_loadings(const FrozenModel& frozen, const GraphSou
       }
       if (here.empty()) continue;
       KeptSweep down(frozen, std::ssize(targets));
-      sweep_down(frozen, targets, down.watch());
+      sweep.down(targets, down.watch());
       parallel_for(std::ssize(here), 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {
           const LoadedPair& pair = pairs[here[static_cast<std::size_t>(k)]];
@@ -249,8 +254,8 @@ PairLoading pair_loading(const FrozenModel& frozen, const GraphSources& sources,
   std::vector<const StreamReading*> targets;
   for (const StreamReading& reading : own) targets.push_back(&reading);
   KeptSweep up(below, std::ssize(chosen.all)), down(above, std::ssize(targets));
-  sweep_up(below, there, chosen.all, up.watch());
-  sweep_down(above, targets, down.watch());
+  Sweep(below, there).up(chosen.all, up.watch());
+  Sweep(above).down(targets, down.watch());
 
   std::vector<double> heads(static_cast<std::size_t>(L * H));
   double whole = 0.0;

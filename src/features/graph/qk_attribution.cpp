@@ -125,6 +125,7 @@ double QkTerms::term(std::int64_t u, std::int64_t v) const {
 QkTerms qk_terms(const FrozenModel& frozen, const GraphSources& sources, const QkCell& cell) {
   check_cell(frozen, cell);
   const AttentionWeights& attention = attention_of(frozen, cell.layer);
+  const Sweep sweep(frozen, sources);
   const auto rows = [&](bool query) {
     const std::int64_t position = query ? cell.query : cell.key;
     const HeadRows head(attention, query, cell.head, position, frozen.head_width);
@@ -136,7 +137,7 @@ QkTerms qk_terms(const FrozenModel& frozen, const GraphSources& sources, const Q
     }
     std::vector<const StreamReading*> pointers;
     for (const StreamReading& reading : readings) pointers.push_back(&reading);
-    return by_source(direct_effects(frozen, sources, pointers));
+    return by_source(sweep.effects(pointers));
   };
   return {rows(true), rows(false), cell_score(frozen, cell)};
 }
@@ -183,11 +184,12 @@ std::vector<QkMarginals> qk_marginals(const FrozenModel& frozen, const GraphSour
   }
   constexpr std::size_t kBatch = 256;
   const std::int64_t columns = sources.count() + 1;
+  const Sweep sweep(frozen, sources);
   for (std::size_t from = 0; from < readings.size(); from += kBatch) {
     std::vector<const StreamReading*> batch;
     for (std::size_t r = from; r < std::min(readings.size(), from + kBatch); ++r)
       batch.push_back(&readings[r]);
-    const Tensor effects = direct_effects(frozen, sources, batch);
+    const Tensor effects = sweep.effects(batch);
     for (std::size_t b = 0; b < batch.size(); ++b) {
       QkMarginals& to = marginals[(from + b) / 4];
       const float* row = effects.f32() + static_cast<std::int64_t>(b) * columns;

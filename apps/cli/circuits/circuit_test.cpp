@@ -108,6 +108,7 @@ TEST(CircuitCommand, FindsEveryKindOfPart) {
     } else {
       ASSERT_EQ(found["scores_by_prompt"].size(), 12u);
       // Those that matter most; all of them would be hundreds of megabytes.
+      EXPECT_EQ(found["scores"].size(), 1000u);
       const auto cells = found["scores_by_prompt"][0];
       ASSERT_EQ(cells.size(), 10u);
       for (std::size_t i = 1; i < cells.size(); ++i)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "filigree/analyze/pairs/correlation.h"
@@ -106,11 +107,13 @@ Json place_json(const NamedCell& cell) {
           {"key", cell.key}};
 }
 
+constexpr std::size_t kNamedCells = 1000;  // in JSON, the most important; tables have all
+
 // A "drop" is a measured one; estimates are called so.
-Json scores_json(const FoundCircuit& found, Method method) {
+Json scores_json(const FoundCircuit& found, Method method, std::size_t most) {
   const char* name = method == Method::kExact ? "drop" : "estimate";
   Json scores = Json::array();
-  for (const CircuitPart& part : found.parts) {
+  for (const CircuitPart& part : std::span(found.parts).first(std::min(found.parts.size(), most))) {
     Json entry = {{"part", part.name}};
     entry.update(std::visit([](const auto& place) { return place_json(place); }, part.place));
     entry[name] = part.score.mean;
@@ -262,7 +265,9 @@ Json to_json(const ModelCircuit& circuit, Scores scores, std::size_t cells_of_pr
                {"circuit", found && !cells ? Json(found->members) : Json()},
                {"published", found ? published_json(*found) : Json()}};
   if (scores == Scores::kEvery) {
-    json["scores"] = found ? scores_json(*found, circuit.options.method) : Json();
+    const std::size_t most =
+        cells ? std::max(cells_of_prompt, kNamedCells) : std::numeric_limits<std::size_t>::max();
+    json["scores"] = found ? scores_json(*found, circuit.options.method, most) : Json();
     json["scores_by_prompt"] =
         found && found->cells ? cells_json(*found->cells, cells_of_prompt) : Json();
     json["prompts"] = found && found->cells ? positions_json(circuit.task.prompts.prompts) : Json();

@@ -5,8 +5,10 @@
 #include <csignal>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/program/last_words.h"
 
 int main(int argc, char** argv) {
+  filigree::cli::catch_missing_memory();  // the arguments take some already
   // A closed standard stream would give its number to the next file that is opened, and output
   // meant for the terminal would end up in that file.
   for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)

@@ -54,7 +54,14 @@ std::shared_ptr<Buffer> Buffer::allocate(std::size_t bytes, DeviceKind device) {
   require(bytes <= (std::size_t{1} << 46), "buffer: {} bytes are more than any machine has", bytes);
   const std::size_t capacity = Pool::size_class(bytes);
   const Pool::Block block = pool(device).take(capacity);
-  return std::shared_ptr<Buffer>(new Buffer(device, block.data, bytes, block.capacity, nullptr));
+  Buffer* made = nullptr;
+  try {
+    made = new Buffer(device, block.data, bytes, block.capacity, nullptr);
+  } catch (...) {  // it has no owner yet
+    pool(device).give_back(block, capacity);
+    throw;
+  }
+  return std::shared_ptr<Buffer>(made);
 }
 
 std::shared_ptr<Buffer> Buffer::borrow(std::shared_ptr<const void> owner, const void* data,

@@ -2,6 +2,7 @@
 #include "filigree/runtime/cuda/device_cuda.cuh"
 #include "filigree/runtime/cuda/launch_cuda.h"
 #include "filigree/runtime/cuda/memory_cuda.h"
+#include "filigree/runtime/cuda/together_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {
@@ -9,51 +10,59 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::int64_t kSquaresPerBlock = kThreads * 64, kStepsPerBlock = kThreads * 16;
 
-// Many arrays in one launch, as a kernel's argument: blocks first[a] to first[a + 1] work on array
-// a. A model has hundreds of small arrays, whose launches would take longer than their work.
-template <typename Array, int kMost>
-struct Together {
-  static constexpr int kRoom = kMost;
-  Array arrays[kMost];
-  std::int32_t first[kMost + 1] = {};
-  int count = 0;
-
-  void add(const Array& array, std::int64_t per_block) {
-    arrays[count] = array;
-    first[count + 1] =
-        first[count] + static_cast<std::int32_t>((array.count + per_block - 1) / per_block);
-    ++count;
-  }
-  __device__ int array_of(std::int32_t block) const {
-    int array = 0;
-    while (first[array + 1] <= block) ++array;
-    return array;
-  }
-};
-// An argument has 4096 bytes.
 using Steps = Together<AdamWArgs, 40>;
 using Squares = Together<SquaresArgs, 180>;
-static_assert(sizeof(Steps) <= 4000 && sizeof(Squares) <= 4000);
+
+__device__ inline void step_one(const AdamWArgs& args, float gradient, float& weight, float& first,
+                                float& second) {
+  gradient *= args.gradient_scale;
+  first = args.beta1 * first + (1.0f - args.beta1) * gradient;
+  second = args.beta2 * second + (1.0f - args.beta2) * gradient * gradient;
+  weight = weight * args.decay -
+           args.step_size * first / (sqrtf(second) * args.second_scale + args.epsilon);
+}
+
+__device__ inline bool at_16_bytes(const void* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+}
 
 __global__ void adamw_each(const __grid_constant__ Steps steps) {
   const auto block = static_cast<std::int32_t>(blockIdx.x);
   const int array = steps.array_of(block);
   const AdamWArgs& args = steps.arrays[array];
-  const std::int64_t begin = (block - steps.first[array]) * kStepsPerBlock;
+  std::int64_t begin = (block - steps.first[array]) * kStepsPerBlock;
   const std::int64_t end =
       begin + kStepsPerBlock < args.count ? begin + kStepsPerBlock : args.count;
-#pragma unroll 4
+  using Four = Wide<float>;
+  constexpr int kFour = kWide<float>;
+  if (at_16_bytes(args.gradient) && at_16_bytes(args.weight) && at_16_bytes(args.first) &&
+      at_16_bytes(args.second) && at_16_bytes(args.copy)) {
+    const std::int64_t whole = begin + (end - begin) / kFour * kFour;
+#pragma unroll 2
+    for (std::int64_t i = begin + kFour * threadIdx.x; i < whole; i += kFour * kThreads) {
+      const Four gradient = *reinterpret_cast<const Four*>(args.gradient + i);
+      Four weight = *reinterpret_cast<const Four*>(args.weight + i);
+      Four first = *reinterpret_cast<const Four*>(args.first + i);
+      Four second = *reinterpret_cast<const Four*>(args.second + i);
+      Bf16 rounded[kFour];
+#pragma unroll
+      for (int k = 0; k < kFour; ++k) {
+        step_one(args, gradient.values[k], weight.values[k], first.values[k], second.values[k]);
+        rounded[k] = from_float<Bf16>(weight.values[k]);
+      }
+      *reinterpret_cast<Four*>(args.weight + i) = weight;
+      *reinterpret_cast<Four*>(args.first + i) = first;
+      *reinterpret_cast<Four*>(args.second + i) = second;
+      if (args.copy != nullptr)
+        *reinterpret_cast<uint2*>(args.copy + i) =
+            make_uint2(rounded[0].bits | static_cast<std::uint32_t>(rounded[1].bits) << 16,
+                       rounded[2].bits | static_cast<std::uint32_t>(rounded[3].bits) << 16);
+    }
+    begin = whole;
+  }
   for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
-    const float gradient = args.gradient[i] * args.gradient_scale;
-    const float first = args.beta1 * args.first[i] + (1.0f - args.beta1) * gradient;
-    const float second = args.beta2 * args.second[i] + (1.0f - args.beta2) * gradient * gradient;
-    args.first[i] = first;
-    args.second[i] = second;
-    const float weight =
-        args.weight[i] * args.decay -
-        args.step_size * first / (sqrtf(second) * args.second_scale + args.epsilon);
-    args.weight[i] = weight;
-    if (args.copy != nullptr) args.copy[i] = from_float<Bf16>(weight);
+    step_one(args, args.gradient[i], args.weight[i], args.first[i], args.second[i]);
+    if (args.copy != nullptr) args.copy[i] = from_float<Bf16>(args.weight[i]);
   }
 }
 
@@ -73,17 +82,9 @@ __global__ void square_pieces(const __grid_constant__ Squares squares, double* p
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }
 
-// Calls launch(batch, blocks) for the arrays that are not empty, many at a time.
-template <typename Batch, typename Array, typename Launch>
-void in_batches(const Array* arrays, std::int64_t count, std::int64_t per_block,
-                const Launch& launch) {
-  Batch batch;
-  for (std::int64_t a = 0; a < count; ++a) {
-    if (arrays[a].count > 0) batch.add(arrays[a], per_block);
-    if (batch.count == 0 || (a + 1 < count && batch.count < Batch::kRoom)) continue;
-    launch(batch, static_cast<unsigned>(batch.first[batch.count]));
-    batch.count = 0;
-  }
+// Blocks for an array at so many elements a block.
+auto blocks_at(std::int64_t per_block) {
+  return [per_block](const auto& array) { return (array.count + per_block - 1) / per_block; };
 }
 
 __global__ void sum_pieces(std::int64_t count, const double* partial, double* result) {
@@ -97,10 +98,11 @@ __global__ void sum_pieces(std::int64_t count, const double* partial, double* re
 }  // namespace
 
 void adamw(const AdamWArgs* arrays, std::int64_t count) {
-  in_batches<Steps>(arrays, count, kStepsPerBlock, [](const Steps& steps, unsigned blocks) {
-    adamw_each<<<blocks, kThreads, 0, stream()>>>(steps);
-    check_launch("adamw");
-  });
+  in_batches<Steps>(arrays, count, blocks_at(kStepsPerBlock),
+                    [](const Steps& steps, unsigned blocks) {
+                      adamw_each<<<blocks, kThreads, 0, stream()>>>(steps);
+                      check_launch("adamw");
+                    });
 }
 
 double sum_of_squares(const SquaresArgs* arrays, std::int64_t count) {
@@ -110,7 +112,7 @@ double sum_of_squares(const SquaresArgs* arrays, std::int64_t count) {
   const Workspace workspace(static_cast<std::size_t>(pieces + 1) * sizeof(double));
   double* result = workspace.as<double>();
   double* partial = result + 1;
-  in_batches<Squares>(arrays, count, kSquaresPerBlock,
+  in_batches<Squares>(arrays, count, blocks_at(kSquaresPerBlock),
                       [&](const Squares& squares, unsigned blocks) {
                         square_pieces<<<blocks, kThreads, 0, stream()>>>(squares, partial);
                         check_launch("sum_of_squares");

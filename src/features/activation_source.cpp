@@ -6,11 +6,12 @@
 #include <cmath>
 #include <span>
 
-#include "filigree/autograd/tape.h"
 #include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/base/stopwatch.h"
 #include "filigree/ops/embedding/embedding.h"
+#include "filigree/runtime/buffer.h"
+#include "filigree/runtime/device.h"
 #include "filigree/runtime/threads.h"
 #include "filigree/text/shard_permutation.h"
 #include "filigree/train/weights_checksum.h"
@@ -116,6 +117,9 @@ ShardLoader ActivationSource::loader_at(const LoaderState& state) const {
 
 void ActivationSource::fill() {
   const DeviceKind device = model_.placement().device;
+  wait_for(device);
+  const Stopwatch watch;
+  const std::uint64_t memory_before = pool_statistics(device).bytes_in_use;
   const std::int64_t layers = model_.config().layers, width = model_.config().width;
   const std::int64_t own_windows = options_.windows / ranks_.size();
   const std::int64_t kept = options_.length - 1;
@@ -124,6 +128,7 @@ void ActivationSource::fill() {
     for (std::vector<Tensor>* tensors : {&pool.inputs, &pool.outputs})
       tensors->push_back(
           Tensor::empty({passes() * own_windows * kept, width}, pool_dtype(device), device));
+  pool_memory_ = pool_statistics(device).bytes_in_use - memory_before;
   ShardLoader loader = loader_at(pool_start_);
   std::int64_t first = 0;  // row of the pass
   const auto keep = [&](Tensor& to, const Tensor& value) {
@@ -148,6 +153,8 @@ void ActivationSource::fill() {
   }
   pool_end_ = loader.state();
   pool_ = std::move(pool);
+  wait_for(device);
+  filling_seconds_ += watch.seconds();
 }
 
 void ActivationSource::estimate_scales() {
@@ -187,24 +194,20 @@ Tensor ActivationSource::drawn(const std::vector<Tensor>& layers,
   const auto L = static_cast<std::int64_t>(layers.size());
   const std::int64_t width = layers[0].size(1);
   const DeviceKind device = layers[0].device();
-  Tensor batch = Tensor::empty({L, count, width}, DType::kF32, device);
-  for (std::int64_t l = 0; l < L; ++l) {
-    const auto i = static_cast<std::size_t>(l);
-    if (device == DeviceKind::kCpu) {
-      draw_rows(layers[i], tokens, scales[i], batch.mutable_f32() + l * count * width);
-      continue;
-    }
-    const NoGrad constant;
-    std::vector<std::int32_t> ids(tokens);
-    std::vector<float> factors(tokens.size(), scales[i]);
-    for (std::size_t t = 0; t < ids.size(); ++t)
-      if (ids[t] < 0) ids[t] = 0, factors[t] = 0.0f;
-    const Variable rows = embedding(Variable(layers[i]), Tensor::from_ids({count}, ids));
-    const Tensor scaled = mul(rows, Variable(Tensor::from({count, 1}, factors).to(device))).value();
-    batch.rows(l, l + 1).copy_from(scaled.reshape({1, count, width}));
+  // Of one process there is nothing to add up, and the rows may be rounded at once.
+  const bool alone = ranks_.size() == 1;
+  Tensor batch;
+  if (device == DeviceKind::kCpu) {
+    batch = Tensor::empty({L, count, width});
+    for (std::int64_t l = 0; l < L; ++l)
+      draw_rows(layers[static_cast<std::size_t>(l)], tokens, scales[static_cast<std::size_t>(l)],
+                batch.mutable_f32() + l * count * width);
+  } else {
+    batch = scaled_rows(layers, Tensor::from_ids({count}, tokens).to(device), scales,
+                        alone ? dtype : DType::kF32);
   }
   // All but one process have zeros for a token.
-  if (ranks_.size() > 1)
+  if (!alone)
     ranks_
         .start_sum(
             {std::span(batch.mutable_data<float>(), static_cast<std::size_t>(batch.elements()))},
@@ -232,16 +235,18 @@ ActivationBatch ActivationSource::peek() {
                                kShuffleStream + pool_number_);
   // Windows of a pass are dealt to the processes in blocks of rows.
   const std::int64_t kept = options_.length - 1, own = options_.windows / ranks_.size();
-  std::vector<std::int32_t> tokens;
-  for (std::int64_t b = 0; b < options_.tokens; ++b) {
-    const auto token =
-        static_cast<std::int64_t>(order(static_cast<std::uint64_t>(taken_ * options_.tokens + b)));
-    const std::int64_t window = token / kept, pass = window / options_.windows,
-                       row = window % options_.windows;
-    const bool here = row / own == ranks_.rank();
-    tokens.push_back(
-        here ? static_cast<std::int32_t>((pass * own + row % own) * kept + token % kept) : -1);
-  }
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(options_.tokens));
+  parallel_for(options_.tokens, 128, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      const auto place = static_cast<std::uint64_t>(taken_ * options_.tokens + b);
+      const auto token = static_cast<std::int64_t>(order(place));
+      const std::int64_t window = token / kept, pass = window / options_.windows,
+                         row = window % options_.windows;
+      const bool here = row / own == ranks_.rank();
+      tokens[static_cast<std::size_t>(b)] =
+          here ? static_cast<std::int32_t>((pass * own + row % own) * kept + token % kept) : -1;
+    }
+  });
   const Placement& placement = model_.placement();
   return {drawn(pool_->inputs, tokens, factors.input, placement.precision),
           drawn(pool_->outputs, tokens, factors.output, DType::kF32)};

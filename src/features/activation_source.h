@@ -63,6 +63,9 @@ class ActivationSource : public SourceOf<ActivationBatch> {
   void restore(const nlohmann::json& state) override;
 
   std::int64_t batches_of_a_pool() const;
+  // What filling pools has taken so far, with the work of the device, and the memory of one.
+  double filling_seconds() const { return filling_seconds_; }
+  std::uint64_t pool_memory() const { return pool_memory_; }
   // Memory that the pool of one process takes on its device.
   static std::uint64_t pool_bytes(const ModelConfig& config, const ActivationOptions& options,
                                   const Placement& placement, int processes);
@@ -91,6 +94,8 @@ class ActivationSource : public SourceOf<ActivationBatch> {
   std::int64_t taken_ = 0;    // batches of the pool
   std::optional<Pool> pool_;  // empty: to be filled
   std::optional<ActivationScales> scales_;
+  double filling_seconds_ = 0.0;
+  std::uint64_t pool_memory_ = 0;
 };
 
 }  // namespace filigree

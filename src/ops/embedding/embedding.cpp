@@ -82,4 +82,36 @@ Variable embedding(const Variable& table, const Tensor& ids, DType dtype) {
   });
 }
 
+Tensor scaled_rows(std::span<const Tensor> tables, const Tensor& ids,
+                   std::span<const float> factors, DType dtype) {
+  require(!tables.empty() && tables.size() == factors.size(),
+          "scaled_rows: {} tables and {} factors", tables.size(), factors.size());
+  const Shape& shape = tables[0].shape();
+  for (const Tensor& table : tables) {
+    require(shape.rank() == 2 && table.shape() == shape, "scaled_rows: tables of {} and {}",
+            shape.to_string(), table.shape().to_string());
+    require_same_device("scaled_rows", table, ids);
+  }
+  const std::int64_t count = ids.elements(), width = shape[1];
+  Tensor rows = tables[0].like({static_cast<std::int64_t>(tables.size()), count, width}, dtype);
+  const auto run = [&](auto type, const auto& kernel) {
+    using T = decltype(type);
+    for (std::size_t first = 0; first < tables.size(); first += kScaledTables) {
+      ScaledRowsArgs<T> args;
+      args.count = count, args.width = width;
+      args.ids = ids.data<std::int32_t>();
+      args.to = rows.mutable_data<T>() + static_cast<std::int64_t>(first) * count * width;
+      for (std::size_t t = first; t < tables.size() && t < first + kScaledTables; ++t) {
+        args.table[args.tables] = tables[t].data<float>();
+        args.factor[args.tables++] = factors[t];
+      }
+      kernel(args);
+    }
+  };
+  dispatch(
+      "scaled_rows", rows, [&] { run(float(), [](const auto& args) { cpu::scaled_rows(args); }); },
+      [&](auto type) { run(type, [](const auto& args) { cuda::scaled_rows(args); }); });
+  return rows;
+}
+
 }  // namespace filigree

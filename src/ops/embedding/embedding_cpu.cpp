@@ -5,6 +5,18 @@
 
 namespace filigree::cpu {
 
+void scaled_rows(const ScaledRowsArgs<float>& args) {
+  parallel_for(args.count, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (int t = 0; t < args.tables; ++t)
+      for (std::int64_t i = begin; i < end; ++i) {
+        float* to = args.to + (t * args.count + i) * args.width;
+        const std::int32_t id = args.ids[i];
+        for (std::int64_t c = 0; c < args.width; ++c)
+          to[c] = id < 0 ? 0.0f : args.factor[t] * args.table[t][id * args.width + c];
+      }
+  });
+}
+
 void gather_rows(const RowsArgs<float, float>& args) {
   parallel_for(args.count, 64, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)

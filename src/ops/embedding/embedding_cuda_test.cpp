@@ -29,5 +29,22 @@ TEST(CudaEmbedding, RowsAndTheirSummedGradients) {
     }
 }
 
+TEST(CudaEmbedding, RowsOfManyTablesTimesTheirFactors) {
+  FILIGREE_NEEDS_GPU();
+  std::vector<Tensor> here, there;
+  std::vector<float> factors;
+  for (int t = 0; t < 70; ++t) {  // more than one launch takes
+    here.push_back(random_tensor({9, 33}, static_cast<std::uint64_t>(t)));
+    there.push_back(here.back().to(DeviceKind::kCuda));
+    factors.push_back(0.1f * static_cast<float>(t));
+  }
+  const Tensor ids = Tensor::from_ids({5}, std::vector<std::int32_t>{3, 8, -1, 0, 3});
+  const Tensor wanted = scaled_rows(here, ids, factors);
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    const Tensor found = scaled_rows(there, ids.to(DeviceKind::kCuda), factors, dtype);
+    EXPECT_TRUE(check_op_detail::same_bits(found.on_host(), wanted.to(dtype).to(DType::kF32)));
+  }
+}
+
 }  // namespace
 }  // namespace filigree

@@ -25,12 +25,28 @@ struct SortedRowsArgs {
   float* to = nullptr;
 };
 
+constexpr int kScaledTables = 64;  // of one launch
+
+// to[t][i] = factor[t] * table[t][ids[i]], or 0 where the id is negative
+template <typename T>
+struct ScaledRowsArgs {
+  std::int64_t count = 0, width = 0;
+  const std::int32_t* ids = nullptr;
+  T* to = nullptr;  // [tables, count, width]
+  int tables = 0;
+  const float* table[kScaledTables] = {};
+  float factor[kScaledTables] = {};
+};
+
 namespace cpu {
+void scaled_rows(const ScaledRowsArgs<float>& args);
 void gather_rows(const RowsArgs<float, float>& args);       // to[i] = from[ids[i]]
 void scatter_add_rows(const RowsArgs<float, float>& args);  // to[ids[i]] += from[i]
 }  // namespace cpu
 
 namespace cuda {
+template <typename T>
+void scaled_rows(const ScaledRowsArgs<T>& args);
 template <typename T>
 void gather_rows(const RowsArgs<float, T>& args);
 template <typename T>

@@ -34,5 +34,19 @@ TEST(Embedding, NamesAnIdOutsideTheTable) {
   EXPECT_THROW(embedding(table, Tensor::from_ids({1}, low)), Error);
 }
 
+TEST(ScaledRows, OfSeveralTables) {
+  const std::vector<Tensor> tables = {random_tensor({4, 3}, 1), random_tensor({4, 3}, 2)};
+  const std::vector<float> factors = {2.0f, -1.0f};
+  const Tensor ids = Tensor::from_ids({3}, std::vector<std::int32_t>{3, -1, 0});
+  const Tensor rows = scaled_rows(tables, ids, factors);
+  ASSERT_EQ(rows.shape(), Shape({2, 3, 3}));
+  for (std::int64_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(rows.f32()[c], 2.0f * tables[0].f32()[9 + c]);
+    EXPECT_EQ(rows.f32()[3 + c], 0.0f);
+    EXPECT_EQ(rows.f32()[15 + c], -tables[1].f32()[c]);
+  }
+  EXPECT_THROW(scaled_rows(tables, ids, {factors.data(), 1}), Error);
+}
+
 }  // namespace
 }  // namespace filigree

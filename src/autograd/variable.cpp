@@ -72,6 +72,13 @@ Tensor& Variable::grad_to_add_into() const {
   return node_->grad;
 }
 
+Tensor& Variable::grad_to_write(bool& add) const {
+  add = node_->grad.defined();
+  if (add) return grad_to_add_into();
+  node_->grad = value().like(shape());
+  return node_->grad;
+}
+
 Tensor Variable::take_grad() const {
   if (node_->retain_grad) return node_->grad;
   return std::exchange(node_->grad, Tensor());

@@ -70,6 +70,9 @@ class Variable {
   void accumulate_grad(Tensor contribution) const;
   // The gradient as memory to add into: zeros when there was none. For kernels that accumulate.
   Tensor& grad_to_add_into() const;
+  // The same for kernels that can write all of it instead: where there was none `add` becomes false
+  // and the contents are undefined.
+  Tensor& grad_to_write(bool& add) const;
   // The gradient for its producer's backward; dropped from the variable unless retained.
   Tensor take_grad() const;
 

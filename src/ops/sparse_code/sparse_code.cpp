@@ -54,6 +54,57 @@ CodeByFeature entries_by_feature(const SparseCode& code) {
   return by;
 }
 
+namespace {
+
+void update_density_on_cpu(const SparseCode& code, float keep, float dead, float* density,
+                           std::int32_t* counts) {
+  std::vector<std::int32_t> active(static_cast<std::size_t>(code.features), 0);
+  const std::int32_t* feature = code.feature.i32();
+  const float* value = code.value.value().f32();
+  const std::int64_t entries = code.entries();
+  for (std::int64_t p = 0; p < entries; ++p)
+    if (value[p] > 0.0f) ++active[static_cast<std::size_t>(feature[p])];
+  const auto rows = static_cast<float>(code.rows);
+  for (std::size_t f = 0; f < active.size(); ++f) {
+    density[f] = keep * density[f] + (1.0f - keep) * static_cast<float>(active[f]) / rows;
+    counts[0] += active[f];
+    counts[1] += density[f] < dead ? 1 : 0;
+  }
+}
+
+}  // namespace
+
+Tensor update_density(std::span<const SparseCode> codes, float keep, float dead, Tensor& density) {
+  require(!codes.empty(), "update_density: there are no codes");
+  const auto count = static_cast<std::int64_t>(codes.size()), features = codes[0].features;
+  require(density.shape() == Shape({count, features}),
+          "update_density: densities {} for {} codes of {} features", density.shape().to_string(),
+          count, features);
+  Tensor counts = Tensor::zeros({count, 2}, DType::kI32, density.device());
+  float* densities = density.mutable_data<float>();
+  std::int32_t* totals = counts.mutable_data<std::int32_t>();
+  std::vector<CodeByFeature> kept;
+  std::vector<DensityArgs> all;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const SparseCode& code = codes[i];
+    require(code.features == features, "update_density: codes of {} and of {} features", features,
+            code.features);
+    float* to = densities + static_cast<std::int64_t>(i) * features;
+    std::int32_t* total = totals + 2 * i;
+    if (!density.on_gpu()) {
+      update_density_on_cpu(code, keep, dead, to, total);
+      continue;
+    }
+    const CodeByFeature& by = kept.emplace_back(entries_by_feature(code));
+    all.push_back({features, by.begin.data<std::int32_t>(), by.entry.data<std::int32_t>(),
+                   code.value.value().data<float>(), keep, static_cast<float>(code.rows), dead, to,
+                   total});
+  }
+  if constexpr (kHasCuda)
+    if (!all.empty()) cuda::update_density(all.data(), count);
+  return counts;
+}
+
 Tensor dense_code(const SparseCode& code) {
   Tensor dense = Tensor::zeros({code.rows, code.features});
   const Tensor begin = code.begin.to(DeviceKind::kCpu), feature = code.feature.to(DeviceKind::kCpu),
@@ -100,7 +151,7 @@ Variable saturated_activity(const SparseCode& code, const Variable& norms, float
                                 1.0f,
                                 norms.grad_to_add_into().mutable_data<float>()};
       on_device_of(
-          y, [&] { cpu::sum_entries(sums); }, [&](auto) { cuda::sum_entries(sums); });
+          y, [&] { cpu::sum_entries(sums); }, [&](auto) { cuda::sum_entries(&sums, 1); });
     }
     if (code.value.requires_grad()) code.value.accumulate_grad(std::move(dvalue));
   });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "filigree/autograd/variable.h"
@@ -25,6 +26,8 @@ struct SparseCode {
   Variable value;  // f32 [entries], on the device of the others
   CodeByFeature by_feature;  // made where gradients will be wanted
 
+  // Of codes that were made without asking the GPU how many there are: the room for them. Zeros of
+  // feature 0 then follow the last row, and by_feature leaves them out.
   std::int64_t entries() const { return feature.elements(); }
 };
 
@@ -35,6 +38,11 @@ SparseCode make_code(std::int64_t features, const std::vector<std::int32_t>& beg
 
 // The entries by feature: those that the code has, or made now.
 CodeByFeature entries_by_feature(const SparseCode& code);
+
+// How often features are active of late, f32 [codes, features] on the codes' device:
+// density = keep * density + (1 - keep) * (share of the rows where the value is above 0).
+// Returns i32 [codes, 2] there: values above 0, and densities that are now below `dead`.
+Tensor update_density(std::span<const SparseCode> codes, float keep, float dead, Tensor& density);
 
 // As a matrix [rows, features] with zeros, on the CPU: for small ones and for tests.
 Tensor dense_code(const SparseCode& code);

@@ -36,7 +36,7 @@ inline void gather_rows_range(const GatherRowsArgs<>& args, std::int64_t begin, 
     }
 }
 
-inline void dot_rows_range(const DotRowsArgs<>& args, std::int64_t begin, std::int64_t end) {
+inline void dot_rows_range(const DotRowsArgs& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t m = 0; m < args.targets; ++m)
     for (std::int64_t r = begin; r < end; ++r) {
       const float* y = args.of_rows.data + m * args.of_rows.target_step + r * args.of_rows.row_step;

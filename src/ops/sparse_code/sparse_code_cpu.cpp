@@ -28,7 +28,7 @@ void gather_rows_by_feature(const GatherRowsArgs<>& args) {
   });
 }
 
-void dot_rows(const DotRowsArgs<>& args) {
+void dot_rows(const DotRowsArgs& args) {
   parallel_for(args.rows, 4 * kGrain, [&](std::int64_t begin, std::int64_t end) {
     FILIGREE_SIMD_CALL(dot_rows_range, args, begin, end);
   });

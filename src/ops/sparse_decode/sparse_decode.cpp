@@ -1,10 +1,13 @@
 #include "filigree/ops/sparse_decode/sparse_decode.h"
 
+#include <unordered_set>
 #include <vector>
 
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
+#include "filigree/ops/sparse_code/on_device.h"
 #include "filigree/ops/sparse_code/sparse_code_kernels.h"
+#include "filigree/ops/sparse_decode/sparse_decode_kernels.h"
 #include "filigree/tensor/dispatch.h"
 
 namespace filigree {
@@ -38,65 +41,153 @@ void check_source(const DecoderSource& source, const DecodeShape& shape) {
   require_same_device("sparse_decode", source.decoder.value(), source.code.feature);
 }
 
+namespace on_cpu {
+
 void add_source(const DecoderSource& source, const DecodeShape& shape, Tensor& y) {
   const SparseCode& code = source.code;
-  const Tensor& decoder = source.decoder.as(shape.precision);
-  const auto args = [&](auto type) {
-    using T = decltype(type);
-    return MixRowsArgs<T>{.rows = shape.rows,
-                          .targets = source.reach,
-                          .width = shape.width,
-                          .begin = code.begin.data<std::int32_t>(),
-                          .feature = code.feature.data<std::int32_t>(),
-                          .coefficient = code.value.value().data<float>(),
-                          .from = decoder_rows(source, decoder.data<T>(), shape.width),
-                          .to = target_rows(source, y.mutable_data<float>(), shape)};
-  };
-  dispatch(
-      "sparse_decode", decoder, [&] { cpu::mix_rows(args(float())); },
-      [&](auto type) { cuda::mix_rows(args(type)); });
+  cpu::mix_rows({.rows = shape.rows,
+                 .targets = source.reach,
+                 .width = shape.width,
+                 .begin = code.begin.data<std::int32_t>(),
+                 .feature = code.feature.data<std::int32_t>(),
+                 .coefficient = code.value.value().data<float>(),
+                 .from = decoder_rows(source, source.decoder.value().data<float>(), shape.width),
+                 .to = target_rows(source, y.mutable_data<float>(), shape)});
 }
 
 void add_value_gradients(const DecoderSource& source, const DecodeShape& shape,
                          const Tensor& grad) {
   const SparseCode& code = source.code;
-  const Tensor& decoder = source.decoder.as(shape.precision);
   Tensor dvalue = code.value.value().like(code.value.shape());
-  const auto args = [&](auto type) {
-    using T = decltype(type);
-    return DotRowsArgs<T>{.rows = shape.rows,
-                          .targets = source.reach,
-                          .width = shape.width,
-                          .begin = code.begin.data<std::int32_t>(),
-                          .feature = code.feature.data<std::int32_t>(),
-                          .of_features = decoder_rows(source, decoder.data<T>(), shape.width),
-                          .of_rows = target_rows(source, grad.data<float>(), shape),
-                          .to = dvalue.mutable_data<float>()};
-  };
-  dispatch(
-      "sparse_decode", decoder, [&] { cpu::dot_rows(args(float())); },
-      [&](auto type) { cuda::dot_rows(args(type)); });
+  cpu::dot_rows(
+      {.rows = shape.rows,
+       .targets = source.reach,
+       .width = shape.width,
+       .begin = code.begin.data<std::int32_t>(),
+       .feature = code.feature.data<std::int32_t>(),
+       .of_features = decoder_rows(source, source.decoder.value().data<float>(), shape.width),
+       .of_rows = target_rows(source, grad.data<float>(), shape),
+       .to = dvalue.mutable_data<float>()});
   code.value.accumulate_grad(std::move(dvalue));
 }
 
-void add_decoder_gradients(const DecoderSource& source, const DecodeShape& shape,
-                           const Tensor& grad) {
-  const CodeByFeature by = entries_by_feature(source.code);
-  float* to = source.decoder.grad_to_add_into().mutable_data<float>();
-  const auto args = [&](auto) {
-    return GatherRowsArgs<float>{.features = source.code.features,
-                                 .targets = source.reach,
-                                 .width = shape.width,
-                                 .begin = by.begin.data<std::int32_t>(),
-                                 .row = by.row.data<std::int32_t>(),
-                                 .entry = by.entry.data<std::int32_t>(),
-                                 .coefficient = source.code.value.value().data<float>(),
-                                 .from = target_rows(source, grad.data<float>(), shape),
-                                 .to = decoder_rows(source, to, shape.width)};
-  };
+}  // namespace on_cpu
+
+// Calls run(args) with the sources, many at a time; `fill` completes each.
+template <typename T, typename Fill, typename Run>
+void in_launches(std::span<const DecoderSource> sources, DecodeArgs<T> args, DType precision,
+                 const Fill& fill, const Run& run) {
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const DecoderSource& from = sources[i];
+    DecodeSource<T>& source = args.sources[args.count++];
+    source.first = from.first, source.reach = from.reach;
+    source.begin = from.code.begin.data<std::int32_t>();
+    source.feature = from.code.feature.data<std::int32_t>();
+    source.decoder = from.decoder.as(precision).data<T>();
+    fill(from, source);
+    if (args.count < kDecodeSources && i + 1 < sources.size()) continue;
+    run(args);
+    args.count = 0;
+    args.add = true;
+  }
+}
+
+template <typename T>
+DecodeArgs<T> arguments(const DecodeShape& shape) {
+  DecodeArgs<T> args;
+  args.rows = shape.rows, args.targets = shape.targets, args.width = shape.width;
+  return args;
+}
+
+Tensor written(std::span<const DecoderSource> sources, const DecodeShape& shape) {
+  const DeviceKind device = sources[0].decoder.value().device();
+  const Shape extents({shape.targets, shape.rows, shape.width});
+  Tensor y;
   dispatch(
-      "sparse_decode", grad, [&] { cpu::gather_rows_by_feature(args(float())); },
-      [&](auto type) { cuda::gather_rows_by_feature(args(type)); });
+      "sparse_decode", sources[0].decoder.as(shape.precision),
+      [&] {
+        y = Tensor::zeros(extents);
+        for (const DecoderSource& source : sources) on_cpu::add_source(source, shape, y);
+      },
+      [&](auto type) {
+        using T = decltype(type);
+        y = Tensor::empty(extents, DType::kF32, device);
+        DecodeArgs<T> args = arguments<T>(shape);
+        args.y = y.mutable_data<float>();
+        in_launches<T>(
+            sources, args, shape.precision,
+            [](const DecoderSource& from, DecodeSource<T>& source) {
+              source.value = from.code.value.value().data<float>();
+            },
+            [](const DecodeArgs<T>& all) { cuda::decode_rows(all); });
+      });
+  return y;
+}
+
+void add_value_gradients(const std::vector<DecoderSource>& sources, const DecodeShape& shape,
+                         const Tensor& grad) {
+  std::vector<DecoderSource> wanted;
+  for (const DecoderSource& source : sources)
+    if (source.code.value.requires_grad()) wanted.push_back(source);
+  if (wanted.empty()) return;
+  dispatch(
+      "sparse_decode", wanted[0].decoder.as(shape.precision),
+      [&] {
+        for (const DecoderSource& source : wanted) on_cpu::add_value_gradients(source, shape, grad);
+      },
+      [&](auto type) {
+        using T = decltype(type);
+        std::vector<Tensor> dvalues;
+        DecodeArgs<T> args = arguments<T>(shape);
+        args.dy = grad.data<float>();
+        in_launches<T>(
+            wanted, args, shape.precision,
+            [&](const DecoderSource& from, DecodeSource<T>& source) {
+              const Tensor& value = from.code.value.value();
+              source.dvalue = dvalues.emplace_back(value.like(value.shape())).mutable_data<float>();
+            },
+            [](const DecodeArgs<T>& all) { cuda::decode_dots(all); });
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+          wanted[i].code.value.accumulate_grad(std::move(dvalues[i]));
+      });
+}
+
+void add_decoder_gradients(const std::vector<DecoderSource>& sources, const DecodeShape& shape,
+                           const Tensor& grad) {
+  std::vector<CodeByFeature> orders;
+  std::vector<GatherRowsArgs<float>> all;
+  std::unordered_set<const void*> seen;
+  const auto run = [&] {
+    on_device_of(
+        grad,
+        [&] {
+          for (const GatherRowsArgs<float>& args : all) cpu::gather_rows_by_feature(args);
+        },
+        [&](auto) {
+          cuda::gather_rows_by_feature(all.data(), static_cast<std::int64_t>(all.size()));
+        });
+    all.clear(), seen.clear();
+  };
+  for (const DecoderSource& source : sources) {
+    if (!source.decoder.requires_grad()) continue;
+    // What adds to the same gradient comes one after the other.
+    if (!seen.insert(source.decoder.id()).second) run(), seen.insert(source.decoder.id());
+    const CodeByFeature& by = orders.emplace_back(entries_by_feature(source.code));
+    bool add = true;
+    Tensor& to =
+        grad.on_gpu() ? source.decoder.grad_to_write(add) : source.decoder.grad_to_add_into();
+    all.push_back({.features = source.code.features,
+                   .targets = source.reach,
+                   .width = shape.width,
+                   .begin = by.begin.data<std::int32_t>(),
+                   .row = by.row.data<std::int32_t>(),
+                   .entry = by.entry.data<std::int32_t>(),
+                   .coefficient = source.code.value.value().data<float>(),
+                   .from = target_rows(source, grad.data<float>(), shape),
+                   .to = decoder_rows(source, to.mutable_data<float>(), shape.width),
+                   .add = add});
+  }
+  run();
 }
 
 }  // namespace
@@ -107,12 +198,10 @@ Variable sparse_decode(std::span<const DecoderSource> sources, std::int64_t targ
           "sparse_decode: {} sources, {} targets of width {}", sources.size(), targets, width);
   const DecodeShape shape{sources[0].code.rows, targets, width, precision};
   for (const DecoderSource& source : sources) check_source(source, shape);
-  const DeviceKind device = sources[0].decoder.value().device();
-  Tensor y = Tensor::zeros({targets, shape.rows, width}, DType::kF32, device);
+  Tensor y = written(sources, shape);
   std::vector<const Variable*> inputs;
   bool recorded = false;
   for (const DecoderSource& source : sources) {
-    add_source(source, shape, y);
     inputs.push_back(&source.code.value);
     inputs.push_back(&source.decoder);
     recorded = recorded || needs_grad({&source.code.value, &source.decoder});
@@ -122,12 +211,8 @@ Variable sparse_decode(std::span<const DecoderSource> sources, std::int64_t targ
   Tape::current()->add(result, inputs,
                        [kept = std::vector<DecoderSource>(sources.begin(), sources.end()),
                         shape](const Tensor& grad) {
-                         for (const DecoderSource& source : kept) {
-                           if (source.code.value.requires_grad())
-                             add_value_gradients(source, shape, grad);
-                           if (source.decoder.requires_grad())
-                             add_decoder_gradients(source, shape, grad);
-                         }
+                         add_value_gradients(kept, shape, grad);
+                         add_decoder_gradients(kept, shape, grad);
                        });
   return result;
 }

@@ -79,6 +79,19 @@ TEST(SparseCode, IsCheckedAndReadByFeature) {
   EXPECT_THROW(make_code(7, {0, 8}, kFeature, values), Error);  // not ascending
 }
 
+TEST(SparseCode, DensitiesFollowWhatIsActive) {
+  Tensor value = random_tensor({8}, 1, 0.5f, 1.0f);
+  value.mutable_f32()[1] = 0.0f;  // of feature 4: kept, and not active
+  const std::vector<SparseCode> codes = {make_code(kFeatures, kBegin, kFeature, value)};
+  Tensor density = Tensor::full({1, kFeatures}, 0.1f);
+  const Tensor counts = update_density(codes, 0.5f, 0.06f, density);
+  EXPECT_EQ(counts.i32()[0], 7);
+  EXPECT_EQ(counts.i32()[1], 2);  // features 2 and 3
+  EXPECT_FLOAT_EQ(density.f32()[4], 0.05f + 0.5f * 2.0f / 5.0f);
+  EXPECT_FLOAT_EQ(density.f32()[2], 0.05f);
+  EXPECT_THROW(update_density(codes, 0.5f, 0.06f, value), Error);
+}
+
 TEST(SaturatedActivity, ValuesAndGradients) {
   check_op(
       {.name = "tanh of activity",

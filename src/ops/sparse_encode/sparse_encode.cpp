@@ -13,6 +13,7 @@
 #include "filigree/ops/reduce/reduce.h"
 #include "filigree/ops/sparse_code/on_device.h"
 #include "filigree/ops/sparse_code/sparse_code_kernels.h"
+#include "filigree/ops/sparse_encode/encode_checks.h"
 #include "filigree/ops/sparse_encode/sparse_encode_kernels.h"
 #include "filigree/tensor/dispatch.h"
 
@@ -27,30 +28,6 @@ const float* data_or_null(const Variable& variable) {
 
 // The largest float below a positive one: what is above it is at least that one.
 float just_below(float value) { return std::nextafter(value, 0.0f); }
-
-void check(const Variable& x, const EncoderWeights& encoder, const SparseEncodeOptions& options) {
-  require(x.shape().rank() == 2 && encoder.weight.shape().rank() == 2 &&
-              x.size(1) == encoder.weight.size(1),
-          "{}: inputs {} and the encoder {} do not fit", kOp, x.shape().to_string(),
-          encoder.weight.shape().to_string());
-  const Shape features({encoder.weight.size(0)});
-  require(encoder.bias.shape() == features, "{}: the bias {} is not {}", kOp,
-          encoder.bias.shape().to_string(), features.to_string());
-  if (encoder.threshold.defined())
-    require(encoder.threshold.shape() == features, "{}: the thresholds {} are not {}", kOp,
-            encoder.threshold.shape().to_string(), features.to_string());
-  require_same_device(kOp, x.value(), encoder.weight.value());
-  require(x.size(0) * features[0] <= INT32_MAX * std::int64_t{64}, "{}: {} values at once", kOp,
-          x.size(0) * features[0]);
-  if (options.selection == Selection::kThreshold) {
-    require(options.bandwidth >= 0.0f && (options.bandwidth == 0.0f || encoder.threshold.defined()),
-            "{}: a bandwidth of {} needs thresholds", kOp, options.bandwidth);
-    return;
-  }
-  require(!encoder.threshold.defined(), "{}: {} has no thresholds", kOp,
-          name_of(options.selection));
-  require(options.k >= 1, "{}: {} of the features are to pass", kOp, options.k);
-}
 
 // Of each row, the value that the k-th largest of all processes' features has.
 Tensor row_bounds(const Tensor& h, const Tensor& bias, const SparseEncodeOptions& options) {
@@ -103,7 +80,8 @@ float batch_bound(const Tensor& h, const Tensor& bias, const SparseEncodeOptions
   };
   constexpr Digit kDigits[] = {{20, 11}, {10, 10}, {0, 10}};  // the sign is 0
   static_assert(kDigits[0].bits <= kMostDigitBits && kDigits[1].bits <= kMostDigitBits);
-  double wanted = static_cast<double>(options.k) * static_cast<double>(h.size(0));
+  const auto rows = static_cast<double>(h.size(0));
+  double wanted = static_cast<double>(options.k) * rows, equal = 0.0;
   std::uint32_t prefix = 0;
   for (const Digit& digit : kDigits) {
     std::vector<std::int64_t> counts(std::size_t{1} << digit.bits);
@@ -117,9 +95,11 @@ float batch_bound(const Tensor& h, const Tensor& bias, const SparseEncodeOptions
     for (; found >= 0 && all[static_cast<std::size_t>(found)] < wanted; --found)
       wanted -= all[static_cast<std::size_t>(found)];
     if (found < 0) return 0.0f;
+    equal = all[static_cast<std::size_t>(found)];
     prefix = prefix << digit.bits | static_cast<std::uint32_t>(found);
   }
-  return just_below(std::bit_cast<float>(prefix));
+  const auto last = std::bit_cast<float>(prefix);
+  return equal - wanted <= rows ? just_below(last) : last;
 }
 
 // Counts, places, fills. `pre` is defined where it is wanted.
@@ -182,7 +162,10 @@ void add_products(const SparseCode& code, const Variable& x, const EncoderWeight
     };
     dispatch(
         kOp, x.value(), [&] { cpu::gather_rows_by_feature(args(float())); },
-        [&](auto type) { cuda::gather_rows_by_feature(args(type)); });
+        [&](auto type) {
+          const auto rows_of = args(type);
+          cuda::gather_rows_by_feature(&rows_of, 1);
+        });
   }
   if (x.requires_grad()) {
     Tensor dx = Tensor::zeros(x.shape(), DType::kF32, x.value().device());
@@ -214,7 +197,7 @@ void sum_to(const SparseCode& code, const Tensor& coefficient, const Variable& p
                             1.0f,
                             parameter.grad_to_add_into().mutable_data<float>()};
   on_device_of(
-      coefficient, [&] { cpu::sum_entries(sums); }, [&](auto) { cuda::sum_entries(sums); });
+      coefficient, [&] { cpu::sum_entries(sums); }, [&](auto) { cuda::sum_entries(&sums, 1); });
 }
 
 void value_gradients(const SparseCode& code, const Variable& x, const EncoderWeights& encoder,
@@ -280,6 +263,36 @@ void below_gradients(const SparseCode& code, const Variable& x, const EncoderWei
 
 }  // namespace
 
+void check_encode(const Variable& x, const EncoderWeights& encoder,
+                  const SparseEncodeOptions& options) {
+  require(x.shape().rank() == 2 && encoder.weight.shape().rank() == 2 &&
+              x.size(1) == encoder.weight.size(1),
+          "{}: inputs {} and the encoder {} do not fit", kOp, x.shape().to_string(),
+          encoder.weight.shape().to_string());
+  const Shape features({encoder.weight.size(0)});
+  require(encoder.bias.shape() == features, "{}: the bias {} is not {}", kOp,
+          encoder.bias.shape().to_string(), features.to_string());
+  if (encoder.threshold.defined())
+    require(encoder.threshold.shape() == features, "{}: the thresholds {} are not {}", kOp,
+            encoder.threshold.shape().to_string(), features.to_string());
+  require_same_device(kOp, x.value(), encoder.weight.value());
+  require(x.size(0) * features[0] <= INT32_MAX * std::int64_t{64}, "{}: {} values at once", kOp,
+          x.size(0) * features[0]);
+  if (options.selection == Selection::kThreshold) {
+    require(options.bandwidth >= 0.0f && (options.bandwidth == 0.0f || encoder.threshold.defined()),
+            "{}: a bandwidth of {} needs thresholds", kOp, options.bandwidth);
+    return;
+  }
+  require(!encoder.threshold.defined(), "{}: {} has no thresholds", kOp,
+          name_of(options.selection));
+  require(options.k >= 1, "{}: {} of the features are to pass", kOp, options.k);
+}
+
+std::int64_t room_of_batch(std::int64_t rows, std::int64_t features,
+                           const SparseEncodeOptions& options) {
+  return rows * (options.k < features ? options.k + 1 : features);
+}
+
 Tensor pre_activations(const Tensor& x, const EncoderWeights& encoder, DType precision) {
   const std::int64_t rows = x.size(0), width = x.size(1), features = encoder.weight.size(0);
   Tensor h = x.like({rows, features}, DType::kF32);
@@ -301,7 +314,7 @@ Tensor pre_activations(const Tensor& x, const EncoderWeights& encoder, DType pre
 
 Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
                       const SparseEncodeOptions& options, bool with_below) {
-  check(x, encoder, options);
+  check_encode(x, encoder, options);
   const bool recorded = needs_grad({&x, &encoder.weight, &encoder.bias, &encoder.threshold});
   const Tensor& bias = encoder.bias.value();
   const Tensor h = pre_activations(x.value(), encoder, options.precision);

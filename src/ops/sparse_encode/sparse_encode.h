@@ -4,7 +4,8 @@
 //   top-k        the k largest of each row, those above 0
 //   batch-top-k  the k * rows largest of all, those above 0
 //
-// Of values that are equal all pass or none.
+// Of values that are equal all pass or none; of batch-top-k none where all of them would make it
+// more than (k + 1) * rows.
 //
 // Gradients flow from a to x, W and b where a is not 0, and with a bandwidth e to the threshold as
 // if the step were a slope of width e (straight-through):
@@ -17,6 +18,7 @@
 
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "filigree/base/names.h"
 #include "filigree/ops/sparse_code/sparse_code.h"
@@ -57,6 +59,13 @@ struct Encoded {
 // x [rows, width]. Throws Error for shapes that do not fit, or options that make no sense.
 Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
                       const SparseEncodeOptions& options, bool with_below = false);
+
+// The same of several layers, x [layers, rows, width], each with weights of its own. Where
+// batch-top-k is recorded on a GPU nothing waits for it: codes have room for more entries than
+// there are, and the bound is not told.
+std::vector<Encoded> sparse_encode_layers(const Tensor& x, std::span<const EncoderWeights> encoders,
+                                          const SparseEncodeOptions& options,
+                                          bool with_below = false);
 
 // h itself, f32 [rows, features] on x's device; not differentiated.
 Tensor pre_activations(const Tensor& x, const EncoderWeights& encoder,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace filigree {
@@ -84,6 +85,25 @@ struct BelowGradArgs {
   float* dthreshold = nullptr;   // [features] or null
 };
 
+// Batch-top-k of one layer of several, found without the host: `wanted` of the positive v, and what
+// is equal to the last of them unless that makes more than there is room for. What the launches
+// share is in `state`, of kBatchStateBytes, which are 0 at first.
+struct BatchTopKArgs {
+  std::int64_t rows = 0, features = 0, wanted = 0, room = 0;
+  std::int64_t layer = 0;
+  const float* h = nullptr;
+  const float* bias = nullptr;
+  void* state = nullptr;
+  std::int32_t* begin = nullptr;    // [rows + 1]
+  std::int32_t* feature = nullptr;  // [room]
+  float* value = nullptr;           // [room]
+  // Of all layers, [layers * room]: for EntryOrderArgs.
+  std::int32_t* group = nullptr;
+  std::int32_t* number = nullptr;
+  std::int32_t* row_of = nullptr;
+};
+constexpr std::size_t kBatchStateBytes = 3 * (sizeof(std::int64_t) << kMostDigitBits) + 64;
+
 namespace cpu {
 // counts[r]: entries of row r.
 void count_selected(const SelectArgs& args, std::int32_t* counts);
@@ -101,6 +121,9 @@ std::int64_t begin_selected(const SelectArgs& args, std::int32_t* begin);
 void fill_selected(const FillArgs& args);
 void largest_of_rows(const LargestArgs& args);
 void count_digits(const DigitArgs& args);
+// Of each layer in turn; before the first, no entry has a group.
+void no_groups(std::int32_t* group, std::int64_t entries);
+void batch_top_k(const BatchTopKArgs& args);
 void below_sums(const BelowArgs& args);
 void entry_grad(const EntryGradArgs& args);
 void below_grad(const BelowGradArgs& args);

@@ -201,6 +201,38 @@ TEST(SparseEncode, FeaturesThatProcessesSplitPassTogether) {
   }
 }
 
+TEST(SparseEncode, SeveralLayersAreEachAsAlone) {
+  const Tensor x = random_tensor({2, 20, 9}, 1);
+  std::vector<EncoderWeights> encoders;
+  for (std::uint64_t l = 0; l < 2; ++l)
+    encoders.push_back({random_tensor({40, 9}, 2 + l), random_tensor({40}, 4 + l), {}});
+  const SparseEncodeOptions options{.selection = Selection::kBatchTopK, .k = 3};
+  const auto both = sparse_encode_layers(x, encoders, options);
+  for (std::int64_t l = 0; l < 2; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    const Encoded alone = sparse_encode(x.rows(l, l + 1).reshape({20, 9}), encoders[i], options);
+    EXPECT_TRUE(check_op_detail::same_bits(dense_code(both[i].code), dense_code(alone.code)));
+    EXPECT_EQ(both[i].bound, alone.bound);
+  }
+  EXPECT_THAT(error_of([&] {
+                sparse_encode_layers(x, {encoders.data(), 1}, options);
+              }),
+              HasSubstr("for 1 layers"));
+}
+
+TEST(SparseEncode, EqualValuesPassTogetherOrNotAtAll) {
+  const Tensor x = random_tensor({10, 4}, 1);
+  Tensor bias = Tensor::full({6}, 0.25f);
+  bias.mutable_f32()[3] = 0.5f;
+  const EncoderWeights encoder{Tensor::zeros({6, 4}), bias, {}};
+  const auto entries = [&](std::int64_t k) {
+    return sparse_encode(x, encoder, {.selection = Selection::kBatchTopK, .k = k}).code.entries();
+  };
+  EXPECT_EQ(entries(1), 10);
+  EXPECT_EQ(entries(2), 10);  // all would be 60 of 20
+  EXPECT_EQ(entries(5), 60);
+}
+
 TEST(SparseEncode, RefusesWhatMakesNoSense) {
   const Tensor x = random_tensor({3, 4}, 1), weight = random_tensor({5, 4}, 2),
                bias = random_tensor({5}, 3);

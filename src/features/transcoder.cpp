@@ -18,6 +18,8 @@ Variable parameter(const Shape& shape, float value, const Placement& placement) 
   return Variable(Tensor::full(shape, value, placement.device));
 }
 
+int processes_of(const Communicator* ranks) { return ranks != nullptr ? ranks->size() : 1; }
+
 // The value as it is, a share of its gradient: parameters that all processes use on the same tokens
 // get the whole one by the sum over the processes.
 Variable share_gradient(const Variable& parameter, int ranks) {
@@ -115,8 +117,8 @@ EncoderWeights Transcoder::encoder_weights(std::int64_t layer) const {
   return {weights.encoder, weights.encoder_bias, threshold(layer)};
 }
 
-Encoded Transcoder::encode_layer(std::int64_t layer, const Tensor& inputs,
-                                 const ActivityOptions& options, Communicator* ranks) const {
+SparseEncodeOptions Transcoder::encode_options(const ActivityOptions& options,
+                                               Communicator* ranks) const {
   SparseEncodeOptions encode;
   encode.precision = placement_.precision;
   encode.k = options.k;
@@ -128,7 +130,13 @@ Encoded Transcoder::encode_layer(std::int64_t layer, const Tensor& inputs,
     encode.process = ranks->rank();
     encode.processes = ranks->size();
   }
-  return sparse_encode(inputs, encoder_weights(layer), encode, options.below);
+  return encode;
+}
+
+Encoded Transcoder::encode_layer(std::int64_t layer, const Tensor& inputs,
+                                 const ActivityOptions& options, Communicator* ranks) const {
+  return sparse_encode(inputs, encoder_weights(layer), encode_options(options, ranks),
+                       options.below);
 }
 
 Activity Transcoder::encode(const Tensor& inputs, const ActivityOptions& options,
@@ -137,9 +145,11 @@ Activity Transcoder::encode(const Tensor& inputs, const ActivityOptions& options
               inputs.size(2) == shape_.width,
           "transcoder: inputs {} are not [{}, tokens, {}]", inputs.shape().to_string(),
           shape_.layers, shape_.width);
+  std::vector<EncoderWeights> weights;
+  for (std::int64_t l = 0; l < shape_.layers; ++l) weights.push_back(encoder_weights(l));
   Activity activity;
-  for (std::int64_t l = 0; l < shape_.layers; ++l) {
-    Encoded encoded = encode_layer(l, layer_rows(inputs, l), options, ranks);
+  for (Encoded& encoded :
+       sparse_encode_layers(inputs, weights, encode_options(options, ranks), options.below)) {
     activity.codes.push_back(std::move(encoded.code));
     activity.bounds.push_back(encoded.bound);
     if (options.below) activity.below.push_back(std::move(encoded.below));
@@ -147,25 +157,43 @@ Activity Transcoder::encode(const Tensor& inputs, const ActivityOptions& options
   return activity;
 }
 
-Variable Transcoder::decode(const std::vector<SparseCode>& codes, const Tensor& inputs,
-                            Communicator* ranks) const {
-  const int processes = ranks != nullptr ? ranks->size() : 1;
+Variable Transcoder::features_written(const std::vector<SparseCode>& codes,
+                                      Communicator* ranks) const {
   std::vector<DecoderSource> sources;
   for (std::int64_t l = 0; l < shape_.layers; ++l)
     sources.push_back({codes[static_cast<std::size_t>(l)],
                        layers_[static_cast<std::size_t>(l)].decoder, l, shape_.reach(l)});
-  Variable written = sparse_decode(sources, shape_.layers, shape_.width, placement_.precision);
-  if (processes > 1) written = sum_over_ranks(written, *ranks);
-  written = add(written, share_gradient(decoder_bias_, processes));
+  const Variable written =
+      sparse_decode(sources, shape_.layers, shape_.width, placement_.precision);
+  return processes_of(ranks) > 1 ? sum_over_ranks(written, *ranks) : written;
+}
+
+Variable Transcoder::add_skips(const Variable& written, const Tensor& inputs,
+                               Communicator* ranks) const {
   if (!shape_.skip) return written;
   std::vector<Variable> passed;
   for (std::int64_t l = 0; l < shape_.layers; ++l) {
-    const Variable weight = share_gradient(layers_[static_cast<std::size_t>(l)].skip, processes);
+    const Variable weight =
+        share_gradient(layers_[static_cast<std::size_t>(l)].skip, processes_of(ranks));
     const Tensor x = layer_rows(inputs, l);
     passed.push_back(linear(x.to(DType::kF32), {.weight = weight, .bias = {}, .out_in = true}));
   }
   Variable skips = concat(passed, 0);
   return add(written, reshape(skips, written.shape()));
+}
+
+Variable Transcoder::shared_decoder_bias(Communicator* ranks) const {
+  return share_gradient(decoder_bias_, processes_of(ranks));
+}
+
+Variable Transcoder::decode_unbiased(const std::vector<SparseCode>& codes, const Tensor& inputs,
+                                     Communicator* ranks) const {
+  return add_skips(features_written(codes, ranks), inputs, ranks);
+}
+
+Variable Transcoder::decode(const std::vector<SparseCode>& codes, const Tensor& inputs,
+                            Communicator* ranks) const {
+  return add_skips(add(features_written(codes, ranks), shared_decoder_bias(ranks)), inputs, ranks);
 }
 
 }  // namespace filigree

@@ -68,7 +68,7 @@ struct TranscoderLayer {
 struct Activity {
   std::vector<SparseCode> codes;  // of each layer
   std::vector<Variable> below;    // of each layer, if asked for
-  std::vector<float> bounds;      // of batch-top-k
+  std::vector<float> bounds;      // of batch-top-k; not in training on a GPU
 };
 
 struct ActivityOptions {
@@ -106,12 +106,20 @@ class Transcoder {
   // What they write: f32 [layers, tokens, width]. `inputs` are read by skips only.
   Variable decode(const std::vector<SparseCode>& codes, const Tensor& inputs,
                   Communicator* ranks = nullptr) const;
+  // The same without the decoder bias, for whoever adds it in a pass of its own; its gradient is
+  // then to be that of shared_decoder_bias().
+  Variable decode_unbiased(const std::vector<SparseCode>& codes, const Tensor& inputs,
+                           Communicator* ranks = nullptr) const;
+  Variable shared_decoder_bias(Communicator* ranks = nullptr) const;
 
   // The threshold itself, or undefined.
   Variable threshold(std::int64_t layer) const;
 
  private:
   EncoderWeights encoder_weights(std::int64_t layer) const;
+  SparseEncodeOptions encode_options(const ActivityOptions& options, Communicator* ranks) const;
+  Variable features_written(const std::vector<SparseCode>& codes, Communicator* ranks) const;
+  Variable add_skips(const Variable& written, const Tensor& inputs, Communicator* ranks) const;
 
   TranscoderShape shape_;
   FeatureActivation activation_;

@@ -4,6 +4,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/reconstruction/reconstruction.h"
 #include "filigree/ops/reduce/reduce.h"
 
 namespace filigree {
@@ -24,12 +25,22 @@ TranscoderLoss transcoder_loss(const Transcoder& transcoder, const Tensor& input
   with.below = options.below || pulls;
   TranscoderLoss result;
   result.activity = transcoder.encode(inputs, with, ranks);
-  const Variable written = transcoder.decode(result.activity.codes, inputs, ranks);
-  const Variable difference = sub(written, Variable(targets));
-  result.difference = difference.value();
-  const Variable error = scale(sum_all(square(difference)), share);
-  result.error = static_cast<double>(error.value().item());
-  result.loss = error;
+  // On the GPU the bias is added in the pass that compares.
+  const bool fused = targets.on_gpu();
+  const std::vector<SparseCode>& codes = result.activity.codes;
+  const Reconstruction compared =
+      fused ? reconstruction(transcoder.decode_unbiased(codes, inputs, ranks),
+                             transcoder.shared_decoder_bias(ranks), targets, share)
+            : reconstruction(transcoder.decode(codes, inputs, ranks), {}, targets, share);
+  result.difference = compared.difference;
+  result.loss = compared.error;
+  result.squares = compared.squares.on_host();
+  // Read with the squares rather than waited for once more.
+  if (fused)
+    for (std::int64_t l = 0; l < targets.size(0); ++l)
+      result.error += static_cast<double>(share) * static_cast<double>(result.squares.f32()[l]);
+  else
+    result.error = static_cast<double>(compared.error.value().item());
   double own[2] = {0.0, 0.0};
   const auto add_term = [&](const Variable& sum, double weight, double& value) {
     value += static_cast<double>(sum.value().item()) * static_cast<double>(share);

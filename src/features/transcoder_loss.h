@@ -22,6 +22,8 @@ struct TranscoderLoss {
   double error = 0.0, sparsity = 0.0, inactive = 0.0;
   Activity activity;
   Tensor difference;  // y^ - y, [layers, tokens, width]
+  // [2, layers] on the CPU: sums of squares of the difference, and of y about its mean.
+  Tensor squares;
 };
 
 // Inputs and targets are [layers, tokens, width], the former in the transcoder's precision.

@@ -28,23 +28,18 @@ Variable chosen(const Variable& parameter, const Tensor& ids) {
   return reshape(embedding(reshape(parameter, {shape[0], 1}), ids), {ids.elements()});
 }
 
-}  // namespace
-
-std::vector<double> unexplained(const Tensor& difference, const Tensor& targets) {
-  const NoGrad constant;
-  const std::int64_t layers = targets.size(0);
-  const auto of_layers = [&](const Variable& x) {
-    return sum(reshape(square(x), {layers, targets.elements() / layers}), 1).value().on_host();
-  };
-  const Variable all(targets);
-  const Tensor left = of_layers(Variable(difference));
-  const Tensor there = of_layers(sub(all, mean(all, 1, true)));
-  std::vector<double> shares;
+// Mean over layers of the share of the targets' variance that is left, of TranscoderLoss::squares.
+double unexplained(const Tensor& squares) {
+  const std::int64_t layers = squares.size(1);
+  const float *left = squares.f32(), *there = left + layers;
+  double mean = 0.0;
   for (std::int64_t l = 0; l < layers; ++l)
-    shares.push_back(static_cast<double>(left.f32()[l]) /
-                     std::max(static_cast<double>(there.f32()[l]), 1e-30));
-  return shares;
+    mean += static_cast<double>(left[l]) / std::max(static_cast<double>(there[l]), 1e-30) /
+            static_cast<double>(layers);
+  return mean;
 }
+
+}  // namespace
 
 TranscoderObjective::TranscoderObjective(TranscoderTrainable& trained,
                                          const TranscoderObjectiveOptions& options)
@@ -58,8 +53,9 @@ TranscoderObjective::TranscoderObjective(TranscoderTrainable& trained,
           "features: a ramp of {} of {} steps from {} times l0, dead after {} tokens", options.ramp,
           options.steps, options.first_l0, options.dead_after);
   // As if each had been active a moment ago.
-  for (std::vector<float>& layer : trained.density())
-    std::fill(layer.begin(), layer.end(), 1.0f / static_cast<float>(options.dead_after));
+  Tensor& densities = trained.densities();
+  densities = Tensor::full(densities.shape(), 1.0f / static_cast<float>(options.dead_after),
+                           densities.device());
 }
 
 bool TranscoderObjective::chooses() const {
@@ -93,11 +89,8 @@ Variable TranscoderObjective::loss(const ActivationBatch& batch, std::int64_t /*
     total = add(total, auxiliary_loss(batch, result.difference, ranks));
   // Of the size of a share of the variance, whatever the model's width and depth.
   const auto size = static_cast<float>(batch.targets.size(0) * batch.targets.size(2));
-  const std::vector<double> shares = unexplained(result.difference, batch.targets);
-  double mean_share = 0.0;
-  for (const double share : shares) mean_share += share / static_cast<double>(shares.size());
   metrics.emplace_back("loss", result.error / static_cast<double>(size));
-  metrics.emplace_back("nmse", mean_share);
+  metrics.emplace_back("nmse", unexplained(result.squares));
   observe(result, ranks, metrics);
   if (!chooses()) metrics.emplace_back("lambda", penalties.sparsity);
   return scale(total, 1.0f / size);
@@ -106,26 +99,14 @@ Variable TranscoderObjective::loss(const ActivationBatch& batch, std::int64_t /*
 void TranscoderObjective::observe(const TranscoderLoss& loss, Communicator& ranks,
                                   Metrics& metrics) {
   const std::vector<SparseCode>& codes = loss.activity.codes;
+  const auto tokens = static_cast<float>(codes[0].rows);
+  const float keep = std::exp(-tokens / static_cast<float>(options_.dead_after));
+  const Tensor counts = update_density(codes, keep, dead_below(), trained_.densities());
+  density_.reset();
   std::vector<double> active(2, 0.0);  // entries, and features that are dead
-  for (std::size_t l = 0; l < codes.size(); ++l) {
-    const SparseCode& code = codes[l];
-    const Tensor feature = code.feature.to(DeviceKind::kCpu);
-    const Tensor value = code.value.value().to(DeviceKind::kCpu);
-    std::vector<float>& density = trained_.density()[l];
-    std::vector<std::int32_t> count(density.size(), 0);
-    const std::int32_t* features = feature.i32();
-    const float* values = value.f32();
-    const std::int64_t entries = code.entries();
-    for (std::int64_t p = 0; p < entries; ++p)
-      if (values[p] > 0.0f) ++count[static_cast<std::size_t>(features[p])];
-    const auto tokens = static_cast<float>(code.rows);
-    const float keep = std::exp(-tokens / static_cast<float>(options_.dead_after));
-    for (std::size_t f = 0; f < density.size(); ++f) {
-      density[f] = keep * density[f] + (1.0f - keep) * static_cast<float>(count[f]) / tokens;
-      active[0] += count[f];
-    }
-    active[1] += static_cast<double>(dead_features(l).size());
-  }
+  const Tensor there = counts.to(DeviceKind::kCpu);
+  for (std::int64_t i = 0; i < there.elements(); ++i)
+    active[static_cast<std::size_t>(i % 2)] += static_cast<double>(there.i32()[i]);
   ranks.sum(active);
   const TranscoderShape& shape = trained_.transcoder().shape();
   const auto layers = static_cast<double>(shape.layers);
@@ -133,9 +114,14 @@ void TranscoderObjective::observe(const TranscoderLoss& loss, Communicator& rank
   metrics.emplace_back("dead", active[1] / (layers * static_cast<double>(shape.features)));
 }
 
+float TranscoderObjective::dead_below() const {
+  return static_cast<float>(kDeadDensity / static_cast<double>(options_.dead_after));
+}
+
 std::vector<std::int32_t> TranscoderObjective::dead_features(std::size_t layer) const {
-  const auto bound = static_cast<float>(kDeadDensity / static_cast<double>(options_.dead_after));
-  const std::vector<float>& density = trained_.density()[layer];
+  if (!density_) density_ = trained_.density();
+  const float bound = dead_below();
+  const std::vector<float>& density = (*density_)[layer];
   std::vector<std::int32_t> dead;
   for (std::size_t f = 0; f < density.size(); ++f)
     if (density[f] < bound) dead.push_back(static_cast<std::int32_t>(f));
@@ -177,13 +163,20 @@ Variable TranscoderObjective::auxiliary_loss(const ActivationBatch& batch, const
 void TranscoderObjective::raise_dead() {
   const double length = std::max(1.0, kRevival * static_cast<double>(options_.steps));
   const auto step = static_cast<float>(1.0 / length);
-  for (std::size_t l = 0; l < trained_.density().size(); ++l) {
+  for (std::size_t l = 0; l < trained_.transcoder().layers().size(); ++l) {
     const std::vector<std::int32_t> dead = dead_features(l);
     if (dead.empty()) continue;
     Variable& bias = trained_.transcoder().layers()[l].encoder_bias;
-    Tensor raised = bias.value().to(DeviceKind::kCpu).clone();
+    if (bias.value().on_gpu()) {  // without waiting for it
+      const NoGrad constant;
+      Tensor by = Tensor::zeros(bias.shape());
+      for (const std::int32_t f : dead) by.mutable_f32()[f] = step;
+      bias.mutable_value() = add(bias, Variable(by.to(DeviceKind::kCuda))).value();
+      continue;
+    }
+    Tensor raised = bias.value().clone();
     for (const std::int32_t f : dead) raised.mutable_f32()[f] += step;
-    bias.mutable_value() = raised.to(bias.value().device());
+    bias.mutable_value() = raised;
   }
 }
 
@@ -225,6 +218,7 @@ void TranscoderObjective::restore(const nlohmann::json& state) {
             "resume: the checkpoint's objective has no '{}'", key);
     return state[key];
   };
+  density_.reset();
   step_ = value("step").get<std::int64_t>();
   any_dead_ = value("any_dead").get<bool>();
   MultiplierState lambda;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "filigree/features/transcoder_loss.h"
@@ -51,6 +52,7 @@ class TranscoderObjective : public ObjectiveOn<ActivationBatch> {
  private:
   bool chooses() const;  // a top-k kind
   void observe(const TranscoderLoss& loss, Communicator& ranks, Metrics& metrics);
+  float dead_below() const;  // density of a dead feature
   std::vector<std::int32_t> dead_features(std::size_t layer) const;
   void raise_dead();
   Variable auxiliary_loss(const ActivationBatch& batch, const Tensor& difference,
@@ -61,10 +63,9 @@ class TranscoderObjective : public ObjectiveOn<ActivationBatch> {
   Multiplier lambda_;
   std::int64_t step_ = 0;
   bool any_dead_ = false;  // on any process, after the last step
+  // Densities after the last step, copied when they are first asked for.
+  mutable std::optional<std::vector<std::vector<float>>> density_;
 };
-
-// Mean over layers of the share of the targets' variance that is left.
-std::vector<double> unexplained(const Tensor& difference, const Tensor& targets);
 
 // For a transcoder of a top-k kind: the bound of each layer above which `l0` features are active on
 // average, of some batches from the beginning of the source's pool. The

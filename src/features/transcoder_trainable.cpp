@@ -142,10 +142,19 @@ void initialise(Transcoder& transcoder, const ActivationBatch& sample,
 }
 
 TranscoderTrainable::TranscoderTrainable(Transcoder& transcoder, Settings start)
-    : transcoder_(transcoder), start_(std::move(start)) {
-  const auto layers = static_cast<std::size_t>(transcoder.shape().layers);
-  density_.assign(
-      layers, std::vector<float>(static_cast<std::size_t>(transcoder.features().count()), 0.0f));
+    : transcoder_(transcoder),
+      start_(std::move(start)),
+      densities_(Tensor::zeros({transcoder.shape().layers, transcoder.features().count()},
+                               DType::kF32, transcoder.placement().device)) {}
+
+std::vector<std::vector<float>> TranscoderTrainable::density() const {
+  const Tensor host = densities_.on_host();
+  std::vector<std::vector<float>> layers;
+  for (std::int64_t l = 0; l < host.size(0); ++l) {
+    const Tensor row = host.rows(l, l + 1);
+    layers.emplace_back(row.values().begin(), row.values().end());
+  }
+  return layers;
 }
 
 std::vector<NamedParameter> TranscoderTrainable::parameters() const {
@@ -169,9 +178,10 @@ Settings TranscoderTrainable::settings() const {
 }
 
 void TranscoderTrainable::save(const std::filesystem::path& folder, Communicator& ranks) const {
+  const std::vector<std::vector<float>> densities = density();
   NamedNumbers numbers;
-  for (std::size_t l = 0; l < density_.size(); ++l)
-    numbers.emplace_back(density_name(l), std::span<const float>(density_[l]));
+  for (std::size_t l = 0; l < densities.size(); ++l)
+    numbers.emplace_back(density_name(l), std::span<const float>(densities[l]));
   write_parameters(folder / own_file(ranks), own_parameters(), numbers);
   if (ranks.first()) write_parameters(folder / "shared.safetensors", parameters(), {});
 }
@@ -183,11 +193,11 @@ void TranscoderTrainable::restore(const std::filesystem::path& folder, Communica
           printable(own.string()));
   const StoredPart features(own);
   read_parameters(features, own_parameters());
-  for (std::size_t l = 0; l < density_.size(); ++l) {
-    const Tensor values =
-        read_tensor(features, density_name(l), {static_cast<std::int64_t>(density_[l].size())});
-    density_[l].assign(values.values().begin(), values.values().end());
-  }
+  const std::int64_t count = densities_.size(1);
+  for (std::int64_t l = 0; l < densities_.size(0); ++l)
+    densities_.rows(l, l + 1).copy_from(
+        read_tensor(features, density_name(static_cast<std::size_t>(l)), {count})
+            .reshape({1, count}));
   const StoredPart shared(folder / "shared.safetensors");
   read_parameters(shared, parameters());
 }

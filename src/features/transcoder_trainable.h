@@ -31,9 +31,10 @@ class TranscoderTrainable : public Trainable {
 
   Transcoder& transcoder() const { return transcoder_; }
 
-  // Of each layer the share of tokens at which each of this process's features was active, an
-  // average over some past.
-  std::vector<std::vector<float>>& density() { return density_; }
+  // The share of tokens at which each of this process's features was active, an average over some
+  // past: f32 [layers, features] where the transcoder lies, and copied out layer by layer.
+  Tensor& densities() { return densities_; }
+  std::vector<std::vector<float>> density() const;
 
   std::vector<NamedParameter> parameters() const override;
   std::vector<NamedParameter> own_parameters() const override;
@@ -45,7 +46,7 @@ class TranscoderTrainable : public Trainable {
  private:
   Transcoder& transcoder_;
   Settings start_;
-  std::vector<std::vector<float>> density_;
+  Tensor densities_;
 };
 
 // All features of all processes, on the CPU, on every process.

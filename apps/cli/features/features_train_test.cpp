@@ -47,6 +47,12 @@ TEST_F(FeatureCommandsTest, TrainsMeasuresAndResumesToTheSameBits) {
   EXPECT_EQ(result["plan"]["features"], 48);
   EXPECT_NEAR(result["held_out"]["l0"].get<double>(), 6.0, 1.5);
   EXPECT_LT(result["held_out"]["nmse"].get<double>(), 1.0);
+  // Two of the three pools are filled while it trains.
+  EXPECT_GT(result["model_seconds"].get<double>(), 0.0);
+  EXPECT_LT(result["model_seconds"].get<double>(), result["seconds"].get<double>());
+  EXPECT_GT(result["step_seconds"].get<double>(), 0.0);
+  EXPECT_GT(result["peak_memory_bytes"].get<double>(), result["pool_memory_bytes"].get<double>());
+  EXPECT_GT(result["pool_memory_bytes"].get<double>(), 0.0);
 
   // A run whose last checkpoints are gone goes on from an earlier one.
   expect_success(train("parts"));

@@ -56,6 +56,18 @@ void print_dry_run(const study::FeatureTrainingPlan& plan, const Session& sessio
   session.print(plan_text(plan) + printable(plan.out) + ": nothing was written\n");
 }
 
+// Without and with the model's forward passes.
+std::string speed_text(const study::FeatureTrainingResult& result) {
+  if (result.trained_tokens == 0 || result.step_seconds <= 0.0) return "";
+  const auto batch = static_cast<double>(result.plan.tokens / result.plan.steps);
+  return fmt::format(
+      "a step took {:.2f} ms, {:.0f} tokens a second; all with the model's passes {:.0f} tokens a "
+      "second; at most {} of memory, {} of them activations to draw from\n",
+      1000.0 * result.step_seconds, batch / result.step_seconds,
+      static_cast<double>(result.trained_tokens) / result.seconds, human_bytes(result.peak_memory),
+      human_bytes(result.pool_memory));
+}
+
 void print_result(const study::FeatureTrainingResult& result, Session& session) {
   if (result.interrupted()) session.note("the same command with --resume goes on");
   if (session.json()) {
@@ -63,8 +75,9 @@ void print_result(const study::FeatureTrainingResult& result, Session& session) 
   } else if (!result.interrupted()) {
     const std::string quality =
         result.held_out ? quality_table({{"", *result.held_out}}) + "\n" : "";
-    session.print(fmt::format("{}finished after {} steps; the transcoder is in {}\n", quality,
-                              count_text(result.steps), printable(result.plan.out)));
+    session.print(fmt::format("{}{}finished after {} steps; the transcoder is in {}\n", quality,
+                              speed_text(result), count_text(result.steps),
+                              printable(result.plan.out)));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/transcoder_files.h"
+#include "filigree/runtime/buffer.h"
 #include "filigree/runtime/device.h"
 #include "filigree/study/features/feature_evaluation.h"
 #include "filigree/study/loaded_model.h"
@@ -153,21 +154,44 @@ TrainerOptions trainer_options(const FeatureTrainingRequest& request,
   return trainer;
 }
 
-// The loop, shown from step `first` on.
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The loop, shown from step `first` on; what its steps took goes to `result`.
 TrainerResult train_watched(TranscoderTrainable& trained, TranscoderObjective& objective,
                             ActivationSource& source, AdamW& optimizer, RunFolder& folder,
                             const TrainerOptions& options, std::int64_t batch, std::int64_t first,
-                            const Context& context) {
+                            const Context& context, FeatureTrainingResult& result) {
+  const DeviceKind device = trained.transcoder().placement().device;
+  reset_pool_peak(device);
+  const double filled_before = source.filling_seconds();
   const Stopwatch watch;
+  // Without the model's passes, which fall into some of the steps.
+  std::vector<double> steps;
+  double last = 0.0;
   const auto report = context.begin({"features", "steps", options.schedule.steps, first});
   TrainerCallbacks callbacks;
   callbacks.progress = [&](std::int64_t step, const Metrics& metrics) {
     const auto tokens = static_cast<double>((step - first) * batch);
     report->update(step, progress_text(metrics, tokens / watch.seconds()));
+    const double now = watch.seconds() - (source.filling_seconds() - filled_before);
+    steps.push_back(now - last);
+    last = now;
   };
   callbacks.stop_requested = [&] { return context.stopping(); };
   TrainerResult ended = train(trained, objective, source, optimizer, folder, options, callbacks);
   if (ended.steps > first) report->finish();
+  result.seconds = watch.seconds();
+  result.model_seconds = source.filling_seconds() - filled_before;
+  // At first there are more active features, and plans of products to be made.
+  steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2));
+  result.step_seconds = median(std::move(steps));
+  result.peak_memory = pool_statistics(device).peak_bytes_in_use;
+  result.pool_memory = source.pool_memory();
   return ended;
 }
 
@@ -241,15 +265,13 @@ FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request
   AdamW optimizer(decay_groups(trained, 0.0f), {.beta2 = 0.999f});
   TrainerOptions trainer = trainer_options(request, plan, ranks);
   trainer.header = header_of(request, start, context);
-  const Stopwatch watch;
   const TrainerResult ended = train_watched(trained, objective, source, optimizer, folder, trainer,
-                                            request.batch, first, context);
+                                            request.batch, first, context, result);
   trained.set_requires_grad(false);
   result.end = ended.end;
   result.steps = ended.steps;
   result.resumed_from = ended.resumed_from;
   result.trained_tokens = (ended.steps - first) * request.batch;
-  result.seconds = watch.seconds();
   result.last_step = ended.last;
   if (result.interrupted()) {
     context.say(fmt::format("features: stopped after step {} of {} and saved in '{}'", result.steps,
@@ -301,6 +323,10 @@ Json to_json(const FeatureTrainingResult& result) {
           {"resumed_from", result.resumed_from},
           {"trained_tokens", result.trained_tokens},
           {"seconds", result.seconds},
+          {"model_seconds", result.model_seconds},
+          {"step_seconds", result.step_seconds},
+          {"peak_memory_bytes", result.peak_memory},
+          {"pool_memory_bytes", result.pool_memory},
           {"last_step", last},
           {"held_out", result.held_out ? to_json(*result.held_out) : Json()}};
 }

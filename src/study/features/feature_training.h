@@ -66,6 +66,10 @@ struct FeatureTrainingResult {
   std::int64_t resumed_from = 0;
   std::int64_t trained_tokens = 0;  // by this call
   double seconds = 0.0;
+  double model_seconds = 0.0;  // of these, in the model's forward passes
+  double step_seconds = 0.0;   // of a step without them, the median of the later half
+  // Most that was in use at once while it trained, and the activations that it drew from in it.
+  std::uint64_t peak_memory = 0, pool_memory = 0;
   Metrics last_step;
   std::optional<FeatureQuality> held_out;
 

@@ -6,10 +6,13 @@
 #include <cmath>
 #include <span>
 
+#include "filigree/autograd/tape.h"
 #include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/stopwatch.h"
+#include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/embedding/embedding.h"
+#include "filigree/ops/layout/layout.h"
 #include "filigree/runtime/buffer.h"
 #include "filigree/runtime/device.h"
 #include "filigree/runtime/threads.h"
@@ -20,6 +23,7 @@ namespace filigree {
 namespace {
 
 constexpr std::uint64_t kShuffleStream = 0x706f6f6c00000000;  // "pool", and its number
+constexpr std::uint64_t kWindowSeed = 0x77696e646f770000;     // "window": another order than pools'
 constexpr std::int64_t kScaleTokens = 1 << 14;
 
 // On the CPU the pool is bf16: its rounding is far below what a transcoder leaves unexplained, and
@@ -113,6 +117,58 @@ ShardLoader ActivationSource::loader_at(const LoaderState& state) const {
                       .rank = ranks_.rank(),
                       .world_size = ranks_.size()},
                      state);
+}
+
+std::int64_t ActivationSource::windows_of_a_batch(const ActivationOptions& options) {
+  return std::max<std::int64_t>(1, options.tokens / (options.length - 1));
+}
+
+ShardLoader ActivationSource::window_loader_at(const LoaderState& state) const {
+  return ShardLoader(split_,
+                     {.batch = windows_of_a_batch(options_),
+                      .length = options_.length,
+                      .seed = options_.seed ^ kWindowSeed},
+                     state);
+}
+
+bool ActivationSource::gives_windows() const {
+  return options_.windows_from &&
+         static_cast<std::int64_t>(pool_number_) * batches_of_a_pool() + taken_ >=
+             *options_.windows_from;
+}
+
+ActivationBatch ActivationSource::next_windows() {
+  const ActivationScales factors = scales();
+  pool_.reset();  // its memory is for what goes through the model
+  const NoGrad constant;
+  ShardLoader loader = window_loader_at(windows_);
+  const TokenBatch text = loader.next();
+  windows_ = loader.state();
+  const Placement& placement = model_.placement();
+  const std::int64_t layers = model_.config().layers, width = model_.config().width;
+  const std::int64_t windows = text.ids.size(0), length = options_.length;
+  const Shape shape({layers, windows * (length - 1), width});
+  ActivationBatch batch{Tensor::empty(shape, placement.precision, placement.device),
+                        Tensor::empty(shape, DType::kF32, placement.device),
+                        TextWindows{text.ids, text.targets, {}, factors}};
+  const auto keep = [&](Tensor& to, std::int64_t layer, const Tensor& value, float factor) {
+    const Variable behind = slice(Variable(value.to(DType::kF32)), 1, 1, length);
+    const Tensor scaled = scale(behind, factor).value();
+    to.rows(layer, layer + 1).copy_from(scaled.to(to.dtype()).reshape({1, shape[1], width}));
+  };
+  Taps taps;
+  taps.stay_on_device();
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    taps.watch(options_.hooks.input_of(l), [&, l, i](std::string_view, const Tensor& value) {
+      keep(batch.inputs, l, value, factors.input[i]);
+    });
+    taps.watch(options_.hooks.output_of(l), [&, l, i](std::string_view, const Tensor& value) {
+      keep(batch.targets, l, value, factors.output[i]);
+    });
+  }
+  batch.windows->hidden = model_.final_hidden(text.ids, {.taps = &taps}).value();
+  return batch;
 }
 
 void ActivationSource::fill() {
@@ -217,6 +273,7 @@ Tensor ActivationSource::drawn(const std::vector<Tensor>& layers,
 }
 
 ActivationBatch ActivationSource::next() {
+  if (gives_windows()) return next_windows();
   ActivationBatch batch = peek();
   ++taken_;
   return batch;
@@ -253,15 +310,17 @@ ActivationBatch ActivationSource::peek() {
 }
 
 Settings ActivationSource::settings() const {
-  return {{"data", checksum_text(split_.fingerprint())},
-          {"model", checksum_text(model_checksum_)},
-          {"batch", options_.tokens},
-          {"pool", options_.pool},
-          {"context", options_.length},
-          {"windows", options_.windows},
-          {"input_hook", options_.hooks.input},
-          {"output_hook", options_.hooks.output},
-          {"seed", options_.seed}};
+  Settings settings({{"data", checksum_text(split_.fingerprint())},
+                     {"model", checksum_text(model_checksum_)},
+                     {"batch", options_.tokens},
+                     {"pool", options_.pool},
+                     {"context", options_.length},
+                     {"windows", options_.windows},
+                     {"input_hook", options_.hooks.input},
+                     {"output_hook", options_.hooks.output},
+                     {"seed", options_.seed}});
+  if (options_.windows_from) settings.add(Setting{"windows_from", *options_.windows_from});
+  return settings;
 }
 
 nlohmann::json ActivationSource::state() const {
@@ -269,6 +328,10 @@ nlohmann::json ActivationSource::state() const {
                           {"position", pool_start_.position},
                           {"pool", pool_number_},
                           {"taken", static_cast<std::uint64_t>(taken_)}};
+  if (options_.windows_from) {
+    state["windows_epoch"] = windows_.epoch;
+    state["windows_position"] = windows_.position;
+  }
   if (scales_) {
     state["input_scales"] = scales_->input;
     state["output_scales"] = scales_->output;
@@ -302,6 +365,8 @@ void ActivationSource::restore(const nlohmann::json& state) {
           "resume: {} batches were taken from a pool of {}", taken, batches_of_a_pool());
   taken_ = static_cast<std::int64_t>(taken);
   scales_ = {factors("input_scales"), factors("output_scales")};
+  if (options_.windows_from)
+    windows_ = window_loader_at({number("windows_epoch"), number("windows_position")}).state();
   pool_.reset();
   // A pool that is used up is not filled again, only passed over.
   if (taken_ == batches_of_a_pool()) {

@@ -7,7 +7,11 @@
 // A pool is a function of where the loader stood when it was begun, so that a run that is resumed
 // fills it again and goes on with the same bits.
 //
-// Several processes fill a part of every pool each, and all get every batch whole.
+// From a given batch on, whole windows of text come instead, each with what the model made of it:
+// for training through the model, where a token cannot be without those before it.
+//
+// Several processes fill a part of every pool each, and all get every batch whole. Windows pass
+// through the model on each of them.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +31,17 @@ struct ActivationScales {
   std::vector<float> input, output;
 };
 
+// Windows of text, and what the plain model's output layer read of them.
+struct TextWindows {
+  Tensor ids, targets;  // [B, T], and the tokens one place on
+  Tensor hidden;        // [B, T, width]
+  ActivationScales scales;
+};
+
 struct ActivationBatch {
   Tensor inputs;   // [layers, tokens, width], scaled, in the precision of the placement
   Tensor targets;  // f32, likewise
+  std::optional<TextWindows> windows = {};  // that they are from, in order, if they are whole
 };
 
 struct ActivationOptions {
@@ -39,6 +51,8 @@ struct ActivationOptions {
   std::int64_t length = 128;    // tokens a window
   std::int64_t windows = 16;    // that the model runs on at once, of all processes together
   std::uint64_t seed = 0;
+  // The batch from which on whole windows come, about as many tokens of them; none: never.
+  std::optional<std::int64_t> windows_from = {};
   // Called while a pool is filled.
   std::function<void(std::int64_t done, std::int64_t of)> filling = {};
 };
@@ -55,9 +69,13 @@ class ActivationSource : public SourceOf<ActivationBatch> {
 
   ActivationBatch next() override;
   ActivationBatch peek();  // the next one, which is not taken
-  // The next batches are those of the pool at hand from its beginning: for measurements after
-  // training, which need not wait for another pool.
-  void begin_pool_again() { taken_ = 0; }
+  // The next batches are those of the pool at hand from its beginning, unless whole windows come:
+  // for measurements after training, which need not wait for another pool.
+  void begin_pool_again() {
+    if (!gives_windows()) taken_ = 0;
+  }
+  // Whether the next batch is of whole windows.
+  bool gives_windows() const;
   Settings settings() const override;
   nlohmann::json state() const override;
   void restore(const nlohmann::json& state) override;
@@ -69,6 +87,8 @@ class ActivationSource : public SourceOf<ActivationBatch> {
   // Memory that the pool of one process takes on its device.
   static std::uint64_t pool_bytes(const ModelConfig& config, const ActivationOptions& options,
                                   const Placement& placement, int processes);
+  // Whole windows of a batch.
+  static std::int64_t windows_of_a_batch(const ActivationOptions& options);
 
  private:
   struct Pool {
@@ -82,6 +102,8 @@ class ActivationSource : public SourceOf<ActivationBatch> {
   Tensor drawn(const std::vector<Tensor>& layers, const std::vector<std::int32_t>& tokens,
                const std::vector<float>& scales, DType dtype) const;
   ShardLoader loader_at(const LoaderState& state) const;
+  ShardLoader window_loader_at(const LoaderState& state) const;
+  ActivationBatch next_windows();
 
   const Model& model_;
   TokenSplit split_;
@@ -93,6 +115,7 @@ class ActivationSource : public SourceOf<ActivationBatch> {
   std::uint64_t pool_number_ = 0;
   std::int64_t taken_ = 0;    // batches of the pool
   std::optional<Pool> pool_;  // empty: to be filled
+  LoaderState windows_;       // where the loader of whole windows stands
   std::optional<ActivationScales> scales_;
   double filling_seconds_ = 0.0;
   std::uint64_t pool_memory_ = 0;

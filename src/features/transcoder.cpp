@@ -31,17 +31,30 @@ Variable share_gradient(const Variable& parameter, int ranks) {
   });
 }
 
+void sum_in_place(Tensor& tensor, Communicator& ranks) {
+  ranks
+      .start_sum(
+          {std::span(tensor.mutable_data<float>(), static_cast<std::size_t>(tensor.elements()))},
+          tensor.device())
+      ->wait();
+}
+
 }  // namespace
 
 Variable sum_over_ranks(const Variable& part, Communicator& ranks) {
   Tensor whole = part.value().clone();
-  ranks
-      .start_sum(
-          {std::span(whole.mutable_data<float>(), static_cast<std::size_t>(whole.elements()))},
-          whole.device())
-      ->wait();
+  sum_in_place(whole, ranks);
   return make_result(std::move(whole), {&part},
                      [part](const Tensor& grad) { part.accumulate_grad(grad.clone()); });
+}
+
+Variable shared_by_ranks(const Variable& value, Communicator& ranks) {
+  if (ranks.size() == 1) return value;
+  return make_result(value.value(), {&value}, [value, &ranks](const Tensor& grad) {
+    Tensor whole = grad.dtype() == DType::kF32 ? grad.clone() : grad.to(DType::kF32);
+    sum_in_place(whole, ranks);
+    value.accumulate_grad(std::move(whole));
+  });
 }
 
 std::int64_t TranscoderShape::parameters() const {
@@ -133,7 +146,7 @@ SparseEncodeOptions Transcoder::encode_options(const ActivityOptions& options,
   return encode;
 }
 
-Encoded Transcoder::encode_layer(std::int64_t layer, const Tensor& inputs,
+Encoded Transcoder::encode_layer(std::int64_t layer, const Variable& inputs,
                                  const ActivityOptions& options, Communicator* ranks) const {
   return sparse_encode(inputs, encoder_weights(layer), encode_options(options, ranks),
                        options.below);
@@ -194,6 +207,26 @@ Variable Transcoder::decode_unbiased(const std::vector<SparseCode>& codes, const
 Variable Transcoder::decode(const std::vector<SparseCode>& codes, const Tensor& inputs,
                             Communicator* ranks) const {
   return add_skips(add(features_written(codes, ranks), shared_decoder_bias(ranks)), inputs, ranks);
+}
+
+Variable Transcoder::decode_layer(std::int64_t layer, const SparseCode& code,
+                                  Communicator* ranks) const {
+  const std::int64_t reach = shape_.reach(layer);
+  const DecoderSource source{code, layers_[static_cast<std::size_t>(layer)].decoder, 0, reach};
+  const Variable written =
+      sparse_decode(std::span(&source, 1), reach, shape_.width, placement_.precision);
+  return processes_of(ranks) > 1 ? sum_over_ranks(written, *ranks) : written;
+}
+
+Variable Transcoder::written_always(std::int64_t layer, const Variable& inputs,
+                                    Communicator* ranks) const {
+  const Variable bias =
+      reshape(slice(shared_decoder_bias(ranks), 0, layer, layer + 1), {1, shape_.width});
+  if (!shape_.skip) return bias;
+  const Variable weight =
+      share_gradient(layers_[static_cast<std::size_t>(layer)].skip, processes_of(ranks));
+  const Variable x = placed(inputs, inputs.value().device());
+  return add(linear(x, {.weight = weight, .bias = {}, .out_in = true}), bias);
 }
 
 }  // namespace filigree

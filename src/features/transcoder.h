@@ -100,8 +100,8 @@ class Transcoder {
   // Which features are active. `inputs` is [layers, tokens, width] in the placement's precision.
   Activity encode(const Tensor& inputs, const ActivityOptions& options,
                   Communicator* ranks = nullptr) const;
-  // Those of one layer alone, of inputs [tokens, width].
-  Encoded encode_layer(std::int64_t layer, const Tensor& inputs, const ActivityOptions& options,
+  // Those of one layer alone, of inputs [tokens, width], to which gradients flow back.
+  Encoded encode_layer(std::int64_t layer, const Variable& inputs, const ActivityOptions& options,
                        Communicator* ranks = nullptr) const;
   // What they write: f32 [layers, tokens, width]. `inputs` are read by skips only.
   Variable decode(const std::vector<SparseCode>& codes, const Tensor& inputs,
@@ -111,6 +111,14 @@ class Transcoder {
   Variable decode_unbiased(const std::vector<SparseCode>& codes, const Tensor& inputs,
                            Communicator* ranks = nullptr) const;
   Variable shared_decoder_bias(Communicator* ranks = nullptr) const;
+  // What those of one layer write to it and the layers that it reaches: f32 [reach, tokens, width],
+  // without biases and skips.
+  Variable decode_layer(std::int64_t layer, const SparseCode& code,
+                        Communicator* ranks = nullptr) const;
+  // What is written to a layer whatever is active, f32: its decoder bias [1, width], or with a skip
+  // what that makes of the inputs too, [tokens, width].
+  Variable written_always(std::int64_t layer, const Variable& inputs,
+                          Communicator* ranks = nullptr) const;
 
   // The threshold itself, or undefined.
   Variable threshold(std::int64_t layer) const;
@@ -132,6 +140,9 @@ class Transcoder {
 // The sum over the processes of what each of them has written. The gradient of the sum is that of
 // every part.
 Variable sum_over_ranks(const Variable& part, Communicator& ranks);
+// The other way round: a value that is the same on every process and of which each uses a part, so
+// that its gradient is the sum of theirs.
+Variable shared_by_ranks(const Variable& value, Communicator& ranks);
 
 // Row r of target m of [layers, tokens, width], same memory.
 Tensor layer_rows(const Tensor& all, std::int64_t layer);

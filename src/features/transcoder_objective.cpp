@@ -5,9 +5,11 @@
 
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
+#include "filigree/features/trained_replacement.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/embedding/embedding.h"
 #include "filigree/ops/layout/layout.h"
+#include "filigree/ops/output_loss/output_loss.h"
 #include "filigree/ops/reduce/reduce.h"
 #include "filigree/ops/sparse_decode/sparse_decode.h"
 
@@ -42,8 +44,12 @@ double unexplained(const Tensor& squares) {
 }  // namespace
 
 TranscoderObjective::TranscoderObjective(TranscoderTrainable& trained,
-                                         const TranscoderObjectiveOptions& options)
-    : trained_(trained), options_(options), lambda_(options.lambda) {
+                                         const TranscoderObjectiveOptions& options,
+                                         ReplacedModel replaced)
+    : trained_(trained),
+      options_(options),
+      replaced_(std::move(replaced)),
+      lambda_(options.lambda) {
   const auto features = static_cast<double>(trained.transcoder().shape().features);
   require(options.l0 >= 1.0 && options.l0 <= features,
           "features: {} of {} features cannot be active; give a number from 1", options.l0,
@@ -93,7 +99,24 @@ Variable TranscoderObjective::loss(const ActivationBatch& batch, std::int64_t /*
   metrics.emplace_back("nmse", unexplained(result.squares));
   observe(result, ranks, metrics);
   if (!chooses()) metrics.emplace_back("lambda", penalties.sparsity);
-  return scale(total, 1.0f / size);
+  total = scale(total, 1.0f / size);
+  if (!batch.windows) return total;
+  const Variable apart = divergence(*batch.windows, activity, ranks);
+  metrics.emplace_back("kl", static_cast<double>(apart.value().item()));
+  return add(total, scale(apart, static_cast<float>(options_.divergence)));
+}
+
+Variable TranscoderObjective::divergence(const TextWindows& windows,
+                                         const ActivityOptions& activity,
+                                         Communicator& ranks) const {
+  require(replaced_.model != nullptr, "features: windows to train through a model, and no model");
+  const Model& model = *replaced_.model;
+  const Variable hidden = replaced_hidden(model, windows.ids, trained_.transcoder(),
+                                          replaced_.hooks, windows.scales, activity, &ranks);
+  const Teacher plain{windows.hidden, model.output_layer()};
+  return output_loss(hidden, model.output_layer(), windows.targets,
+                     {.teacher = &plain, .distillation = 1.0f})
+      .loss;
 }
 
 void TranscoderObjective::observe(const TranscoderLoss& loss, Communicator& ranks,
@@ -189,15 +212,17 @@ void TranscoderObjective::after_step(const Metrics& metrics) {
 }
 
 Settings TranscoderObjective::settings() const {
-  return {{"l0", options_.l0},
-          {"ramp", options_.ramp},
-          {"first_l0", options_.first_l0},
-          {"bandwidth", decimal(options_.bandwidth)},
-          {"inactive", options_.inactive},
-          {"lambda0", options_.lambda.initial},
-          {"auxiliary", options_.auxiliary},
-          {"auxiliary_features", options_.auxiliary_features},
-          {"dead_after", options_.dead_after}};
+  Settings settings({{"l0", options_.l0},
+                     {"ramp", options_.ramp},
+                     {"first_l0", options_.first_l0},
+                     {"bandwidth", decimal(options_.bandwidth)},
+                     {"inactive", options_.inactive},
+                     {"lambda0", options_.lambda.initial},
+                     {"auxiliary", options_.auxiliary},
+                     {"auxiliary_features", options_.auxiliary_features},
+                     {"dead_after", options_.dead_after}});
+  if (replaced_.model != nullptr) settings.add(Setting{"divergence", options_.divergence});
+  return settings;
 }
 
 nlohmann::json TranscoderObjective::state() const {

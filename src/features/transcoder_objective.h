@@ -7,6 +7,11 @@
 // Features that have not been active for long explain, as well as a few of them can, what the
 // others leave unexplained (auxiliary loss): so they learn something that is missing, and come
 // back.
+//
+// Batches of whole windows are also learnt from through the model: what it predicts with all MLPs
+// replaced by the transcoder (trained_replacement.h) is to be what it predicts by itself,
+//
+//   loss = reconstruction + weight KL(plain || replaced)
 #pragma once
 
 #include <cstdint>
@@ -32,12 +37,21 @@ struct TranscoderObjectiveOptions {
   double auxiliary = 1.0 / 32.0;          // weight of the second try; 0: there is none
   std::int64_t auxiliary_features = 512;  // of a layer, at a token
   std::int64_t dead_after = 500000;       // tokens without having been active
+  double divergence = 0.1;                // weight of KL, of batches of whole windows
+};
+
+// The model that features stand in for, where it is trained through.
+struct ReplacedModel {
+  const Model* model = nullptr;
+  FeatureHooks hooks = {};
 };
 
 class TranscoderObjective : public ObjectiveOn<ActivationBatch> {
  public:
   // What is trained must outlive it.
-  TranscoderObjective(TranscoderTrainable& trained, const TranscoderObjectiveOptions& options);
+  // The model too, which batches of whole windows need.
+  TranscoderObjective(TranscoderTrainable& trained, const TranscoderObjectiveOptions& options,
+                      ReplacedModel replaced = {});
 
   Variable loss(const ActivationBatch& batch, std::int64_t micro_step, Communicator& ranks,
                 Metrics& metrics) override;
@@ -57,9 +71,12 @@ class TranscoderObjective : public ObjectiveOn<ActivationBatch> {
   void raise_dead();
   Variable auxiliary_loss(const ActivationBatch& batch, const Tensor& difference,
                           Communicator& ranks) const;
+  Variable divergence(const TextWindows& windows, const ActivityOptions& activity,
+                      Communicator& ranks) const;
 
   TranscoderTrainable& trained_;
   TranscoderObjectiveOptions options_;
+  ReplacedModel replaced_;
   Multiplier lambda_;
   std::int64_t step_ = 0;
   bool any_dead_ = false;  // on any process, after the last step

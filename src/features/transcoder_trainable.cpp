@@ -141,6 +141,41 @@ void initialise(Transcoder& transcoder, const ActivationBatch& sample,
   transcoder.decoder_bias().mutable_value() = mean.to(device);
 }
 
+void begin_from(Transcoder& transcoder, Transcoder trained, const ActivationScales& scales) {
+  const TranscoderShape &to = transcoder.shape(), &from = trained.shape();
+  require(
+      trained.whole() && to.kind == from.kind && to.layers == from.layers &&
+          to.width == from.width && to.features == from.features && to.skip == from.skip,
+      "transcoder: {} of {} layers, width {}, {} features cannot go on as {} of {} layers, width "
+      "{}, {} features",
+      name_of(from.kind), from.layers, from.width, from.features, name_of(to.kind), to.layers,
+      to.width, to.features);
+  ActivationScales inverse = scales;
+  for (std::vector<float>* factors : {&inverse.input, &inverse.output})
+    for (float& factor : *factors) factor = 1.0f / factor;
+  fold_scales(trained, inverse);
+  const FeatureRange& own = transcoder.features();
+  const DeviceKind device = transcoder.placement().device;
+  for (std::size_t l = 0; l < trained.layers().size(); ++l) {
+    const TranscoderLayer &source = trained.layers()[l], &into = transcoder.layers()[l];
+    const auto take = [&](const Variable& value, const Variable& parameter) {
+      parameter.mutable_value() = value.value().rows(own.begin, own.end).clone().to(device);
+    };
+    take(source.encoder, into.encoder);
+    take(source.encoder_bias, into.encoder_bias);
+    take(source.decoder, into.decoder);
+    if (into.log_threshold.defined()) {
+      if (source.log_threshold.defined())
+        take(source.log_threshold, into.log_threshold);
+      else
+        into.log_threshold.mutable_value() =
+            Tensor::full({own.count()}, std::log(TranscoderStart().threshold), device);
+    }
+    if (into.skip.defined()) into.skip.mutable_value() = source.skip.value().clone().to(device);
+  }
+  transcoder.decoder_bias().mutable_value() = trained.decoder_bias().value().clone().to(device);
+}
+
 TranscoderTrainable::TranscoderTrainable(Transcoder& transcoder, Settings start)
     : transcoder_(transcoder),
       start_(std::move(start)),

@@ -24,6 +24,10 @@ struct TranscoderStart {
 void initialise(Transcoder& transcoder, const ActivationBatch& sample,
                 const TranscoderStart& start);
 
+// All values from another transcoder, whole and for activations as they are (fold_scales), whatever
+// its activation: of JumpReLU its thresholds too. Throws Error where the shapes differ.
+void begin_from(Transcoder& transcoder, Transcoder trained, const ActivationScales& scales);
+
 class TranscoderTrainable : public Trainable {
  public:
   // The transcoder must outlive it. `settings` is of how it was made.

@@ -50,6 +50,8 @@ struct Options {
   std::int64_t stop_after = -1;
   bool resume = false;
   bool skip = false;
+  std::int64_t through_model = 0;  // steps, the last ones
+  double divergence = 0.1;
 };
 
 struct Trained {
@@ -61,15 +63,21 @@ struct Trained {
 Trained train_small(const Model& model, const TokenSplit& tokens,
                     const std::filesystem::path& folder, const Options& options,
                     Communicator& ranks) {
-  ActivationSource source(
-      model, tokens, {.tokens = 64, .pool = 600, .length = 16, .windows = 6, .seed = 3}, ranks);
+  ActivationOptions drawn{.tokens = 64, .pool = 600, .length = 16, .windows = 6, .seed = 3};
+  if (options.through_model > 0) drawn.windows_from = options.steps - options.through_model;
+  ActivationSource source(model, tokens, drawn, ranks);
   const TranscoderShape shape{options.kind, 2, 16, 48, options.skip};
   Transcoder transcoder(shape, options.activation,
                         features_of_rank(48, ranks.rank(), ranks.size()));
   initialise(transcoder, source.peek(), {.seed = 5, .rate = 0.2});
   TranscoderTrainable trained(transcoder, {{"weights_seed", std::uint64_t{5}}});
-  TranscoderObjective objective(
-      trained, {.l0 = 6.0, .steps = options.steps, .first_l0 = 2.0, .dead_after = 1000});
+  TranscoderObjective objective(trained,
+                                {.l0 = 6.0,
+                                 .steps = options.steps,
+                                 .first_l0 = 2.0,
+                                 .dead_after = 1000,
+                                 .divergence = options.divergence},
+                                {options.through_model > 0 ? &model : nullptr, {}});
   trained.set_requires_grad(true);
   AdamW optimizer(decay_groups(trained, 0.0f), {.beta2 = 0.999f});
   RunFolder run(folder);
@@ -188,8 +196,52 @@ TEST_F(TranscoderTraining, AnInterruptedRunEndsWithTheSameBits) {
   }
 }
 
+// Stopped before the steps through the model and among them.
+TEST_F(TranscoderTraining, AnInterruptedRunThroughTheModelEndsWithTheSameBits) {
+  const Options options{.steps = 40, .through_model = 20};
+  const Trained whole = train_alone(*model_, tokens_, folder_ / "whole", options);
+  Options part = options;
+  for (const std::int64_t stop : {15, 27}) {
+    part.stop_after = stop;
+    train_alone(*model_, tokens_, folder_ / "parts", part);
+    part.resume = true;
+  }
+  part.stop_after = -1;
+  const Trained resumed = train_alone(*model_, tokens_, folder_ / "parts", part);
+  EXPECT_EQ(resumed.result.resumed_from, 27);
+  EXPECT_EQ(checksum_of(whole.transcoder), checksum_of(resumed.transcoder));
+  EXPECT_EQ(whole.density, resumed.density);
+}
+
+// As many steps with and without: predictions come nearer to the model's, and as few features are
+// active.
+TEST_F(TranscoderTraining, ThroughTheModelPredictionsComeNearer) {
+  model_->set_gate({{1.0f}});
+  const auto measured = [&](Trained trained) {
+    const auto dictionary = dictionary_of(std::move(trained.transcoder), {}, 6);
+    return measure_features(
+        *model_, *dictionary,
+        [&] {
+          return shard_windows(tokens_, {.length = 16, .max_tokens = 2000}, model_->config());
+        },
+        false);
+  };
+  Options options{.activation = FeatureActivation::kTopK, .steps = 200};
+  const FeatureQuality plain = measured(train_alone(*model_, tokens_, folder_ / "plain", options));
+  options.through_model = 150;
+  options.divergence = 100.0;  // predictions of random weights differ little
+  Trained through = train_alone(*model_, tokens_, folder_ / "through", options);
+  EXPECT_GT(metric(through.result.last, "kl"), 0.0);
+  EXPECT_NEAR(metric(through.result.last, "l0"), 6.0, 0.5);
+  const FeatureQuality quality = measured(std::move(through));
+  EXPECT_LT(quality.all.kl, 0.85 * plain.all.kl);
+  EXPECT_NEAR(quality.l0(), plain.l0(), 0.5);
+  EXPECT_LT(quality.nmse(), 1.6 * plain.nmse());
+}
+
 TEST_F(TranscoderTraining, SeveralProcessesTrainTheSame) {
-  const Options options{.kind = TranscoderKind::kPerLayer, .steps = 20, .skip = true};
+  const Options options{
+      .kind = TranscoderKind::kPerLayer, .steps = 20, .skip = true, .through_model = 5};
   const Trained alone = train_alone(*model_, tokens_, folder_ / "alone", options);
   run_ranks(2, [&](Communicator& ranks) {
     const Trained shared = train_small(*model_, tokens_, folder_ / "shared", options, ranks);

@@ -20,6 +20,13 @@ TEST(Schedule, WarmsUpThenFallsToItsFraction) {
   for (std::int64_t step = 10; step < 109; ++step)
     EXPECT_GE(schedule.at(step), schedule.at(step + 1));
   EXPECT_FLOAT_EQ((Schedule{1.0f, 0, 1, 0.1f}.at(0)), 0.1f);
+  // A last stage of 50 steps is a schedule of its own behind one that ends before it.
+  const Schedule staged{1.0f, 10, 100, 0.1f, 50, 0.4f};
+  const Schedule before{1.0f, 10, 50, 0.1f}, last{0.4f, 5, 50, 0.1f};
+  for (std::int64_t step = 0; step < 50; ++step) {
+    EXPECT_EQ(staged.at(step), before.at(step));
+    EXPECT_EQ(staged.at(50 + step), last.at(step));
+  }
 }
 
 TEST(Multiplier, RisesWhileTheGapIsPositiveAndFallsAfter) {

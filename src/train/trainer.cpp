@@ -122,6 +122,10 @@ Settings run_settings(const Trainable& trained, const RunPart& objective, const 
                      {"warmup", schedule.warmup},
                      {"final_share", decimal(schedule.final_fraction)},
                      {"clip", options.clip}});
+  if (schedule.stage > 0) {
+    settings.add(Setting{"stage", schedule.stage});
+    settings.add(Setting{"stage_learning_rate", decimal(schedule.stage_peak)});
+  }
   // The first that differs is named, so the optimiser's checksum of its groups comes last.
   settings.add(source.settings());
   settings.add(objective.settings());

@@ -15,28 +15,14 @@ using ::testing::HasSubstr;
 
 class FeatureCommandsTest : public TrainingCommandTest {
  protected:
-  Arguments train(const std::string& out) const {
-    return {"features",
-            "train",
-            path("dense"),
-            shards_,
-            "--out",
-            path(out),
-            "--tokens",
-            "1920",
-            "--batch",
-            "64",
-            "--layer-features",
-            "48",
-            "--l0",
-            "6",
-            "--pool",
-            "640",
-            "--log-every",
-            "1",
-            "--quiet",
-            "--checkpoint-every",
+  Arguments steps_of(const std::string& out, const std::string& tokens) const {
+    return {"features", "train", path("dense"), shards_, "--out",   path(out),
+            "--tokens", tokens,  "--batch",     "64",    "--l0",    "6",
+            "--pool",   "640",   "--log-every", "1",     "--quiet", "--checkpoint-every",
             "4"};
+  }
+  Arguments train(const std::string& out) const {
+    return steps_of(out, "1920") + Arguments{"--layer-features", "48"};
   }
 };
 
@@ -95,6 +81,37 @@ TEST_F(FeatureCommandsTest, SaysWhatStepsTakeWithoutTheModel) {
   EXPECT_GT(result["step_seconds"].get<double>(), 0.0);
   EXPECT_GT(result["peak_memory_bytes"].get<double>(), result["pool_memory_bytes"].get<double>());
   EXPECT_GT(result["pool_memory_bytes"].get<double>(), 0.0);
+}
+
+TEST_F(FeatureCommandsTest, GoesOnWithATranscoderThroughTheModel) {
+  expect_success(train("first") + Arguments{"--dtype", "i8"});
+  const auto go_on = [&](const std::string& out) {
+    return steps_of(out, "1280") +
+           Arguments{"--start-from", path("first"), "--through-model", "0.5"};
+  };
+  const nlohmann::json plan =
+      nlohmann::json::parse(expect_success(go_on("whole") + Arguments{"--dry-run", "--json"}).out);
+  EXPECT_EQ(plan["features"], 48);
+  EXPECT_EQ(plan["steps_through_model"], 10);
+  EXPECT_GT(plan["memory_bytes"]["through_model"], 0);
+  const nlohmann::json result =
+      nlohmann::json::parse(expect_success(go_on("whole") + Arguments{"--json"}).out);
+  EXPECT_GE(result["last_step"]["kl"].get<double>(), 0.0);
+  const std::string log = contents_of(path("whole/log.jsonl"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 21);
+  expect_success(go_on("parts"));
+  std::filesystem::remove_all(path("parts/checkpoints/step-00000020"));
+  expect_success(go_on("parts") + Arguments{"--resume"});
+  for (const char* file : {"W_enc_1.safetensors", "W_dec_0.safetensors"})
+    EXPECT_EQ(contents_of(path("whole") + "/" + file), contents_of(path("parts") + "/" + file))
+        << file;
+  // It begins where the other ended.
+  const nlohmann::json first = nlohmann::json::parse(contents_of(path("first/result.json")));
+  EXPECT_LT(result["held_out"]["nmse"].get<double>(), first["held_out"]["nmse"].get<double>());
+
+  const ProgramRun sizes = run_program(go_on("other") + Arguments{"--layer-features", "40"});
+  EXPECT_EQ(sizes.code, 2);
+  EXPECT_THAT(sizes.err, HasSubstr("48 features a layer"));
 }
 
 TEST_F(FeatureCommandsTest, EvaluationFitsWhatTrainingMeasured) {

@@ -38,10 +38,17 @@ std::string plan_text(const study::FeatureTrainingPlan& plan) {
                                      count_text(plan.steps), count_text(plan.tokens),
                                      with_thousands(plan.train_tokens), count_text(plan.pool),
                                      plan.learning_rate)});
+  if (plan.steps_through_model > 0)
+    facts.add({"through the model",
+               fmt::format("the last {} steps", count_text(plan.steps_through_model))});
+  const std::string through =
+      plan.through_model > 0
+          ? fmt::format(" (later {} of a run through the model)", human_bytes(plan.through_model))
+          : "";
   facts.add({"memory", fmt::format("about {}: {} weights, gradients and moments, {} activations to "
-                                   "draw from, {} model, {} batch",
+                                   "draw from{}, {} model, {} batch",
                                    human_bytes(plan.total_bytes()), human_bytes(plan.state),
-                                   human_bytes(plan.pool_bytes), human_bytes(plan.model),
+                                   human_bytes(plan.pool_bytes), through, human_bytes(plan.model),
                                    human_bytes(plan.batch))});
   return facts.text();
 }
@@ -103,6 +110,10 @@ void add_transcoder_options(CLI::App& app, study::FeatureTrainingRequest& reques
       ->group(kGroup);
   add_number(app, kGroup, "--l0", request.objective.l0,
              "features of a layer that are active at a token, on average", number(1.0, 1e6));
+  app.add_option("--start-from", request.from,
+                 "transcoder to go on with, folder or name; its kind, sizes and taps are kept")
+      ->type_name("DIR")
+      ->group(kGroup);
   app.add_flag("--skip", request.skip, "a linear path beside the features; per-layer only")
       ->group(kGroup);
   app.add_option("--input-hook", request.hooks.input, "tap of a layer that features read")
@@ -140,7 +151,8 @@ void add_run_options(CLI::App& app, study::FeatureTrainingRequest& request, bool
       ->type_name("N")
       ->group(kTraining);
   app.add_option("--lr", request.learning_rate,
-                 "highest learning rate (default 0.001 for up to 2,048 features, less for more)")
+                 "highest learning rate (default 0.001 for up to 2,048 features, less for more); a "
+                 "fifth of it through the model")
       ->check(number_above(0.0, 1e30))
       ->type_name("X")
       ->group(kTraining);
@@ -148,6 +160,13 @@ void add_run_options(CLI::App& app, study::FeatureTrainingRequest& request, bool
              "share of the learning rate that is left at the end", number(0.0, 1.0));
   add_number(app, kTraining, "--clip", request.clip, "largest norm of the gradient; 0: any",
              number(0.0, 1e30));
+  add_number(app, kTraining, "--through-model", request.through_model,
+             "share of the steps, the last ones, that also learn, through the model with all MLPs "
+             "replaced, to predict what it predicts by itself; 0: none",
+             number(0.0, 1.0));
+  add_number(app, kTraining, "--kl-weight", request.objective.divergence,
+             "weight of the divergence of those predictions, beside the reconstruction",
+             number(0.0, 1e6));
   add_count(app, kTraining, "--dead-after", request.objective.dead_after,
             "tokens after which a feature that was never active is given a second try", 1, kMost);
   add_number(app, kTraining, "--auxiliary", request.objective.auxiliary,
@@ -173,6 +192,9 @@ void add_features_train(Program& program) {
        {"filigree features train dense-12x12 shards --out features --tokens 2000000",
         "filigree features train gpt2 shards --out features --l0 16 --device cuda --dtype bf16",
         "filigree features train gpt2 shards --out features --resume",
+        "filigree features train sparse-12x12 shards --start-from sparse-12x12-features --out "
+        "better "
+        "--tokens 2000000 --through-model 1",
         "filigree features train gpt2 shards --out features --kind per-layer --skip --dry-run"},
        Computes::kOnRanks},
       [options](Session& session) { run_train(*options, session); });

@@ -15,6 +15,7 @@
 #include "filigree/runtime/device.h"
 #include "filigree/study/features/feature_evaluation.h"
 #include "filigree/study/loaded_model.h"
+#include "filigree/study/model_places.h"
 #include "filigree/study/models/memory_estimate.h"
 #include "filigree/study/training/training_run.h"
 
@@ -28,6 +29,9 @@ constexpr std::int64_t kPool = 1 << 20;
 constexpr double kPoolShare = 0.4;
 constexpr std::int64_t kTokensAPass = 4096;  // that the model runs on at once
 constexpr int kCalibrationBatches = 16;
+// Of the learning rate, in the steps through the model.
+constexpr double kRateThroughModel = 0.2;
+constexpr std::int64_t kLeastPool = 1 << 14;  // tokens that scales are estimated on
 
 // Adam's steps are as long for every feature however many share a token, so more features want
 // shorter ones: 1e-3 works for 1,024 to 2,048 of them, 4e-4 for 24,576.
@@ -42,6 +46,7 @@ std::uint64_t device_memory(DeviceKind kind) {
 }
 
 struct Start {
+  FeatureTrainingRequest request;  // with what a transcoder to go on with says
   TrainingData data;
   LoadedModel model;
   ActivationOptions activations;
@@ -58,6 +63,11 @@ ActivationOptions activation_options(const FeatureTrainingRequest& request,
   options.windows =
       std::max<std::int64_t>(1, kTokensAPass / options.length / processes) * processes;
   options.seed = context.seed;
+  const std::int64_t through = request.steps_through_model();
+  if (through > 0) options.windows_from = request.steps() - through;
+  // Of the tokens before those that go through the model.
+  const std::int64_t drawn =
+      std::max((request.steps() - through) * request.batch, std::min(kLeastPool, request.tokens));
   options.pool = request.pool;
   if (options.pool == 0) {
     options.pool = 1;
@@ -66,8 +76,8 @@ ActivationOptions activation_options(const FeatureTrainingRequest& request,
     const auto room = static_cast<std::int64_t>(
         kPoolShare * static_cast<double>(device_memory(context.placement.device)) * processes /
         static_cast<double>(std::max<std::uint64_t>(a_token, 1)));
-    options.pool = std::min({kPool, std::max<std::int64_t>(room, 1), request.tokens});
-    if (room < kPool && room < request.tokens)
+    options.pool = std::min({kPool, std::max<std::int64_t>(room, 1), drawn});
+    if (room < kPool && room < drawn)
       context.say(fmt::format(
           "{} tokens are shuffled together, not a million: more would take more "
           "than {:.0f} % of the memory",
@@ -77,15 +87,52 @@ ActivationOptions activation_options(const FeatureTrainingRequest& request,
   return options;
 }
 
-Start open_start(const FeatureTrainingRequest& request, const Context& context) {
-  if (request.batch < 1 || request.tokens < request.batch)
+// The request with the kind, sizes and hooks of the transcoder that it goes on with.
+FeatureTrainingRequest going_on(FeatureTrainingRequest request, const LoadedModel& model) {
+  if (request.from.empty()) return request;
+  const auto dictionary = open_dictionary(features_path(request.from));
+  check_fits(*dictionary, model.model());
+  const TranscoderShape& shape = dictionary->shape();
+  if (request.features > 0 && request.features != shape.features)
+    throw RequestError(fmt::format("'{}' has {} features a layer, not {}; leave the number out",
+                                   printable(request.from), shape.features, request.features));
+  request.kind = shape.kind;
+  request.features = shape.features;
+  request.skip = shape.skip;
+  request.hooks = dictionary->hooks();
+  request.objective.first_l0 = 1.0;  // features know what they are: none need be tried out
+  return request;
+}
+
+// What a step keeps that goes through the model: the run of windows, and of each pair of layers
+// what is written, its sum with what is there already and their gradient.
+std::uint64_t bytes_through_model(const ModelConfig& config, const ActivationOptions& options,
+                                  const TranscoderShape& shape) {
+  const std::int64_t windows = ActivationSource::windows_of_a_batch(options);
+  std::int64_t pairs = 0;
+  for (std::int64_t l = 0; l < shape.layers; ++l) pairs += shape.reach(l);
+  return estimate_memory(config, windows, options.length).training_activations +
+         static_cast<std::uint64_t>(3 * pairs * windows * options.length * shape.width) *
+             sizeof(float);
+}
+
+Start open_start(const FeatureTrainingRequest& asked, const Context& context) {
+  if (asked.batch < 1 || asked.tokens < asked.batch)
     throw RequestError(
-        fmt::format("{} tokens in batches of {} make no step", request.tokens, request.batch));
-  check_run_folder(request.out, request.resume);
-  Start start{open_training_data(request.shards, {}),
-              LoadedModel(request.model, "model", {.placement = context.placement}),
+        fmt::format("{} tokens in batches of {} make no step", asked.tokens, asked.batch));
+  if (!(asked.through_model >= 0.0 && asked.through_model <= 1.0))
+    throw RequestError(
+        fmt::format("a share of {} of the steps through the model is none from 0 to "
+                    "1",
+                    asked.through_model));
+  check_run_folder(asked.out, asked.resume);
+  Start start{asked,
+              open_training_data(asked.shards, {}),
+              LoadedModel(asked.model, "model", {.placement = context.placement}),
               {},
               {}};
+  start.request = going_on(asked, start.model);
+  const FeatureTrainingRequest& request = start.request;
   const ModelConfig& config = start.model.config();
   check_shards_fit(start.data.index, request.shards, start.model.folder(), config);
   start.activations = activation_options(request, config, context);
@@ -96,6 +143,7 @@ Start open_start(const FeatureTrainingRequest& request, const Context& context) 
   check_shape(plan.shape);
   plan.steps = request.steps();
   plan.tokens = plan.steps * request.batch;
+  plan.steps_through_model = request.steps_through_model();
   plan.pool = start.activations.pool;
   plan.learning_rate =
       request.learning_rate > 0.0 ? request.learning_rate : learning_rate_for(plan.shape.features);
@@ -114,10 +162,12 @@ Start open_start(const FeatureTrainingRequest& request, const Context& context) 
       static_cast<std::uint64_t>(request.batch) * 4 *
       static_cast<std::uint64_t>(6 * config.layers * config.width +
                                  2 * plan.shape.features / static_cast<std::int64_t>(processes));
+  if (plan.steps_through_model > 0)
+    plan.through_model = bytes_through_model(config, start.activations, plan.shape);
   const std::uint64_t there = device_memory(context.placement.device);
   require(there == 0 || plan.total_bytes() < there,
           "features: the run needs about {} and the device has {}; give fewer features of a layer, "
-          "a smaller pool, or the kind per-layer",
+          "a smaller pool or batch, or the kind per-layer",
           human_bytes(plan.total_bytes()), human_bytes(there));
   return start;
 }
@@ -134,17 +184,23 @@ nlohmann::json header_of(const FeatureTrainingRequest& request, const Start& sta
 }
 
 std::string progress_text(const Metrics& metrics, double tokens_per_second) {
-  return fmt::format("{:.0f} tokens/s  nmse {:.3f}  l0 {:.1f}  dead {}", tokens_per_second,
-                     metric(metrics, "nmse"), metric(metrics, "l0"),
-                     percent(metric(metrics, "dead")));
+  std::string text =
+      fmt::format("{:.0f} tokens/s  nmse {:.3f}  l0 {:.1f}  dead {}", tokens_per_second,
+                  metric(metrics, "nmse"), metric(metrics, "l0"), percent(metric(metrics, "dead")));
+  for (const auto& [name, value] : metrics)  // of steps through the model alone
+    if (name == "kl") text += fmt::format("  kl {:.3f}", value);
+  return text;
 }
 
 TrainerOptions trainer_options(const FeatureTrainingRequest& request,
                                const FeatureTrainingPlan& plan, Communicator& ranks) {
   TrainerOptions trainer;
   trainer.schedule = {static_cast<float>(plan.learning_rate),
-                      std::min<std::int64_t>(plan.steps / 20, 1000), plan.steps,
-                      static_cast<float>(request.final_share)};
+                      std::min<std::int64_t>(plan.steps / 20, 1000),
+                      plan.steps,
+                      static_cast<float>(request.final_share),
+                      plan.steps_through_model,
+                      static_cast<float>(kRateThroughModel * plan.learning_rate)};
   trainer.clip = request.clip;
   trainer.log_every = request.log_every;
   trainer.checkpoint_every = request.checkpoint_every;
@@ -217,16 +273,43 @@ Transcoder finished(const Transcoder& trained, const FeatureTrainingRequest& req
   return stored;
 }
 
+// How it begins: as one that is trained already, or from nothing. Says what of it decides the
+// result; where the run is resumed its values come from the checkpoint.
+Settings begin_transcoder(Transcoder& transcoder, const FeatureTrainingRequest& request,
+                          ActivationSource& source, bool resumed, const Context& context) {
+  if (!request.from.empty()) {
+    LoadedTranscoder loaded = load_transcoder(features_path(request.from));
+    const std::uint64_t values =
+        parameters_checksum(loaded.transcoder.shared_parameters(),
+                            parameters_checksum(loaded.transcoder.feature_parameters()));
+    if (!resumed) begin_from(transcoder, std::move(loaded.transcoder), source.scales());
+    return {{"from", checksum_text(values)}};
+  }
+  const TranscoderStart begin{
+      .seed = context.seed,
+      .rate = std::min(0.5, request.objective.l0 * request.objective.first_l0 /
+                                static_cast<double>(transcoder.shape().features))};
+  if (!resumed) initialise(transcoder, source.peek(), begin);
+  return {{"weights_seed", context.seed},
+          {"threshold", decimal(begin.threshold)},
+          {"rate", begin.rate}};
+}
+
 }  // namespace
+
+std::int64_t FeatureTrainingRequest::steps_through_model() const {
+  return std::llround(through_model * static_cast<double>(steps()));
+}
 
 FeatureTrainingPlan plan_feature_training(const FeatureTrainingRequest& request,
                                           const Context& context) {
   return open_start(request, context).plan;
 }
 
-FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
+FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& asked,
                                            const Context& context) {
-  Start start = open_start(request, context);
+  Start start = open_start(asked, context);
+  const FeatureTrainingRequest& request = start.request;
   const FeatureTrainingPlan& plan = start.plan;
   Communicator& ranks = context.communicator();
   context.throw_if_stopped();
@@ -248,19 +331,13 @@ FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request
                         context.placement);
   TranscoderObjectiveOptions options = request.objective;
   options.steps = plan.steps;
-  const TranscoderStart begin{.seed = context.seed,
-                              .rate = std::min(0.5, options.l0 * options.first_l0 /
-                                                        static_cast<double>(plan.shape.features))};
-  TranscoderTrainable trained(transcoder, {{"weights_seed", context.seed},
-                                           {"threshold", decimal(begin.threshold)},
-                                           {"rate", begin.rate}});
   RunFolder folder(request.out);
   const std::int64_t first = folder.resume_point().step;
-  if (first == 0)
-    initialise(transcoder, source.peek(), begin);
-  else
-    context.say(fmt::format("features: going on after step {}", first));
-  TranscoderObjective objective(trained, options);
+  if (first > 0) context.say(fmt::format("features: going on after step {}", first));
+  TranscoderTrainable trained(transcoder,
+                              begin_transcoder(transcoder, request, source, first > 0, context));
+  TranscoderObjective objective(trained, options,
+                                {plan.steps_through_model > 0 ? &model : nullptr, request.hooks});
   trained.set_requires_grad(true);
   AdamW optimizer(decay_groups(trained, 0.0f), {.beta2 = 0.999f});
   TrainerOptions trainer = trainer_options(request, plan, ranks);
@@ -303,6 +380,7 @@ Json to_json(const FeatureTrainingPlan& plan) {
           {"parameters", plan.shape.parameters()},
           {"steps", plan.steps},
           {"tokens", plan.tokens},
+          {"steps_through_model", plan.steps_through_model},
           {"pool_tokens", plan.pool},
           {"learning_rate", plan.learning_rate},
           {"train_tokens", plan.train_tokens},
@@ -311,6 +389,7 @@ Json to_json(const FeatureTrainingPlan& plan) {
             {"pool", plan.pool_bytes},
             {"model", plan.model},
             {"batch", plan.batch},
+            {"through_model", plan.through_model},
             {"total", plan.total_bytes()}}}};
 }
 

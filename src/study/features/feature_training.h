@@ -2,6 +2,7 @@
 // trains, and leaves a folder that circuit-tracer reads (features/files).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct FeatureTrainingRequest {
   std::string model;   // folder or name
   std::string shards;  // made with its tokenizer
   std::string out = {};
+  std::string from = {};  // a transcoder to go on with: its kind, sizes and hooks; empty: a new one
   TranscoderKind kind = TranscoderKind::kCrossLayer;
   FeatureActivation activation = FeatureActivation::kBatchTopK;
   std::int64_t features = 0;  // of a layer; 0: 16 times the model's width
@@ -32,6 +34,8 @@ struct FeatureTrainingRequest {
   double learning_rate = 0.0;        // 0: 1e-3 for 2,048 features, less for more
   double final_share = 0.05;
   double clip = 1.0;
+  // Of the steps, the last ones, in which it also learns through the model.
+  double through_model = 0.2;
   MatrixType stored = MatrixType::kF32;  // of the files
   std::int64_t log_every = 10;
   std::int64_t checkpoint_every = 500;
@@ -41,6 +45,7 @@ struct FeatureTrainingRequest {
   TranscoderObjectiveOptions objective = {};  // its steps follow from the tokens
 
   std::int64_t steps() const { return (tokens + batch - 1) / batch; }
+  std::int64_t steps_through_model() const;
 };
 
 // How large a run is, before anything is done.
@@ -48,6 +53,7 @@ struct FeatureTrainingPlan {
   std::string out;
   TranscoderShape shape;
   std::int64_t steps = 0, tokens = 0, pool = 0;
+  std::int64_t steps_through_model = 0;
   double learning_rate = 0.0;
   std::uint64_t train_tokens = 0;  // that there are
   // Memory of each process, in bytes.
@@ -55,8 +61,12 @@ struct FeatureTrainingPlan {
   std::uint64_t pool_bytes = 0;
   std::uint64_t model = 0;
   std::uint64_t batch = 0;  // what a step keeps
+  std::uint64_t through_model =
+      0;  // what it keeps besides, through the model; the pool is then gone
 
-  std::uint64_t total_bytes() const { return state + pool_bytes + model + batch; }
+  std::uint64_t total_bytes() const {
+    return state + std::max(pool_bytes, through_model) + model + batch;
+  }
 };
 
 struct FeatureTrainingResult {

@@ -54,6 +54,10 @@ TranscoderObjective::TranscoderObjective(TranscoderTrainable& trained,
   require(options.l0 >= 1.0 && options.l0 <= features,
           "features: {} of {} features cannot be active; give a number from 1", options.l0,
           features);
+  require(!chooses() || options.l0 == std::round(options.l0),
+          "features: {} takes a whole number of features, not {}; give {} or {}",
+          name_of(trained.transcoder().activation()), options.l0, std::floor(options.l0),
+          std::ceil(options.l0));
   require(options.ramp >= 0.0 && options.ramp <= 1.0 && options.first_l0 >= 1.0 &&
               options.steps >= 1 && options.dead_after >= 1 && options.auxiliary_features >= 1,
           "features: a ramp of {} of {} steps from {} times l0, dead after {} tokens", options.ramp,

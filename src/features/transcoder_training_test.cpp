@@ -315,6 +315,7 @@ TEST_F(TranscoderTraining, OptionsThatMakeNoSense) {
                         {0, 48});
   TranscoderTrainable trained(transcoder, {});
   EXPECT_THROW(TranscoderObjective(trained, {.l0 = 49.0}), Error);
+  EXPECT_THROW(TranscoderObjective(trained, {.l0 = 15.5}), Error);
   ActivationSource source(*model_, tokens_, {.tokens = 64, .pool = 600, .length = 16, .windows = 6},
                           *alone);
   EXPECT_THROW(source.restore({{"epoch", 0u}}), Error);

@@ -11,12 +11,26 @@ namespace {
 
 constexpr std::int64_t kFewest = 256;  // positions of the first table
 
+double scaled(double step, const RotaryScaling& scaling) {
+  const double slow = step / scaling.factor;
+  switch (scaling.kind) {
+    case RotaryScaling::Kind::kNone: return step;
+    case RotaryScaling::Kind::kLinear: return slow;
+    case RotaryScaling::Kind::kLlama3: break;
+  }
+  const double turns = scaling.original_context * step / (2.0 * M_PI);
+  const double share =
+      (turns - scaling.low_frequency) / (scaling.high_frequency - scaling.low_frequency);
+  return std::lerp(slow, step, std::clamp(share, 0.0, 1.0));
+}
+
 }  // namespace
 
-std::vector<double> rotary_steps(std::int64_t width, double base) {
+std::vector<double> rotary_steps(std::int64_t width, double base, const RotaryScaling& scaling) {
   std::vector<double> steps;
-  for (std::int64_t i = 0; i < width / 2; ++i)
-    steps.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width)));
+  for (std::int64_t i = 0; 2 * i < width; ++i)
+    steps.push_back(scaled(
+        std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width)), scaling));
   return steps;
 }
 

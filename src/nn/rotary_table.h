@@ -10,8 +10,25 @@
 
 namespace filigree {
 
-// Angles that a step of one position turns the pairs of `width` elements by: base^(-2 i / width).
-std::vector<double> rotary_steps(std::int64_t width, double base);
+// How angles are made smaller for contexts that are longer than those first trained on.
+struct RotaryScaling {
+  enum class Kind {
+    kNone,
+    kLinear,  // all by the factor
+    // Those that turn slowly by the factor, those that turn fast not at all, and between the two by
+    // something between; slow and fast by how often `original_context` positions turn them.
+    kLlama3,
+  };
+  Kind kind = Kind::kNone;
+  double factor = 1.0;
+  double low_frequency = 1.0, high_frequency = 4.0;  // of kLlama3: turns in the original context
+  double original_context = 0.0;
+};
+
+// Angles that a step of one position turns the pairs of `width` elements by: base^(-2 i / width),
+// scaled. An odd width has a pair for its last element, as in transformers.
+std::vector<double> rotary_steps(std::int64_t width, double base,
+                                 const RotaryScaling& scaling = {});
 
 class RotaryTable {
  public:

@@ -51,6 +51,19 @@ Variable last(const Variable& x, std::int64_t count) {
   return !x.defined() || x.size(1) == count ? x : slice(x, 1, x.size(1) - count, x.size(1));
 }
 
+// The heads' [B, T, heads, D] within the bounds that a layer sets to them.
+Variable clipped(const Variable& x, const AttentionWeights& w) {
+  return w.clip > 0.0f ? clamp(x, w.clip) : x;
+}
+
+// The heads' [B, T, heads, D], normalised each by itself or all of a token together.
+Variable normalised(const Variable& x, const NormWeights& norm, const TapScope& tap) {
+  if (!norm.weight.defined()) return x;
+  const std::int64_t width = norm.weight.size(0);
+  if (width == x.size(3)) return normalise(x, norm, tap);
+  return reshape(normalise(reshape(x, {x.size(0), x.size(1), width}), norm, tap), x.shape());
+}
+
 // The heads' [B, T, heads, D] at the positions from `first` on, turned.
 Variable positioned(const Variable& x, const AttentionWeights& w, std::int64_t first) {
   const RotaryTable::Part part = w.rotary->at(first, x.size(1), x.value().device());
@@ -58,27 +71,29 @@ Variable positioned(const Variable& x, const AttentionWeights& w, std::int64_t f
 }
 
 // Attention by way of scores and pattern as variables, for taps that change or differentiate them.
-Variable spelled_out(const Variable& q, const Variable& k, const Variable& v, float scale,
-                     const TapScope& tap, const GateOptions* gate) {
-  const Variable scores = tap("hook_attn_scores", attention_scores(q, k, scale));
+Variable spelled_out(const Variable& q, const Variable& k, const Variable& v,
+                     const AttentionWeights& w, const TapScope& tap, const GateOptions* gate) {
+  const Variable scores = tap("hook_attn_scores", attention_scores(q, k, w.scale, w.mask));
   Variable pattern = softmax(scores);
   if (gate != nullptr) pattern = mul(pattern, tap("hook_gate", gate_mask(scores, *gate)));
   return attention_mix(tap("hook_pattern", pattern), v);
 }
 
 // The fused kernels; maps are filled only when a tap wants to read them.
-Variable fused(const Variable& q, const Variable& k, const Variable& v, float scale,
+Variable fused(const Variable& q, const Variable& k, const Variable& v, const AttentionWeights& w,
                std::int64_t keys, const TapScope& tap, const GateOptions* gate,
                GateReport* report) {
   Tensor pattern, mask;
   Tensor* wanted_pattern = tap.wants("hook_pattern") ? &pattern : nullptr;
   Variable z;
   if (gate == nullptr) {
-    z = attention(q, k, v, {.scale = scale, .keys = keys, .pattern = wanted_pattern});
+    z = attention(q, k, v,
+                  {.scale = w.scale, .keys = keys, .mask = w.mask, .pattern = wanted_pattern});
   } else {
     GatedAttentionOptions options;
     options.gate = *gate;
-    options.scale = scale, options.keys = keys;
+    options.scale = w.scale, options.keys = keys;
+    options.score_mask = w.mask;
     options.pattern = wanted_pattern;
     options.mask = tap.wants("hook_gate") ? &mask : nullptr;
     GatedAttention gated = gated_attention(q, k, v, options);
@@ -108,7 +123,8 @@ LinearWeight side_by_side(const AttentionWeights& w) {
 Variable packed(const AttentionInputs& x, const AttentionWeights& w, const TapScope& tap,
                 const GateOptions* gate, GateReport* report) {
   if (w.rotary != nullptr || !x.shared.value().on_gpu() || x.q.defined() || x.k.defined() ||
-      x.v.defined())
+      x.v.defined() || w.mask.soft_cap > 0.0f || w.clip > 0.0f || w.q_norm.weight.defined() ||
+      (w.mask.window > 0 && w.mask.window < x.shared.size(1)))
     return {};
   for (const char* name :
        {"hook_q", "hook_k", "hook_v", "hook_attn_scores", "hook_pattern", "hook_gate"})
@@ -138,10 +154,12 @@ Variable self_attention(const AttentionInputs& x, const AttentionWeights& w, con
   Variable z;  // [B, T, H, D]
   if (cache == nullptr && Tq == T && x.shared.defined()) z = packed(x, w, tap, gate, report);
   if (!z.defined()) {
-    Variable q =
-        tap("hook_q", projected(last(x.shared, Tq), last(x.q, Tq), w.q, w.lora.q, w.heads));
-    Variable k = tap("hook_k", projected(x.shared, x.k, w.k, w.lora.k, w.key_heads));
-    Variable v = tap("hook_v", projected(x.shared, x.v, w.v, w.lora.v, w.key_heads));
+    Variable q = tap(
+        "hook_q", clipped(projected(last(x.shared, Tq), last(x.q, Tq), w.q, w.lora.q, w.heads), w));
+    Variable k = tap("hook_k", clipped(projected(x.shared, x.k, w.k, w.lora.k, w.key_heads), w));
+    Variable v = tap("hook_v", clipped(projected(x.shared, x.v, w.v, w.lora.v, w.key_heads), w));
+    q = normalised(q, w.q_norm, tap.inside("q_norm"));
+    k = normalised(k, w.k_norm, tap.inside("k_norm"));
     if (w.rotary != nullptr) {
       const std::int64_t past = cache != nullptr ? cache->length() : 0;
       q = tap("hook_rot_q", positioned(q, w, past + T - Tq));
@@ -162,9 +180,9 @@ Variable self_attention(const AttentionInputs& x, const AttentionWeights& w, con
               "attention: taps on scores or patterns and a report of expected edges exclude each "
               "other");
       if (cache != nullptr) k = filled(k.value(), keys), v = filled(v.value(), keys);
-      z = spelled_out(q, k, v, w.scale, tap, gate);
+      z = spelled_out(q, k, v, w, tap, gate);
     } else {
-      z = fused(q, k, v, w.scale, keys, tap, gate, report);
+      z = fused(q, k, v, w, keys, tap, gate, report);
     }
   }
   z = tap("hook_z", z);

@@ -1,8 +1,9 @@
 // The attention layer of a block: projections, heads, output, with the taps hook_q, hook_k, hook_v
 // ([B, T, heads, D]), where positions are rotary hook_rot_q and hook_rot_k (the same, turned),
 // hook_attn_scores, hook_pattern ([B, H, T, T]), hook_z ([B, T, H, D]) and
-// hook_result ([B, T, H, width], each head's own output). With a gate the pattern is the gated one
-// and hook_gate is the mask of open gates ([B, H, T, T], 0 or 1).
+// hook_result ([B, T, H, width], each head's own output). Where queries and keys are normalised
+// q_norm and k_norm have the taps of a norm (nn/norm.h); hook_q and hook_k are before it. With a
+// gate the pattern is the gated one and hook_gate is the mask of open gates ([B, H, T, T], 0 or 1).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "filigree/nn/kv_cache.h"
 #include "filigree/nn/lora.h"
+#include "filigree/nn/norm.h"
 #include "filigree/nn/rotary_table.h"
 #include "filigree/nn/taps.h"
 #include "filigree/ops/attention/gated_attention.h"
@@ -29,7 +31,12 @@ struct AttentionWeights {
   std::int64_t heads = 0;
   std::int64_t key_heads = 0;
   std::int64_t head_width = 0;
-  float scale = 0.0f;                              // of the scores; 0: 1 / sqrt(D)
+  float scale = 0.0f;   // of the scores; 0: 1 / sqrt(D)
+  ScoreMask mask = {};  // window and soft cap of the scores
+  float clip = 0.0f;    // bound of the elements of q, k and v as projected; 0: none
+  // Of queries and keys before they are turned: of each head where the weight is [D], of all heads
+  // of a token together where it is [heads D]. Without a weight there are none.
+  NormWeights q_norm = {}, k_norm = {};
   std::shared_ptr<const RotaryTable> rotary = {};  // null: positions turn nothing
   AttentionAdapters lora = {};
 };

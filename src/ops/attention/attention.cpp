@@ -105,7 +105,7 @@ Variable attend(const AttentionOperands& in, const AttentionOptions& options) {
 
 Variable attention(const Variable& q, const Variable& k, const Variable& v,
                    AttentionOptions options) {
-  return attend({"attention", q, k, v, options.keys, options.scale}, options);
+  return attend({"attention", q, k, v, options.keys, options.scale, options.mask}, options);
 }
 
 Variable attention(const PackedHeads& heads, float scale) {
@@ -121,8 +121,10 @@ bool attention_reads_packed(const Tensor& like, const Shape& packed, std::int64_
   return false;
 }
 
-Variable attention_scores(const Variable& q, const Variable& k, float scale) {
-  const AttentionShape s = attention_shape("attention_scores", q.shape(), k.shape(), -1, scale);
+Variable attention_scores(const Variable& q, const Variable& k, float scale,
+                          const ScoreMask& mask) {
+  const AttentionShape s =
+      attention_shape("attention_scores", q.shape(), k.shape(), -1, scale, mask);
   require_alike("attention_scores", {&q.value(), &k.value()});
   Tensor scores = q.value().like({s.B, s.H, s.Tq, s.Tk});
   const std::int64_t group = s.H / s.G, edges = s.Tq * s.Tk;
@@ -138,14 +140,19 @@ Variable attention_scores(const Variable& q, const Variable& k, float scale) {
   dispatch(
       "attention_scores", scores, [&] { cpu::mask_scores(s, scores.mutable_f32()); },
       [&](auto type) { cuda::mask_scores(s, scores.mutable_data<decltype(type)>()); });
-  return make_result(std::move(scores), {&q, &k}, [q, k, s, group, edges](const Tensor& grad) {
+  const Tensor capped = s.soft_cap > 0.0f ? scores : Tensor();
+  const auto backward = [q, k, s, group, edges, capped](const Tensor& grad) {
     Tensor scaled = grad.like(grad.shape());
     dispatch(
         "attention_scores", grad,
-        [&] { cpu::mask_score_gradient(s, grad.f32(), scaled.mutable_f32()); },
+        [&] {
+          cpu::mask_score_gradient(s, capped.defined() ? capped.f32() : nullptr, grad.f32(),
+                                   scaled.mutable_f32());
+        },
         [&](auto type) {
           using T = decltype(type);
-          cuda::mask_score_gradient(s, grad.data<T>(), scaled.mutable_data<T>());
+          cuda::mask_score_gradient(s, capped.defined() ? capped.data<T>() : nullptr,
+                                    grad.data<T>(), scaled.mutable_data<T>());
         });
     Tensor dq = grad.like(q.shape());
     Tensor dk = Tensor::zeros(k.shape(), grad.dtype(), grad.device());
@@ -164,7 +171,8 @@ Variable attention_scores(const Variable& q, const Variable& k, float scale) {
               });
     if (q.requires_grad()) q.accumulate_grad(std::move(dq));
     if (k.requires_grad()) k.accumulate_grad(std::move(dk));
-  });
+  };
+  return make_result(std::move(scores), {&q, &k}, backward);
 }
 
 Variable attention_mix(const Variable& pattern, const Variable& v) {

@@ -1,7 +1,8 @@
 // Causal attention, fused and in parts.
 //
 // q is [B, Tq, H, D]; k and v are [B, Tk, G, D] with G dividing H: query head h reads key head
-// h / (H / G). Query i stands at position Tk - Tq + i and sees the keys up to its own position.
+// h / (H / G). Query i stands at position Tk - Tq + i and sees the keys up to its own position, or
+// with a window the last so many of them. With a soft cap c the scores are c tanh(s / c).
 //
 //   s_ij = scale * q_i . k_j      A_ij = exp(s_ij) / sum_{j' <= i} exp(s_ij')      z_i = sum_j A_ij
 //   v_j
@@ -17,9 +18,18 @@
 
 namespace filigree {
 
+// What becomes of scores beside the causal mask.
+struct ScoreMask {
+  std::int64_t window = 0;  // keys that a query sees, its own the last; 0: all
+  float soft_cap = 0.0f;    // 0: none
+
+  bool on() const { return window > 0 || soft_cap > 0.0f; }
+};
+
 struct AttentionOptions {
-  float scale = 0.0f;             // 0: 1 / sqrt(D)
-  std::int64_t keys = -1;         // use only the first `keys` of k and v (a cache); -1: all
+  float scale = 0.0f;      // 0: 1 / sqrt(D)
+  std::int64_t keys = -1;  // use only the first `keys` of k and v (a cache); -1: all
+  ScoreMask mask = {};
   Tensor* pattern = nullptr;      // receives A [B, H, Tq, Tk], zero above the diagonal
   Tensor* log_sum_exp = nullptr;  // receives [B, H, Tq]
 };
@@ -41,8 +51,9 @@ bool attention_reads_packed(const Tensor& like, const Shape& packed, std::int64_
 // The same as on its parts. Throws Error where they are not read so.
 Variable attention(const PackedHeads& heads, float scale = 0.0f);
 
-// s [B, H, Tq, Tk], minus infinity above the diagonal.
-Variable attention_scores(const Variable& q, const Variable& k, float scale = 0.0f);
+// s [B, H, Tq, Tk], minus infinity where a query does not look.
+Variable attention_scores(const Variable& q, const Variable& k, float scale = 0.0f,
+                          const ScoreMask& mask = {});
 
 // z_i = sum_j pattern_ij v_j, for any pattern.
 Variable attention_mix(const Variable& pattern, const Variable& v);

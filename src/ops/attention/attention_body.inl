@@ -62,12 +62,21 @@ inline void multiply_transposed(const float* x, std::int64_t stride, std::int64_
     block_multiply(rows, kTileCols, D, x, stride, 1, panels + j * D, kTileCols, out + j, ld, false);
 }
 
-// x[j] = exp(scale * x[j] - shift) for j < count, zero up to `padded` (a multiple of kLanes);
-// returns the sum.
-inline float exponentiate_row(float* x, std::int64_t count, std::int64_t padded, float scale,
-                              float shift) {
+// x[j] = exp(scale * x[j] - shift) for first <= j < count, zero elsewhere up to `padded` (a
+// multiple of kLanes); returns the sum.
+inline float exponentiate_row(float* x, std::int64_t first, std::int64_t count, std::int64_t padded,
+                              float scale, float shift) {
   Vec total = {};
   std::int64_t j = 0;
+  for (; j + kLanes <= first; j += kLanes) store(x + j, Vec{});
+  if (j < first) {  // the vector in which the window begins
+    Vec e = exp(load(x + j) * scale - shift);
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (j + lane < first || j + lane >= count) e[lane] = 0.0f;
+    store(x + j, e);
+    total += e;
+    j += kLanes;
+  }
   for (; j + kLanes <= count; j += kLanes) {
     const Vec e = exp(load(x + j) * scale - shift);
     store(x + j, e);
@@ -85,6 +94,19 @@ inline float exponentiate_row(float* x, std::int64_t count, std::int64_t padded,
   return sum(total);
 }
 
+// Products q . k of one row, so that times the scale they are the capped scores: c tanh(s / c) is
+// what x becomes. With `slopes`, the derivative of each by what it was.
+inline void cap_row(const AttentionShape& s, float* x, std::int64_t padded,
+                    float* slopes = nullptr) {
+  if (s.soft_cap <= 0.0f) return;
+  const float in = s.scale / s.soft_cap, out = s.soft_cap / s.scale;
+  for (std::int64_t j = 0; j < padded; j += kLanes) {
+    const Vec t = tanh(load(x + j) * in);
+    store(x + j, t * out);
+    if (slopes != nullptr) store(slopes + j, 1.0f - t * t);
+  }
+}
+
 #include "filigree/ops/attention/gate_body.inl"
 
 // Few queries against many keys, as in generation: dot products straight from the cache.
@@ -94,8 +116,9 @@ inline void attend_directly(const AttentionArgs<>& args, std::int64_t b, std::in
   const std::int64_t kv = b * s.kv_batch + h / (s.H / s.G) * s.D, stride = s.G * s.D;
   for (std::int64_t i = 0; i < s.Tq; ++i) {
     const std::int64_t row = (b * s.Tq + i) * s.H + h, count = s.Tk - s.Tq + i + 1;
+    const std::int64_t first = first_key(s, count - 1), padded = round_up(count, kLanes);
     const float* q = args.q + row * s.D;
-    for (std::int64_t j = 0; j < count; ++j) {
+    for (std::int64_t j = first; j < count; ++j) {
       const float* k = args.k + kv + j * stride;
       Vec partial = {};
       std::int64_t c = 0;
@@ -104,15 +127,16 @@ inline void attend_directly(const AttentionArgs<>& args, std::int64_t b, std::in
       for (; c < s.D; ++c) dot += q[c] * k[c];
       scores[j] = dot;
     }
-    const float maximum = s.scale * row_maximum(scores, count);
-    const std::int64_t padded = round_up(count, kLanes);
+    for (std::int64_t j = 0; j < first; ++j) scores[j] = 0.0f;  // nothing reads what lay there
+    cap_row(s, scores, padded);
+    const float maximum = s.scale * row_maximum(scores + first, count - first);
     const float total = args.gate.bias != nullptr
-                            ? gate_row(args, b, h, i, scores, count, padded, maximum, noise)
-                            : exponentiate_row(scores, count, padded, s.scale, maximum);
+                            ? gate_row(args, b, h, i, scores, first, count, padded, maximum, noise)
+                            : exponentiate_row(scores, first, count, padded, s.scale, maximum);
     const float inverse = 1.0f / total;
     float* z = args.z + row * s.D;
     for (std::int64_t c = 0; c < s.D; ++c) z[c] = 0.0f;
-    for (std::int64_t j = 0; j < count; ++j) {
+    for (std::int64_t j = first; j < count; ++j) {
       const float weight = scores[j] * inverse;
       const float* v = args.v + kv + j * stride;
       for (std::int64_t c = 0; c < s.D; ++c) z[c] += weight * v[c];
@@ -149,12 +173,14 @@ inline void attend(const AttentionArgs<>& args, std::int64_t b, std::int64_t h, 
                         keys_padded);  // [rows, keys]
     for (std::int64_t i = 0; i < rows; ++i) {
       float* row = scores + i * keys_padded;
-      const std::int64_t count = past + i0 + i + 1;
-      const float maximum = s.scale * row_maximum(row, count);
+      const std::int64_t count = past + i0 + i + 1, first = first_key(s, count - 1);
+      const std::int64_t padded = round_up(keys, kLanes);
+      cap_row(s, row, padded);
+      const float maximum = s.scale * row_maximum(row + first, count - first);
       const float total =
           args.gate.bias != nullptr
-              ? gate_row(args, b, h, i0 + i, row, count, round_up(keys, kLanes), maximum, noise)
-              : exponentiate_row(row, count, round_up(keys, kLanes), s.scale, maximum);
+              ? gate_row(args, b, h, i0 + i, row, first, count, padded, maximum, noise)
+              : exponentiate_row(row, first, count, padded, s.scale, maximum);
       const float inverse = 1.0f / total;
       for (std::int64_t j = 0; j < count; ++j) row[j] *= inverse;
       args.log_sum_exp[(b * s.H + h) * s.Tq + i0 + i] = maximum + __builtin_logf(total);
@@ -182,7 +208,7 @@ inline void attend_grad(const AttentionGradArgs<>& args, std::int64_t b, std::in
   const std::int64_t past = s.Tk - s.Tq, group = s.H / s.G;
   float* k_panels = scratch(static_cast<std::size_t>(
       2 * keys_padded * s.D + 3 * s.Tk * width + 2 * kQueryBlock * keys_padded +
-      3 * kQueryBlock * width + round_up(s.Tk, 64) + 64));
+      3 * kQueryBlock * width + 2 * round_up(s.Tk, 64) + 128));
   float* v_panels = k_panels + keys_padded * s.D;
   float* k_rows = v_panels + keys_padded * s.D;
   float* dk = k_rows + s.Tk * width;
@@ -193,6 +219,7 @@ inline void attend_grad(const AttentionGradArgs<>& args, std::int64_t b, std::in
   float* dz_rows = q_rows + kQueryBlock * width;
   float* dq_rows = dz_rows + kQueryBlock * width;
   float* noise = dq_rows + kQueryBlock * width;
+  float* slopes = noise + round_up(s.Tk, 64) + 64;
   pack_transposed(args.k + kv, kv_stride, s.Tk, s.D, k_panels);
   pack_transposed(args.v + kv, kv_stride, s.Tk, s.D, v_panels);
   pack_rows(args.k + kv, kv_stride, s.Tk, s.D, width, k_rows);
@@ -211,19 +238,23 @@ inline void attend_grad(const AttentionGradArgs<>& args, std::int64_t b, std::in
         float* weight = weights + i * keys_padded;
         float* dscore = dscores + i * keys_padded;
         const std::int64_t count = past + i0 + i + 1, padded = round_up(keys, kLanes);
+        const std::int64_t seen = first_key(s, count - 1);
+        cap_row(s, weight, padded, slopes);
         if (args.gate.bias != nullptr) {
           dbias += static_cast<double>(
-              gate_grad_row(args, b, h, i0 + i, weight, dscore, count, padded, noise));
-          continue;
+              gate_grad_row(args, b, h, i0 + i, weight, dscore, seen, count, padded, noise));
+        } else {
+          exponentiate_row(weight, seen, count, padded, s.scale,
+                           args.log_sum_exp[(b * s.H + h) * s.Tq + i0 + i]);
+          Vec partial = {};
+          for (std::int64_t j = 0; j < padded; j += kLanes)
+            partial += load(weight + j) * load(dscore + j);
+          const float expected = sum(partial);
+          for (std::int64_t j = 0; j < padded; ++j)
+            dscore[j] = weight[j] * (dscore[j] - expected) * s.scale;
         }
-        exponentiate_row(weight, count, padded, s.scale,
-                         args.log_sum_exp[(b * s.H + h) * s.Tq + i0 + i]);
-        Vec partial = {};
-        for (std::int64_t j = 0; j < padded; j += kLanes)
-          partial += load(weight + j) * load(dscore + j);
-        const float expected = sum(partial);
-        for (std::int64_t j = 0; j < padded; ++j)
-          dscore[j] = weight[j] * (dscore[j] - expected) * s.scale;
+        if (s.soft_cap > 0.0f)
+          for (std::int64_t j = 0; j < padded; ++j) dscore[j] *= slopes[j];
       }
       block_multiply(rows, width, keys, dscores, keys_padded, 1, k_rows, width, dq_rows, width,
                      false);  // [rows, keys] [keys, width]

@@ -58,19 +58,34 @@ void attention_grad(const AttentionGradArgs<>& args) {
 void mask_scores(const AttentionShape& s, float* scores) {
   const std::int64_t past = s.Tk - s.Tq;
   parallel_for(s.B * s.H * s.Tq, 64, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t position = past + row % s.Tq, first = first_key(s, position);
+      float* x = scores + row * s.Tk;
       for (std::int64_t j = 0; j < s.Tk; ++j)
-        scores[row * s.Tk + j] = j <= past + row % s.Tq ? scores[row * s.Tk + j] * s.scale
-                                                        : -std::numeric_limits<float>::infinity();
+        x[j] =
+            j >= first && j <= position ? x[j] * s.scale : -std::numeric_limits<float>::infinity();
+      if (s.soft_cap > 0.0f)
+        for (std::int64_t j = first; j <= position; ++j)
+          x[j] = s.soft_cap * std::tanh(x[j] / s.soft_cap);
+    }
   });
 }
 
-void mask_score_gradient(const AttentionShape& s, const float* grad, float* out) {
+void mask_score_gradient(const AttentionShape& s, const float* scores, const float* grad,
+                         float* out) {
   const std::int64_t past = s.Tk - s.Tq;
   parallel_for(s.B * s.H * s.Tq, 64, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t position = past + row % s.Tq, first = first_key(s, position);
+      const std::int64_t at = row * s.Tk;
       for (std::int64_t j = 0; j < s.Tk; ++j)
-        out[row * s.Tk + j] = j <= past + row % s.Tq ? grad[row * s.Tk + j] * s.scale : 0.0f;
+        out[at + j] = j >= first && j <= position ? grad[at + j] * s.scale : 0.0f;
+      if (s.soft_cap > 0.0f)
+        for (std::int64_t j = first; j <= position; ++j) {
+          const float share = scores[at + j] / s.soft_cap;
+          out[at + j] *= 1.0f - share * share;
+        }
+    }
   });
 }
 

@@ -15,7 +15,27 @@ struct AttentionShape {
   // in one tensor, are read only by the kernels on tensor cores (reads_packed).
   std::int64_t q_token = 0, kv_token = 0;
   float scale = 1.0f;
+  std::int64_t window = 0;  // keys that a query sees, its own the last; 0: all
+  float soft_cap = 0.0f;    // scores become soft_cap tanh(score / soft_cap); 0: as they are
+
+  bool plain() const { return window == 0 && soft_cap == 0.0f; }
 };
+
+// The first key that the query at `position` sees.
+FILIGREE_HOST_DEVICE constexpr std::int64_t first_key(const AttentionShape& s,
+                                                      std::int64_t position) {
+  return s.window > 0 && position >= s.window ? position - s.window + 1 : 0;
+}
+
+// Edges of one head, within the causal mask and the window.
+constexpr double causal_pairs(const AttentionShape& s) {
+  double pairs = 0.0;
+  for (std::int64_t i = 0; i < s.Tq; ++i) {
+    const std::int64_t position = s.Tk - s.Tq + i;
+    pairs += static_cast<double>(position + 1 - first_key(s, position));
+  }
+  return pairs;
+}
 
 // The gate of each edge, as gated_attention.h defines it. Off when bias is null.
 struct GateArgs {
@@ -73,10 +93,13 @@ namespace cpu {
 void attention(const AttentionArgs<>& args);
 void attention_grad(const AttentionGradArgs<>& args);
 
-// Of products q . k as scores[B, H, Tq, Tk]: times the scale, minus infinity above the diagonal.
+// Of products q . k as scores[B, H, Tq, Tk]: times the scale, capped, minus infinity where a query
+// does not look.
 void mask_scores(const AttentionShape& shape, float* scores);
-// The gradient of these products: times the scale, zero above the diagonal.
-void mask_score_gradient(const AttentionShape& shape, const float* grad, float* out);
+// The gradient of these products, from that of the scores: zero where a query does not look.
+// `scores` are those that mask_scores left; read with a cap only.
+void mask_score_gradient(const AttentionShape& shape, const float* scores, const float* grad,
+                         float* out);
 void gate_mask(const GateMaskArgs<>& args);
 }  // namespace cpu
 
@@ -90,12 +113,11 @@ void attention(const AttentionArgs<T>& args);
 template <typename T>
 void attention_grad(const AttentionGradArgs<T>& args);
 
-// scores[B, H, Tq, Tk], as attention_scores() gives them, and for its gradient the masked and
-// scaled gradient of the scores in place.
+// As on the CPU.
 template <typename T>
 void mask_scores(const AttentionShape& shape, T* scores);
 template <typename T>
-void mask_score_gradient(const AttentionShape& shape, const T* grad, T* out);
+void mask_score_gradient(const AttentionShape& shape, const T* scores, const T* grad, T* out);
 template <typename T>
 void gate_mask(const GateMaskArgs<T>& args);
 }  // namespace cuda

@@ -8,8 +8,9 @@
 namespace filigree {
 
 AttentionOperands::AttentionOperands(const char* op, const Variable& q, const Variable& k,
-                                     const Variable& v, std::int64_t keys, float scale)
-    : q_(q), k_(k), v_(v), shape_(attention_shape(op, q.shape(), k.shape(), keys, scale)) {
+                                     const Variable& v, std::int64_t keys, float scale,
+                                     const ScoreMask& mask)
+    : q_(q), k_(k), v_(v), shape_(attention_shape(op, q.shape(), k.shape(), keys, scale, mask)) {
   require(k.shape() == v.shape(), "{}: keys {} and values {} differ in shape", op,
           k.shape().to_string(), v.shape().to_string());
   require_alike(op, {&q.value(), &k.value(), &v.value()});

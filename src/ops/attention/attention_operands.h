@@ -12,7 +12,7 @@ class AttentionOperands {
  public:
   // Throws Error starting with `op` when they do not fit together.
   AttentionOperands(const char* op, const Variable& q, const Variable& k, const Variable& v,
-                    std::int64_t keys, float scale);
+                    std::int64_t keys, float scale, const ScoreMask& mask = {});
   // From [B, T, (H + 2 G) D].
   AttentionOperands(const char* op, const Variable& packed, std::int64_t heads,
                     std::int64_t key_heads, float scale);

@@ -24,6 +24,17 @@ __device__ inline float dot(const float* x, const T* y, std::int64_t D) {
   return warp_sum(total);
 }
 
+__device__ inline float capped(const AttentionShape& s, float score) {
+  return s.soft_cap > 0.0f ? s.soft_cap * tanhf(score / s.soft_cap) : score;
+}
+
+// The derivative of a capped score by what it was, times the scale.
+__device__ inline float score_slope(const AttentionShape& s, float score) {
+  if (s.soft_cap <= 0.0f) return s.scale;
+  const float share = score / s.soft_cap;
+  return s.scale * (1.0f - share * share);
+}
+
 template <typename T>
 __device__ inline void load_row(const T* from, std::int64_t D, float* to) {
   for (std::int64_t c = threadIdx.x; c < D; c += kThreads) to[c] = to_float(from[c]);
@@ -38,26 +49,28 @@ __global__ void attend(AttentionArgs<T> args) {
   const std::int64_t i = blockIdx.x % s.Tq, h = blockIdx.x / s.Tq % s.H,
                      b = blockIdx.x / (s.Tq * s.H);
   const std::int64_t row = (b * s.H + h) * s.Tq + i, count = s.Tk - s.Tq + i + 1;
+  const std::int64_t first = first_key(s, count - 1);
   const std::int64_t kv = b * s.kv_batch + h / (s.H / s.G) * s.D, stride = s.G * s.D;
   const std::int64_t query = ((b * s.Tq + i) * s.H + h) * s.D;
   float* weights = memory;
   float* q = memory + s.Tk;
   load_row(args.q + query, s.D, q);
   __syncthreads();
-  for (std::int64_t j = threadIdx.x / 32; j < count; j += kWarps) {
-    const float score = dot(q, args.k + kv + j * stride, s.D) * s.scale;
+  for (std::int64_t j = first + threadIdx.x / 32; j < count; j += kWarps) {
+    const float score = capped(s, dot(q, args.k + kv + j * stride, s.D) * s.scale);
     if (threadIdx.x % 32 == 0) weights[j] = score;
   }
   __syncthreads();
   float maximum = -INFINITY;
-  for (std::int64_t j = threadIdx.x; j < count; j += kThreads) maximum = fmaxf(maximum, weights[j]);
+  for (std::int64_t j = first + threadIdx.x; j < count; j += kThreads)
+    maximum = fmaxf(maximum, weights[j]);
   maximum = block_maximum(maximum, shared);
 
   const GateArgs& gate = args.gate;
   const std::uint64_t key = gate_noise_key(gate.noise);
   const float bias = gate.bias != nullptr ? gate.bias[h] : 0.0f;
   float total = 0.0f, expected = 0.0f, active = 0.0f;
-  for (std::int64_t j = threadIdx.x; j < count; j += kThreads) {
+  for (std::int64_t j = first + threadIdx.x; j < count; j += kThreads) {
     const float score = weights[j], a = expf(score - maximum);
     total += a;
     float open = 1.0f;
@@ -77,8 +90,8 @@ __global__ void attend(AttentionArgs<T> args) {
     expected = block_sum(expected, shared);
     active = block_sum(active, shared);
     if (gate.mask != nullptr)
-      for (std::int64_t j = count + threadIdx.x; j < s.Tk; j += kThreads)
-        gate.mask[row * s.Tk + j] = 0.0f;
+      for (std::int64_t j = threadIdx.x; j < s.Tk; j += kThreads)
+        if (j < first || j >= count) gate.mask[row * s.Tk + j] = 0.0f;
   }
   if (threadIdx.x == 0) {
     args.log_sum_exp[row] = maximum + logf(total);
@@ -88,13 +101,13 @@ __global__ void attend(AttentionArgs<T> args) {
   __syncthreads();
   for (std::int64_t c = threadIdx.x; c < s.D; c += kThreads) {
     float z = 0.0f;
-    for (std::int64_t j = 0; j < count; ++j)
+    for (std::int64_t j = first; j < count; ++j)
       z += weights[j] * to_float(args.v[kv + j * stride + c]);
     args.z[query + c] = from_float<T>(z * inverse);
   }
   if (args.pattern != nullptr)
     for (std::int64_t j = threadIdx.x; j < s.Tk; j += kThreads)
-      args.pattern[row * s.Tk + j] = j < count ? weights[j] * inverse : 0.0f;
+      args.pattern[row * s.Tk + j] = j >= first && j < count ? weights[j] * inverse : 0.0f;
 }
 
 // dq of one query, the expected value of its gradient for the key rows, and its part of dbias.
@@ -108,6 +121,7 @@ __global__ void attend_grad_queries(AttentionGradArgs<T> args, float* expected_v
   const std::int64_t i = blockIdx.x % s.Tq, h = blockIdx.x / s.Tq % s.H,
                      b = blockIdx.x / (s.Tq * s.H);
   const std::int64_t row = (b * s.H + h) * s.Tq + i, count = s.Tk - s.Tq + i + 1;
+  const std::int64_t first = first_key(s, count - 1);
   const std::int64_t kv = b * s.kv_batch + h / (s.H / s.G) * s.D, stride = s.G * s.D;
   const std::int64_t query = ((b * s.Tq + i) * s.H + h) * s.D;
   float* scores = memory;
@@ -117,8 +131,8 @@ __global__ void attend_grad_queries(AttentionGradArgs<T> args, float* expected_v
   load_row(args.q + query, s.D, q);
   load_row(args.dz + query, s.D, dz);
   __syncthreads();
-  for (std::int64_t j = threadIdx.x / 32; j < count; j += kWarps) {
-    const float score = dot(q, args.k + kv + j * stride, s.D) * s.scale;
+  for (std::int64_t j = first + threadIdx.x / 32; j < count; j += kWarps) {
+    const float score = capped(s, dot(q, args.k + kv + j * stride, s.D) * s.scale);
     const float gv = dot(dz, args.v + kv + j * stride, s.D);
     if (threadIdx.x % 32 == 0) scores[j] = score, products[j] = gv;
   }
@@ -130,19 +144,19 @@ __global__ void attend_grad_queries(AttentionGradArgs<T> args, float* expected_v
   const float dexpected = gate.bias != nullptr ? args.dexpected[b * s.H + h] : 0.0f;
   const float lse = args.log_sum_exp[row];
   float expected_value = 0.0f;
-  for (std::int64_t j = threadIdx.x; j < count; j += kThreads) {
+  for (std::int64_t j = first + threadIdx.x; j < count; j += kThreads) {
     const float u = sampled ? edge_uniform(gate, key, s, b, h, i, j) : 0.5f;
     expected_value +=
         edge_gradient(scores[j], lse, products[j], 0.0f, gate, bias, 0.0f, u).weight * products[j];
   }
   expected_value = block_sum(expected_value, shared);
   float dbias = 0.0f;
-  for (std::int64_t j = threadIdx.x; j < count; j += kThreads) {
+  for (std::int64_t j = first + threadIdx.x; j < count; j += kThreads) {
     const float u = sampled ? edge_uniform(gate, key, s, b, h, i, j) : 0.5f;
     const EdgeGradient edge =
         edge_gradient(scores[j], lse, products[j], expected_value, gate, bias, dexpected, u);
     dbias += edge.dgate;
-    scores[j] = edge.dscore * s.scale;
+    scores[j] = edge.dscore * score_slope(s, scores[j]);
   }
   dbias = block_sum(dbias, shared);
   if (threadIdx.x == 0) {
@@ -152,7 +166,7 @@ __global__ void attend_grad_queries(AttentionGradArgs<T> args, float* expected_v
   __syncthreads();
   for (std::int64_t c = threadIdx.x; c < s.D; c += kThreads) {
     float dq = 0.0f;
-    for (std::int64_t j = 0; j < count; ++j)
+    for (std::int64_t j = first; j < count; ++j)
       dq += scores[j] * to_float(args.k[kv + j * stride + c]);
     args.dq[query + c] = from_float<T>(dq);
   }
@@ -180,23 +194,26 @@ __global__ void attend_grad_keys(AttentionGradArgs<T> args, const float* expecte
   const GateArgs& gate = args.gate;
   const std::uint64_t key = gate_noise_key(gate.noise);
   const bool sampled = gate.bias != nullptr && gate.sample;
-  const std::int64_t first = j > past ? j - past : 0;  // query that sees the key
+  // The queries that see the key.
+  const std::int64_t first = j > past ? j - past : 0;
+  const std::int64_t left = s.window > 0 ? j + s.window - past : s.Tq;
+  const std::int64_t end = left < s.Tq ? left : s.Tq;
   for (std::int64_t h = g * group; h < (g + 1) * group; ++h) {
     const float bias = gate.bias != nullptr ? gate.bias[h] : 0.0f;
     const float dexpected = gate.bias != nullptr ? args.dexpected[b * s.H + h] : 0.0f;
-    for (std::int64_t i0 = first; i0 < s.Tq; i0 += kQueryPiece) {
-      const std::int64_t queries = s.Tq - i0 < kQueryPiece ? s.Tq - i0 : kQueryPiece;
+    for (std::int64_t i0 = first; i0 < end; i0 += kQueryPiece) {
+      const std::int64_t queries = end - i0 < kQueryPiece ? end - i0 : kQueryPiece;
       __syncthreads();
       for (std::int64_t n = threadIdx.x / 32; n < queries; n += kWarps) {
         const std::int64_t i = i0 + n, row = (b * s.H + h) * s.Tq + i;
         const std::int64_t query = ((b * s.Tq + i) * s.H + h) * s.D;
-        const float score = dot(k, args.q + query, s.D) * s.scale;
+        const float score = capped(s, dot(k, args.q + query, s.D) * s.scale);
         const float gv = dot(v, args.dz + query, s.D);
         if (threadIdx.x % 32 != 0) continue;
         const float u = sampled ? edge_uniform(gate, key, s, b, h, i, j) : 0.5f;
         const EdgeGradient edge = edge_gradient(score, args.log_sum_exp[row], gv,
                                                 expected_values[row], gate, bias, dexpected, u);
-        dscores[n] = edge.dscore * s.scale;
+        dscores[n] = edge.dscore * score_slope(s, score);
         weights[n] = edge.weight;
       }
       __syncthreads();
@@ -217,14 +234,33 @@ __global__ void attend_grad_keys(AttentionGradArgs<T> args, const float* expecte
   }
 }
 
+__device__ inline bool looks_at(const AttentionShape& s, std::int64_t i, std::int64_t j) {
+  const std::int64_t position = s.Tk - s.Tq + i;
+  return j <= position && j >= first_key(s, position);
+}
+
 template <typename T>
-__global__ void mask_each(AttentionShape s, const T* from, T* to, float masked) {
+__global__ void mask_each(AttentionShape s, T* scores) {
   const std::int64_t all = s.B * s.H * s.Tq * s.Tk;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kEachThreads;
   for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kEachThreads + threadIdx.x;
        at < all; at += threads) {
     const std::int64_t j = at % s.Tk, i = at / s.Tk % s.Tq;
-    to[at] = from_float<T>(j <= s.Tk - s.Tq + i ? to_float(from[at]) * s.scale : masked);
+    scores[at] =
+        from_float<T>(looks_at(s, i, j) ? capped(s, to_float(scores[at]) * s.scale) : -INFINITY);
+  }
+}
+
+template <typename T>
+__global__ void mask_gradient_each(AttentionShape s, const T* scores, const T* grad, T* out) {
+  const std::int64_t all = s.B * s.H * s.Tq * s.Tk;
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kEachThreads;
+  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kEachThreads + threadIdx.x;
+       at < all; at += threads) {
+    const std::int64_t j = at % s.Tk, i = at / s.Tk % s.Tq;
+    const bool seen = looks_at(s, i, j);
+    const float score = seen && s.soft_cap > 0.0f ? to_float(scores[at]) : 0.0f;
+    out[at] = from_float<T>(seen ? to_float(grad[at]) * score_slope(s, score) : 0.0f);
   }
 }
 
@@ -301,17 +337,16 @@ template <typename T>
 void mask_scores(const AttentionShape& s, T* scores) {
   const std::int64_t all = s.B * s.H * s.Tq * s.Tk;
   if (all == 0) return;
-  mask_each<T><<<blocks_for(all, kEachThreads * 4), kEachThreads, 0, stream()>>>(s, scores, scores,
-                                                                                 -INFINITY);
+  mask_each<T><<<blocks_for(all, kEachThreads * 4), kEachThreads, 0, stream()>>>(s, scores);
   check_launch("mask_scores");
 }
 
 template <typename T>
-void mask_score_gradient(const AttentionShape& s, const T* grad, T* out) {
+void mask_score_gradient(const AttentionShape& s, const T* scores, const T* grad, T* out) {
   const std::int64_t all = s.B * s.H * s.Tq * s.Tk;
   if (all == 0) return;
-  mask_each<T>
-      <<<blocks_for(all, kEachThreads * 4), kEachThreads, 0, stream()>>>(s, grad, out, 0.0f);
+  mask_gradient_each<T>
+      <<<blocks_for(all, kEachThreads * 4), kEachThreads, 0, stream()>>>(s, scores, grad, out);
   check_launch("mask_score_gradient");
 }
 
@@ -325,8 +360,8 @@ void gate_mask(const GateMaskArgs<T>& args) {
 
 template void mask_scores(const AttentionShape&, float*);
 template void mask_scores(const AttentionShape&, Bf16*);
-template void mask_score_gradient(const AttentionShape&, const float*, float*);
-template void mask_score_gradient(const AttentionShape&, const Bf16*, Bf16*);
+template void mask_score_gradient(const AttentionShape&, const float*, const float*, float*);
+template void mask_score_gradient(const AttentionShape&, const Bf16*, const Bf16*, Bf16*);
 template void gate_mask(const GateMaskArgs<float>&);
 template void gate_mask(const GateMaskArgs<Bf16>&);
 

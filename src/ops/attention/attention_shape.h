@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "filigree/ops/attention/attention.h"
 #include "filigree/ops/attention/attention_kernels.h"
 #include "filigree/tensor/shape.h"
 #include "filigree/tensor/tensor.h"
@@ -11,7 +12,7 @@ namespace filigree {
 
 // Throws Error starting with `op` unless q [B, Tq, H, D] and k [B, Tk, G, D] fit together.
 AttentionShape attention_shape(const char* op, const Shape& q, const Shape& k, std::int64_t keys,
-                               float scale);
+                               float scale, const ScoreMask& mask = {});
 
 // Throws Error starting with `op` unless all lie on one device and have one element type.
 void require_alike(const char* op, std::initializer_list<const Tensor*> tensors);

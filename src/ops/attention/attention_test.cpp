@@ -11,6 +11,10 @@ namespace {
 
 struct Case {
   std::int64_t B, Tq, Tk, H, G, D;
+  std::int64_t window = 0;
+  float cap = 0.0f;
+
+  ScoreMask mask() const { return {window, cap}; }
 };
 
 // Single queries, whole and partial blocks, head widths below and beside a vector, grouped heads.
@@ -18,8 +22,15 @@ const Case kCases[] = {{1, 1, 1, 1, 1, 4},    {2, 13, 13, 3, 3, 8},  {1, 33, 33,
                        {1, 5, 9, 4, 2, 12},   {1, 70, 70, 1, 1, 64}, {2, 20, 47, 2, 2, 24},
                        {1, 130, 130, 2, 2, 5}};
 
+// Windows of one key, of part of a vector, over blocks, longer than the text; caps; both.
+const Case kMaskedCases[] = {{2, 13, 13, 3, 3, 8, 1},     {1, 33, 33, 2, 1, 16, 5, 1.5f},
+                             {1, 5, 9, 4, 2, 12, 3},      {1, 70, 70, 1, 1, 64, 17},
+                             {2, 20, 47, 2, 2, 24, 0, 2}, {1, 130, 130, 2, 2, 5, 66, 0.7f},
+                             {1, 130, 130, 1, 1, 8, 200}, {1, 2, 40, 2, 2, 8, 19, 3}};
+
 std::string name(const char* op, const Case& c) {
-  return fmt::format("{} B{} Tq{} Tk{} H{} G{} D{}", op, c.B, c.Tq, c.Tk, c.H, c.G, c.D);
+  return fmt::format("{} B{} Tq{} Tk{} H{} G{} D{} window {} cap {}", op, c.B, c.Tq, c.Tk, c.H, c.G,
+                     c.D, c.window, c.cap);
 }
 
 struct Exact {
@@ -42,10 +53,13 @@ Exact exact(const Case& c, const std::vector<Doubles>& in) {
         double maximum = -INFINITY, total = 0.0;
         for (std::int64_t j = 0; j <= past + i; ++j) {
           const double* k = in[1].data() + at(j, c.Tk, c.G, h / group);
+          if (c.window > 0 && past + i - j >= c.window) continue;
           double dot = 0.0;
           for (std::int64_t d = 0; d < c.D; ++d) dot += q[d] * k[d];
-          s[static_cast<std::size_t>(j)] = dot * scale;
-          maximum = std::max(maximum, dot * scale);
+          const auto cap = static_cast<double>(c.cap);
+          const double score = cap > 0.0 ? cap * std::tanh(dot * scale / cap) : dot * scale;
+          s[static_cast<std::size_t>(j)] = score;
+          maximum = std::max(maximum, score);
         }
         for (double x : s) total += std::exp(x - maximum);
         out.lse.push_back(maximum + std::log(total));
@@ -79,24 +93,53 @@ TEST(Attention, ValuesAndGradients) {
               .constant = {c.Tk == 1, c.Tk == 1}});
 }
 
+TEST(Attention, WindowsAndSoftCaps) {
+  for (const Case& c : kMaskedCases) {
+    const bool alone = c.window == 1;  // one key a query
+    check_op({.name = name("attention", c),
+              .inputs = inputs(c),
+              .op =
+                  [=](const std::vector<Variable>& x) {
+                    return attention(x[0], x[1], x[2], {.mask = c.mask()});
+                  },
+              .reference = [=](const std::vector<Doubles>& x) { return exact(c, x).z; },
+              .gradient_tolerance = 5e-5,
+              .constant = {alone, alone}});
+    check_op({.name = name("attention_scores", c),
+              .inputs = {inputs(c)[0], inputs(c)[1]},
+              .op =
+                  [=](const std::vector<Variable>& x) {
+                    return attention_scores(x[0], x[1], 0.0f, c.mask());
+                  },
+              .reference =
+                  [=](const std::vector<Doubles>& x) {
+                    return exact(c, {x[0], x[1], x[1]}).scores;
+                  }});
+  }
+}
+
 TEST(Attention, MapsAndLogSumExp) {
   const EveryLevel levels;
+  std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+  cases.insert(cases.end(), std::begin(kMaskedCases), std::end(kMaskedCases));
   for (SimdLevel level : EveryLevel::available())
-    for (const Case& c : kCases) {
+    for (const Case& c : cases) {
       set_simd_level(level);
       const std::vector<Tensor> in = inputs(c);
       Tensor pattern, lse;
-      const Tensor z =
-          attention(in[0], in[1], in[2], {.pattern = &pattern, .log_sum_exp = &lse}).value();
+      const Tensor z = attention(in[0], in[1], in[2],
+                                 {.mask = c.mask(), .pattern = &pattern, .log_sum_exp = &lse})
+                           .value();
       const Exact expected = exact(c, {to_doubles(in[0]), to_doubles(in[1]), to_doubles(in[2])});
       EXPECT_LT(relative_error(pattern.values(), expected.pattern), 3e-6) << name("pattern", c);
       EXPECT_LT(relative_error(lse.values(), expected.lse), 3e-6) << name("lse", c);
       // Asking for maps must not change the result.
-      const Tensor plain = attention(in[0], in[1], in[2]).value();
+      const Tensor plain = attention(in[0], in[1], in[2], {.mask = c.mask()}).value();
       EXPECT_TRUE(std::equal(z.raw(), z.raw() + z.bytes(), plain.raw()));
       for (std::int64_t i = 0; i < pattern.elements(); ++i) {
         const std::int64_t key = i % c.Tk, query = i / c.Tk % c.Tq;
-        if (key > c.Tk - c.Tq + query) {
+        const std::int64_t position = c.Tk - c.Tq + query;
+        if (key > position || (c.window > 0 && position - key >= c.window)) {
           EXPECT_EQ(pattern.f32()[i], 0.0f);
         }
       }
@@ -172,6 +215,8 @@ TEST(Attention, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(attention(q, Tensor::zeros({1, 4, 3, 8}), Tensor::zeros({1, 4, 3, 8})), Error);
   EXPECT_THROW(attention(q, Tensor::zeros({1, 3, 4, 8}), Tensor::zeros({1, 3, 4, 8})), Error);
   EXPECT_THROW(attention(q, Tensor::zeros({1, 4, 4, 8}), Tensor::zeros({1, 4, 4, 4})), Error);
+  EXPECT_THROW(attention(q, q, q, {.mask = {.window = -1}}), Error);
+  EXPECT_THROW(attention(q, q, q, {.mask = {.soft_cap = NAN}}), Error);
 }
 
 }  // namespace

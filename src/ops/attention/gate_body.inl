@@ -80,10 +80,12 @@ struct GateVectors {
   return gate;
 }
 
-// All ones in the lanes of a vector at j that lie before `count`.
-[[gnu::always_inline]] inline IntVec lanes_before(std::int64_t j, std::int64_t count) {
+// All ones in the lanes of a vector at j that lie in [first, count).
+[[gnu::always_inline]] inline IntVec lanes_within(std::int64_t j, std::int64_t first,
+                                                  std::int64_t count) {
   IntVec lanes;
-  for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = j + lane < count ? -1 : 0;
+  for (int lane = 0; lane < kLanes; ++lane)
+    lanes[lane] = j + lane >= first && j + lane < count ? -1 : 0;
   return lanes;
 }
 
@@ -94,7 +96,8 @@ struct GateVectors {
 // x holds dot products; becomes A e (unnormalised by `total`, which is returned), zero up to
 // `padded`.
 inline float gate_row(const AttentionArgs<>& args, std::int64_t b, std::int64_t h, std::int64_t i,
-                      float* x, std::int64_t count, std::int64_t padded, float maximum, float* u) {
+                      float* x, std::int64_t first, std::int64_t count, std::int64_t padded,
+                      float maximum, float* u) {
   const AttentionShape& s = args.shape;
   const GateArgs& gate = args.gate;
   const float bias = gate.bias[h];
@@ -103,7 +106,7 @@ inline float gate_row(const AttentionArgs<>& args, std::int64_t b, std::int64_t 
   float* mask = gate.mask != nullptr ? gate.mask + row * s.Tk : nullptr;
   Vec total = {}, expected = {}, active = {};
   for (std::int64_t j = 0; j < padded; j += kLanes) {
-    const IntVec valid = lanes_before(j, count);
+    const IntVec valid = lanes_within(j, first, count);
     const Vec score = load(x + j) * s.scale;
     const Vec a = keep(valid, exp(score - maximum));
     const GateVectors g = gate_vectors(score, bias, gate.sample, u + (gate.sample ? j : 0));
@@ -125,8 +128,8 @@ inline float gate_row(const AttentionArgs<>& args, std::int64_t b, std::int64_t 
 // weight holds dot products and becomes A e; dscore holds G.v and becomes the gradient of the
 // scaled dot product; returns the row's part of the bias gradient.
 inline float gate_grad_row(const AttentionGradArgs<>& args, std::int64_t b, std::int64_t h,
-                           std::int64_t i, float* weight, float* dscore, std::int64_t count,
-                           std::int64_t padded, float* u) {
+                           std::int64_t i, float* weight, float* dscore, std::int64_t first,
+                           std::int64_t count, std::int64_t padded, float* u) {
   const AttentionShape& s = args.shape;
   const GateArgs& gate = args.gate;
   const float bias = gate.bias[h], lse = args.log_sum_exp[(b * s.H + h) * s.Tq + i];
@@ -135,7 +138,7 @@ inline float gate_grad_row(const AttentionGradArgs<>& args, std::int64_t b, std:
   // The first pass needs G.y = sum_j A e (G.v); the gates are cheap enough to compute twice.
   Vec partial = {};
   for (std::int64_t j = 0; j < padded; j += kLanes) {
-    const IntVec valid = lanes_before(j, count);
+    const IntVec valid = lanes_within(j, first, count);
     const Vec score = load(weight + j) * s.scale;
     const GateVectors g = gate_vectors(score, bias, gate.sample, u + (gate.sample ? j : 0));
     partial += keep(valid & g.open, exp(score - lse) * load(dscore + j));
@@ -143,7 +146,7 @@ inline float gate_grad_row(const AttentionGradArgs<>& args, std::int64_t b, std:
   const float expected_value = sum(partial);
   Vec dbias = {};
   for (std::int64_t j = 0; j < padded; j += kLanes) {
-    const IntVec valid = lanes_before(j, count);
+    const IntVec valid = lanes_within(j, first, count);
     const Vec score = load(weight + j) * s.scale;
     const Vec a = exp(score - lse), gv = load(dscore + j);
     const GateVectors g = gate_vectors(score, bias, gate.sample, u + (gate.sample ? j : 0));

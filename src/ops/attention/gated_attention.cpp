@@ -102,8 +102,7 @@ GatedAttention attend(const AttentionOperands& in, const GatedAttentionOptions& 
   if (options.pattern != nullptr) *options.pattern = pattern;
   if (options.mask != nullptr) *options.mask = mask;
 
-  const double pairs = static_cast<double>(s.Tq) * static_cast<double>(s.Tk - s.Tq) +
-                       static_cast<double>(s.Tq) * static_cast<double>(s.Tq + 1) / 2.0;
+  const double pairs = causal_pairs(s);
   GatedAttention result;
   result.active = row_sums(active_rows, {s.B, s.H}, 1.0 / pairs);
   Tensor expected = row_sums(expected_rows, {s.B, s.H}, 1.0 / pairs);
@@ -145,12 +144,14 @@ GatedAttention attend(const AttentionOperands& in, const GatedAttentionOptions& 
 
 GatedAttention gated_attention(const Variable& q, const Variable& k, const Variable& v,
                                const GatedAttentionOptions& options) {
-  return attend({"gated_attention", q, k, v, options.keys, options.scale}, options);
+  return attend({"gated_attention", q, k, v, options.keys, options.scale, options.score_mask},
+                options);
 }
 
 GatedAttention gated_attention(const PackedHeads& heads, const GatedAttentionOptions& options) {
-  require(options.keys < 0 && options.pattern == nullptr && options.mask == nullptr,
-          "gated_attention: heads side by side go without a cache and without maps");
+  require(options.keys < 0 && options.pattern == nullptr && options.mask == nullptr &&
+              !options.score_mask.on(),
+          "gated_attention: heads side by side go without a cache, maps, a window and a soft cap");
   return attend({"gated_attention", heads.packed, heads.heads, heads.key_heads, options.scale},
                 options);
 }

@@ -35,6 +35,7 @@ struct GatedAttentionOptions {
   GateOptions gate = {};
   float scale = 0.0f;         // 0: 1 / sqrt(D)
   std::int64_t keys = -1;     // use only the first `keys` of k and v (a cache); -1: all
+  ScoreMask score_mask = {};  // the share of edges is of those inside the window
   Tensor* pattern = nullptr;  // receives A e [B, H, Tq, Tk]
   Tensor* mask = nullptr;     // receives e as 0 and 1, likewise
 };
@@ -42,7 +43,7 @@ struct GatedAttentionOptions {
 struct GatedAttention {
   Variable z;         // [B, Tq, H, D]
   Variable expected;  // [B, H]: p, differentiable
-  Tensor active;      // [B, H]: open gates / causal pairs
+  Tensor active;      // [B, H]: open gates / causal pairs inside the window
 };
 
 // Shapes as in attention.h; gradients flow to q, k, v and the bias. Throws Error for shapes that do

@@ -97,7 +97,10 @@ TEST(GatedAttention, ExpectedEdgesAndTheirGradients) {
 TEST(GatedAttention, EqualsItsPartsForwardAndBackward) {
   const EveryLevel levels;
   for (SimdLevel level : EveryLevel::available())
-    for (const bool sample : {false, true})
+    for (const auto& [sample, mask] : {std::pair{false, ScoreMask{}},
+                                       {true, ScoreMask{}},
+                                       {true, ScoreMask{9, 0.0f}},
+                                       {false, ScoreMask{5, 1.5f}}})
       for (const Case& c : {Case{2, 13, 4, 2, 8}, Case{1, 70, 2, 2, 16}, Case{1, 130, 1, 1, 4}}) {
         set_simd_level(level);
         const std::vector<Tensor> in = inputs(c);
@@ -115,9 +118,10 @@ TEST(GatedAttention, EqualsItsPartsForwardAndBackward) {
           if (fused) {
             GatedAttentionOptions options;
             options.gate = gate;
+            options.score_mask = mask;
             z = gated_attention(x[0], x[1], x[2], options).z;
           } else {
-            const Variable scores = attention_scores(x[0], x[1]);
+            const Variable scores = attention_scores(x[0], x[1], 0.0f, mask);
             z = attention_mix(mul(softmax(scores), gate_mask(scores, gate)), x[2]);
           }
           values[fused] = z.value();
@@ -130,6 +134,37 @@ TEST(GatedAttention, EqualsItsPartsForwardAndBackward) {
           EXPECT_LT(relative_error(gradients[1][i].values(), to_doubles(gradients[0][i])), 5e-5)
               << "gradient " << i << " sample " << sample << " T " << c.T << " " << name_of(level);
       }
+}
+
+// Every edge that mask and window leave counts, and no other.
+TEST(GatedAttention, SharesAreOfTheEdgesInsideTheWindow) {
+  const Case c{2, 40, 2, 1, 8};
+  const std::vector<Tensor> in = inputs(c);
+  for (const std::int64_t window : {1, 7, 39, 40}) {
+    GatedAttentionOptions options;
+    options.score_mask.window = window;
+    options.gate.bias = Tensor::full({1}, 1e6f);
+    const GatedAttention open = gated_attention(in[0], in[1], in[2], options);
+    for (const float share : open.active.values()) EXPECT_EQ(share, 1.0f) << window;
+    for (const float share : open.expected.value().values()) EXPECT_EQ(share, 1.0f) << window;
+    // Half of them by chance, of which the mask tells exactly how many.
+    Tensor mask;
+    options.gate = {Tensor::zeros({1}), true, {3, 1, 0, 0}, Tensor()};
+    options.mask = &mask;
+    const GatedAttention some = gated_attention(in[0], in[1], in[2], options);
+    double edges = 0.0, counted = 0.0;
+    for (std::int64_t i = 0; i < c.T; ++i)
+      for (std::int64_t j = 0; j < c.T; ++j) {
+        const bool inside = j <= i && i - j < window;
+        edges += inside ? 1.0 : 0.0;
+        const float gate = mask.f32()[i * c.T + j];
+        counted += static_cast<double>(gate);
+        if (!inside) {
+          EXPECT_EQ(gate, 0.0f);
+        }
+      }
+    EXPECT_NEAR(static_cast<double>(some.active.f32()[0]), counted / edges, 1e-6) << window;
+  }
 }
 
 TEST(GatedAttention, NoiseIsTheSameForEveryThreadCountLevelAndTiling) {

@@ -231,6 +231,10 @@ Variable scale(const Variable& x, float factor) { return unary(Unary::kScaleShif
 Variable shift(const Variable& x, float offset) {
   return unary(Unary::kScaleShift, x, 1.0f, offset);
 }
+Variable clamp(const Variable& x, float bound) { return unary(Unary::kClamp, x, bound); }
+Variable soft_cap(const Variable& x, float bound) {
+  return scale(tanh(scale(x, 1.0f / bound)), bound);
+}
 Variable exp(const Variable& x) { return unary(Unary::kExp, x); }
 Variable log(const Variable& x) { return unary(Unary::kLog, x); }
 Variable sqrt(const Variable& x) { return unary(Unary::kSqrt, x); }

@@ -14,6 +14,10 @@ Variable div(const Variable& a, const Variable& b);
 
 Variable scale(const Variable& x, float factor);
 Variable shift(const Variable& x, float offset);
+// Within [-bound, bound]; what lies outside has no gradient.
+Variable clamp(const Variable& x, float bound);
+// bound * tanh(x / bound), the soft form of it.
+Variable soft_cap(const Variable& x, float bound);
 
 Variable exp(const Variable& x);
 Variable log(const Variable& x);

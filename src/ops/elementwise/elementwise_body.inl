@@ -50,6 +50,13 @@ inline void unary_range(const UnaryArgs<>& args, std::int64_t begin, std::int64_
     case Unary::kExp: each([](Vec x) { return exp(x); }); break;
     case Unary::kSquare: each([](Vec x) -> Vec { return x * x; }); break;
     case Unary::kTanh: each([](Vec x) { return tanh(x); }); break;
+    case Unary::kClamp:
+      each([&](Vec x) -> Vec {
+        const Vec most = broadcast(args.factor), least = -most;
+        const Vec above = x < least ? least : x;
+        return above > most ? most : above;
+      });
+      break;
     case Unary::kSqrt:
       for (std::int64_t i = begin; i < end; ++i) args.out[i] = __builtin_sqrtf(args.x[i]);
       break;
@@ -71,5 +78,11 @@ inline void unary_grad_range(const UnaryGradArgs<>& args, std::int64_t begin, st
     case Unary::kSqrt: each([](Vec, Vec y) -> Vec { return 0.5f / y; }); break;
     case Unary::kSquare: each([](Vec x, Vec) -> Vec { return 2.0f * x; }); break;
     case Unary::kTanh: each([](Vec, Vec y) -> Vec { return 1.0f - y * y; }); break;
+    case Unary::kClamp:
+      each([&](Vec x, Vec) -> Vec {
+        const IntVec inside = (x >= -broadcast(args.factor)) & (x <= broadcast(args.factor));
+        return (Vec)(inside & (IntVec)broadcast(1.0f));
+      });
+      break;
   }
 }

@@ -24,6 +24,7 @@ __device__ inline float apply(Unary op, float x, float factor, float offset) {
     case Unary::kSqrt: return sqrtf(x);
     case Unary::kSquare: return x * x;
     case Unary::kTanh: return tanhf(x);
+    case Unary::kClamp: return x < -factor ? -factor : x > factor ? factor : x;
   }
   return 0.0f;
 }
@@ -36,6 +37,7 @@ __device__ inline float slope(Unary op, float x, float y, float factor) {
     case Unary::kSqrt: return 0.5f / y;
     case Unary::kSquare: return 2.0f * x;
     case Unary::kTanh: return 1.0f - y * y;
+    case Unary::kClamp: return x >= -factor && x <= factor ? 1.0f : 0.0f;
   }
   return 0.0f;
 }

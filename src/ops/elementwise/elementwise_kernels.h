@@ -6,7 +6,7 @@
 namespace filigree {
 
 enum class Binary { kAdd, kSub, kMul, kDiv };
-enum class Unary { kScaleShift, kExp, kLog, kSqrt, kSquare, kTanh };
+enum class Unary { kScaleShift, kExp, kLog, kSqrt, kSquare, kTanh, kClamp };
 
 inline constexpr int kOuterAxes = 5;
 
@@ -28,7 +28,7 @@ template <typename T = float>
 struct UnaryArgs {
   Unary op = Unary::kExp;
   std::int64_t count = 0;
-  float factor = 1.0f, offset = 0.0f;  // kScaleShift: factor * x + offset
+  float factor = 1.0f, offset = 0.0f;  // kScaleShift: factor * x + offset; kClamp: the bound
   const T* x = nullptr;
   T* out = nullptr;
 };

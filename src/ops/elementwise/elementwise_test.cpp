@@ -1,5 +1,6 @@
 #include "filigree/ops/elementwise/elementwise.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "filigree/base/error.h"
@@ -93,7 +94,11 @@ TEST(Elementwise, UnaryValuesAndGradients) {
                              {"square", [](const Variable& x) { return square(x); },
                               [](double x) { return x * x; }, -3, 3},
                              {"tanh", [](const Variable& x) { return tanh(x); },
-                              [](double x) { return std::tanh(x); }, -2, 2}};
+                              [](double x) { return std::tanh(x); }, -2, 2},
+                             {"clamp", [](const Variable& x) { return clamp(x, 0.75f); },
+                              [](double x) { return std::clamp(x, -0.75, 0.75); }, -2, 2},
+                             {"soft_cap", [](const Variable& x) { return soft_cap(x, 3.0f); },
+                              [](double x) { return 3.0 * std::tanh(x / 3.0); }, -8, 8}};
   for (const UnaryCase& u : cases)
     for (const std::int64_t count : {1, 16, 37, 70000})
       check_op({.name = fmt::format("{} of {}", u.name, count),

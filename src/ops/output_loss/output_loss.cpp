@@ -6,6 +6,7 @@
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
 #include "filigree/ops/cross_entropy/targets.h"
+#include "filigree/ops/elementwise/elementwise_kernels.h"
 #include "filigree/ops/matmul/gemm.h"
 #include "filigree/ops/output_loss/output_loss_kernels.h"
 #include "filigree/ops/reduce/total.h"
@@ -110,6 +111,41 @@ void weight_gradient(const T* x, const Tensor& dlogits, std::int64_t rows, const
   }
 }
 
+template <typename T>
+void unary_on(DeviceKind device, const UnaryArgs<T>& args) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (device == DeviceKind::kCpu) cpu::unary(args);
+  }
+  if constexpr (kHasCuda) {
+    if (device == DeviceKind::kCuda) cuda::unary(args);
+  }
+}
+
+// Caps logits where they lie and leaves tanh(logit / cap) in `tanhs`.
+template <typename T>
+void cap_logits(Tensor& logits, std::int64_t rows, float cap, Tensor& tanhs) {
+  T *values = logits.mutable_data<T>(), *t = tanhs.mutable_data<T>();
+  const std::int64_t count = rows * logits.size(1);
+  unary_on<T>(logits.device(), {Unary::kScaleShift, count, 1.0f / cap, 0.0f, values, t});
+  unary_on<T>(logits.device(), {Unary::kTanh, count, 1.0f, 0.0f, t, t});
+  unary_on<T>(logits.device(), {Unary::kScaleShift, count, cap, 0.0f, t, values});
+}
+
+// The gradient of capped logits becomes that of what they were.
+template <typename T>
+void uncap_gradient(Tensor& gradient, std::int64_t rows, const Tensor& tanhs) {
+  T* values = gradient.mutable_data<T>();
+  const UnaryGradArgs<T> args{Unary::kTanh,    rows * gradient.size(1), 1.0f,
+                              tanhs.data<T>(), tanhs.data<T>(),         values,
+                              values};
+  if constexpr (std::is_same_v<T, float>) {
+    if (gradient.device() == DeviceKind::kCpu) cpu::unary_grad(args);
+  }
+  if constexpr (kHasCuda) {
+    if (gradient.device() == DeviceKind::kCuda) cuda::unary_grad(args);
+  }
+}
+
 // What one pass over the chunks leaves behind.
 struct Work {
   Tensor cross, divergence, teacher_cross;  // [rows]
@@ -126,10 +162,15 @@ void run_chunks(const Variable& x, const LinearWeight& w, const Tensor& targets,
   Tensor logits = x.value().like({std::min(chunk, rows), step});
   const Teacher* teacher = options.teacher;
   Tensor taught = teacher != nullptr ? logits.like(logits.shape()) : Tensor();
+  const bool caps = options.soft_cap > 0.0f || (teacher != nullptr && teacher->soft_cap > 0.0f);
+  Tensor tanhs = caps ? logits.like(logits.shape()) : Tensor();
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t count = std::min(chunk, rows - begin);
     multiply<T>(x.value(), w, begin, count, logits);
     if (teacher != nullptr) multiply<T>(teacher->x, teacher->output, begin, count, taught);
+    if (teacher != nullptr && teacher->soft_cap > 0.0f)
+      cap_logits<T>(taught, count, teacher->soft_cap, tanhs);
+    if (options.soft_cap > 0.0f) cap_logits<T>(logits, count, options.soft_cap, tanhs);
     LossRowsArgs<T> args;
     args.rows = count, args.width = V, args.step = step;
     args.logits = logits.mutable_data<T>();
@@ -149,6 +190,7 @@ void run_chunks(const Variable& x, const LinearWeight& w, const Tensor& targets,
     if constexpr (kHasCuda) {
       if (device == DeviceKind::kCuda) cuda::loss_rows(args);
     }
+    if (options.soft_cap > 0.0f && args.gradient) uncap_gradient<T>(logits, count, tanhs);
     if (work.dx.defined())
       multiply_back<T>(logits, count, w, work.dx.mutable_data<T>() + begin * width);
     if (work.dw.defined())

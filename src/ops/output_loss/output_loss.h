@@ -17,10 +17,12 @@ namespace filigree {
 struct Teacher {
   Tensor x;  // [..., teacher's width], on the device and of the type of the student's
   LinearWeight output;
+  float soft_cap = 0.0f;  // of its logits (ops/elementwise: soft_cap); 0: none
 };
 
 struct OutputLossOptions {
   const Teacher* teacher = nullptr;
+  float soft_cap = 0.0f;        // of the logits; 0: none
   float distillation = 0.0f;    // weight of the divergence from the teacher, 0 to 1
   std::int64_t chunk_rows = 0;  // rows of logits at a time; 0: as many as pays on the device
 };

@@ -77,6 +77,53 @@ TEST(OutputLoss, ValuesAndGradients) {
         }
 }
 
+TEST(OutputLoss, CapsTheLogitsOfModelAndTeacher) {
+  const std::int64_t V = 33;
+  const Tensor targets = targets_with_ignored(kRows, V);
+  Teacher teacher;
+  teacher.x = random_tensor({kRows, kWidth}, 5, -3, 3);
+  teacher.output = {random_tensor({V, kWidth}, 6), Variable(), true};
+  teacher.soft_cap = 1.5f;
+  const auto capped = [](Doubles logits, double cap) {
+    for (double& x : logits) x = cap * std::tanh(x / cap);
+    return logits;
+  };
+  for (const std::int64_t chunk : {0, 4})
+    check_op({.name = fmt::format("soft caps, {} rows at a time", chunk),
+              .inputs = {random_tensor({kRows, kWidth}, 1, -3, 3), random_tensor({V, kWidth}, 2)},
+              .op =
+                  [=](const std::vector<Variable>& in) {
+                    return output_loss(in[0], {in[1], Variable(), true}, targets,
+                                       {.teacher = &teacher,
+                                        .soft_cap = 2.0f,
+                                        .distillation = 0.3f,
+                                        .chunk_rows = chunk})
+                        .loss;
+                  },
+              .reference =
+                  [=](const std::vector<Doubles>& in) {
+                    double loss = 0.0, counted = 0.0;
+                    for (std::size_t r = 0; r < kRows; ++r) {
+                      const std::int32_t target = targets.i32()[r];
+                      if (target < 0) continue;
+                      counted += 1.0;
+                      const Doubles s = capped(logits_of(in[0], in[1], r, V, true), 2.0);
+                      const Doubles t =
+                          capped(logits_of(to_doubles(teacher.x),
+                                           to_doubles(teacher.output.weight.value()), r, V, true),
+                                 1.5);
+                      const double ls = log_sum_exp(s), lt = log_sum_exp(t);
+                      const auto kd = static_cast<double>(0.3f);
+                      loss += (1.0 - kd) * (ls - s[static_cast<std::size_t>(target)]);
+                      for (std::size_t c = 0; c < t.size(); ++c)
+                        loss += kd * std::exp(t[c] - lt) * ((t[c] - lt) - (s[c] - ls));
+                    }
+                    return Doubles{loss / counted};
+                  },
+              .tolerance = 5e-6,
+              .gradient_tolerance = 5e-5});
+}
+
 TEST(OutputLoss, ReportsWhatTheSeparateLossesGive) {
   const std::int64_t V = 40;
   const Tensor targets = targets_with_ignored(kRows, V);

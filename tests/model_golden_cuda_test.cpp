@@ -3,7 +3,7 @@
 #include "filigree/model/model.h"
 #include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "support/check_cuda.h"
-#include "support/golden.h"
+#include "support/golden_gradients.h"
 
 namespace filigree {
 namespace {
@@ -29,7 +29,11 @@ class CudaModelGolden : public testing::TestWithParam<std::tuple<const char*, DT
   DType precision() const { return std::get<1>(GetParam()); }
 
   void check(const Tensor& found, const std::string& name, double f32, double bf16) const {
-    const Tensor wanted = golden_tensor(*golden_, name);
+    compare(found, golden_tensor(*golden_, name), name, f32, bf16);
+  }
+
+  void compare(const Tensor& found, const Tensor& wanted, const std::string& name, double f32,
+               double bf16) const {
     ASSERT_EQ(found.shape(), wanted.shape()) << name;
     if (precision() == DType::kF32) {
       EXPECT_LT(relative_error(found.values(), to_doubles(wanted)), f32) << name;
@@ -72,21 +76,27 @@ TEST_P(CudaModelGolden, LossAndEveryGradient) {
     EXPECT_NEAR(static_cast<double>(loss.value().item()), wanted,
                 precision() == DType::kF32 ? 1e-4 : 2e-2);
     tape.backward(loss);
-    for (const NamedParameter& parameter : model_->parameters()) {
+    for (std::size_t p = 0; p < model_->parameters().size(); ++p) {
+      const NamedParameter& parameter = model_->parameters()[p];
       EXPECT_EQ(parameter.variable.grad().dtype(), DType::kF32) << parameter.name;
-      check(parameter.variable.grad().on_host(), "grad." + parameter.name, 1e-4, 6e-2);
+      const GradientPair pair = gradient_pair(*model_, p, *golden_);
+      compare(pair.found, pair.wanted, parameter.name, 1e-4, 6e-2);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, CudaModelGolden,
-                         testing::Combine(testing::Values("gpt2-tiny", "llama-tiny"),
-                                          testing::Values(DType::kF32, DType::kBf16)),
-                         [](const auto& fixture) {
-                           std::string name = std::get<0>(fixture.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name + "_" + std::string(name_of(std::get<1>(fixture.param)));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Fixtures, CudaModelGolden,
+    testing::Combine(testing::Values("gpt2-tiny", "llama-tiny", "llama3-rope-tiny", "pythia-tiny",
+                                     "gpt-neox-sequential-tiny", "olmo-tiny", "olmo2-tiny",
+                                     "mistral-tiny", "qwen2-tiny", "qwen3-tiny", "gemma2-tiny",
+                                     "gpt-neo-tiny"),
+                     testing::Values(DType::kF32, DType::kBf16)),
+    [](const auto& fixture) {
+      std::string name = std::get<0>(fixture.param);
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name + "_" + std::string(name_of(std::get<1>(fixture.param)));
+    });
 
 }  // namespace
 }  // namespace filigree

@@ -68,11 +68,12 @@ Variable read_parameter(const TensorView& view, const ParameterSpec& spec,
               view.kind == TensorKind::kF16,
           "'{}': tensor '{}' is {}; weights must be F32, BF16 or F16", folder.string(), view.name,
           name_of(view.kind));
-  if (view.kind == TensorKind::kF32 && view.aligned() && view.owner != nullptr)
+  if (view.kind == TensorKind::kF32 && view.aligned() && view.owner != nullptr &&
+      spec.interleaved_heads == 0)
     return Tensor::borrow(wanted, DType::kF32, view.owner, view.data.data());
   Tensor value = Tensor::empty(wanted);
   read_f32(view, {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
-  return value;
+  return in_our_order(spec, value);
 }
 
 // Parameter name -> the checkpoint's tensor. Every tensor must stand for a parameter or be known to
@@ -130,7 +131,22 @@ GateConfig read_gate(const JsonObject& json, const ModelConfig& config) {
   return gate;
 }
 
+// What any config.json may say and no family's forward pass does.
+void refuse_what_is_not_computed(const JsonObject& json) {
+  require(!json.has("quantization_config"),
+          "{}: quantization_config: the weights are quantised, which is not supported; take the "
+          "checkpoint in bf16, f16 or f32",
+          json.source());
+  for (const char* key :
+       {"is_encoder_decoder", "add_cross_attention", "use_bidirectional_attention"})
+    require(!json.boolean_or(key, false),
+            "{}: {} is not supported; only decoders with causal attention are", json.source(), key);
+  require(!json.has("pruned_heads") || json.raw()["pruned_heads"].empty(),
+          "{}: pruned_heads is not supported; save the model with all heads", json.source());
+}
+
 ModelConfig config_from(const JsonObject& json) {
+  refuse_what_is_not_computed(json);
   ModelConfig config = family_of(json.string("model_type"), json.source()).read_config(json);
   config.gate = read_gate(json, config);
   return config;

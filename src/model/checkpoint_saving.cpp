@@ -7,21 +7,26 @@
 #include "filigree/io/safetensors_writer.h"
 #include "filigree/json/json.h"
 #include "filigree/model/adapters_file.h"
+#include "filigree/model/family.h"
 #include "filigree/model/model.h"
 
 namespace filigree {
 namespace {
 
 void write_parameters(const std::filesystem::path& path,
-                      const std::vector<NamedParameter>& parameters, DType dtype) {
+                      const std::vector<NamedParameter>& parameters,
+                      const std::vector<ParameterSpec>& specs, DType dtype) {
   Tensor converted;  // the one tensor that is being written, when it needs converting
   std::vector<TensorToWrite> tensors;
-  for (const NamedParameter& parameter : parameters) {
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const NamedParameter& parameter = parameters[p];
     const Shape& shape = parameter.variable.shape();
+    const ParameterSpec spec = p < specs.size() ? specs[p] : ParameterSpec();
     tensors.push_back({parameter.name, kind_of(dtype),
                        std::vector<std::int64_t>(shape.extents().begin(), shape.extents().end()),
-                       [&converted, dtype, variable = parameter.variable] {
-                         converted = variable.value().to(DeviceKind::kCpu).to(dtype);
+                       [&converted, dtype, spec, variable = parameter.variable] {
+                         converted =
+                             in_file_order(spec, variable.value().to(DeviceKind::kCpu)).to(dtype);
                          return std::span(converted.raw(), converted.bytes());
                        }});
   }
@@ -48,8 +53,10 @@ void save_model(const Model& model, const std::filesystem::path& folder,
     require(!failure, "cannot replace '{}': {}", printable(file.string(), 400), failure.message());
   }
   if (removed) flush_folder(folder);
-  write_parameters(folder / "model.safetensors", model.parameters(), options.dtype);
-  if (model.lora()) write_parameters(adapters, model.lora_parameters(), DType::kF32);
+  write_parameters(folder / "model.safetensors", model.parameters(),
+                   family_of(model.config().family, "save").parameters(model.config()),
+                   options.dtype);
+  if (model.lora()) write_parameters(adapters, model.lora_parameters(), {}, DType::kF32);
 
   nlohmann::json config = model.config().source;
   constexpr const char* kNames[] = {"float32", "bfloat16", "float16"};

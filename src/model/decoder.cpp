@@ -28,16 +28,23 @@ class Decoder final : public Model {
       : Model(config, std::move(named)), w_(std::move(weights)) {
     std::shared_ptr<const RotaryTable> rotary;
     if (config.positions == PositionKind::kRotary)
-      rotary = std::make_shared<RotaryTable>(rotary_steps(config.rotary_width, config.rotary_base));
+      rotary = std::make_shared<RotaryTable>(
+          rotary_steps(config.rotary_width, config.rotary_base, config.rotary_scaling));
     configure(w_.final_norm);
     for (std::size_t l = 0; l < w_.blocks.size(); ++l) {
       DecoderBlock& block = w_.blocks[l];
       configure(block.attention_norm);
       configure(block.mlp_norm);
+      configure(block.attention_post_norm);
+      configure(block.mlp_post_norm);
+      configure_as_it_is(block.attention.q_norm);
+      configure_as_it_is(block.attention.k_norm);
       block.attention.heads = config.heads;
       block.attention.key_heads = config.key_heads;
       block.attention.head_width = config.head_width;
       block.attention.scale = score_scale(config, l);
+      block.attention.mask = {config.window(static_cast<std::int64_t>(l)), config.score_soft_cap};
+      block.attention.clip = config.clip_qkv;
       block.attention.rotary = rotary;
       block.mlp.activation = config.activation;
     }
@@ -48,8 +55,8 @@ class Decoder final : public Model {
     ModelWeights weights = {
         w_.token_embedding, w_.position_embedding, {}, w_.final_norm, w_.output};
     for (const DecoderBlock& block : w_.blocks)
-      weights.layers.push_back(
-          {block.attention_norm, &block.attention, block.mlp_norm, &block.mlp});
+      weights.layers.push_back({block.attention_norm, &block.attention, block.mlp_norm, &block.mlp,
+                                block.attention_post_norm, block.mlp_post_norm});
     return weights;
   }
   const LinearWeight& output_layer() const override { return w_.output; }
@@ -69,7 +76,9 @@ class Decoder final : public Model {
       skip_attention = options.start->after_attention;
       x = placed(options.start->residual, placement().device, dtype);
     } else {
-      x = tap("hook_embed", embedding(w_.token_embedding, ids, dtype));
+      x = embedding(w_.token_embedding, ids, dtype);
+      if (config_.embedding_scale != 1.0) x = scale(x, static_cast<float>(config_.embedding_scale));
+      x = tap("hook_embed", x);
       if (config_.positions == PositionKind::kLearned)
         x = add(x, tap("hook_pos_embed",
                        embedding(w_.position_embedding, position_ids(B, T, past), dtype)));
@@ -106,10 +115,11 @@ class Decoder final : public Model {
       const AttentionInputs inputs =
           attention_inputs(x, block.attention_norm, block.attention, here);
       const std::optional<GateOptions> gate = gate_of(l, options);
-      attended =
-          here("hook_attn_out", self_attention(inputs, block.attention, here.inside("attn"),
-                                               options.cache, static_cast<std::int64_t>(l),
-                                               gate ? &*gate : nullptr, report, only_last ? 1 : T));
+      attended = self_attention(inputs, block.attention, here.inside("attn"), options.cache,
+                                static_cast<std::int64_t>(l), gate ? &*gate : nullptr, report,
+                                only_last ? 1 : T);
+      attended = here("hook_attn_out",
+                      normalise(attended, block.attention_post_norm, here.inside("ln1_post")));
     }
     if (only_last) x = slice(x, 1, T - 1, T);
     if (!parallel()) {
@@ -117,7 +127,9 @@ class Decoder final : public Model {
       x = here("hook_resid_mid", x);
     }
     const Variable mlp_in = normalise(mlp_input(x, here), block.mlp_norm, here.inside("ln2"));
-    const Variable computed = here("hook_mlp_out", mlp(mlp_in, block.mlp, here.inside("mlp")));
+    const Variable computed =
+        here("hook_mlp_out", normalise(mlp(mlp_in, block.mlp, here.inside("mlp")),
+                                       block.mlp_post_norm, here.inside("ln2_post")));
     if (parallel()) x = add(x, attended);
     return here("hook_resid_post", add(x, computed));
   }
@@ -147,7 +159,9 @@ class Decoder final : public Model {
     const auto add = [&](const Variable& leaf) {
       if (leaf.defined()) leaves.push_back(leaf);
     };
-    for (const NormWeights* norm : {&block.attention_norm, &block.mlp_norm}) {
+    for (const NormWeights* norm :
+         {&block.attention_norm, &block.mlp_norm, &block.attention_post_norm, &block.mlp_post_norm,
+          &attention.q_norm, &attention.k_norm}) {
       add(norm->weight);
       add(norm->bias);
     }
@@ -180,28 +194,47 @@ class Decoder final : public Model {
 
   bool parallel() const { return config_.residual == ResidualKind::kParallel; }
 
-  void configure(NormWeights& norm) const {
+  void configure(NormWeights& norm) {
+    if (!norm.on()) return;
+    configure_as_it_is(norm);
+    if (norm.weight.defined()) return;
+    if (constants_.empty()) constants_.emplace_back(Tensor::full({config_.width}, 1.0f));
+    norm.weight = constants_[0];
+  }
+  void configure_as_it_is(NormWeights& norm) const {
     norm.kind = config_.norm;
     norm.epsilon = static_cast<float>(config_.norm_epsilon);
+    norm.around_one = config_.norm_around_one;
   }
 
   // In the order in which a run passes them.
   void name_taps() {
     tap_names_ = {"hook_embed"};
     if (config_.positions == PositionKind::kLearned) tap_names_.emplace_back("hook_pos_embed");
-    std::vector<const char*> names = {"hook_resid_pre", "hook_q_input",   "hook_k_input",
-                                      "hook_v_input",   "ln1.hook_scale", "ln1.hook_normalized",
-                                      "attn.hook_q",    "attn.hook_k",    "attn.hook_v"};
+    std::vector<const char*> names = {"hook_resid_pre", "hook_q_input", "hook_k_input",
+                                      "hook_v_input"};
     const auto add = [&](std::initializer_list<const char*> more) {
       names.insert(names.end(), more);
     };
+    const bool before = config_.branch_norms != BranchNorms::kAfter;
+    const bool after = config_.branch_norms != BranchNorms::kBefore;
+    if (before) add({"ln1.hook_scale", "ln1.hook_normalized"});
+    add({"attn.hook_q", "attn.hook_k", "attn.hook_v"});
+    if (config_.query_key_norm != QueryKeyNorm::kNone)
+      add({"attn.q_norm.hook_scale", "attn.q_norm.hook_normalized", "attn.k_norm.hook_scale",
+           "attn.k_norm.hook_normalized"});
     if (config_.positions == PositionKind::kRotary) add({"attn.hook_rot_q", "attn.hook_rot_k"});
-    add({"attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "attn.hook_result",
-         "hook_attn_out"});
+    add({"attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "attn.hook_result"});
+    if (after) add({"ln1_post.hook_scale", "ln1_post.hook_normalized"});
+    add({"hook_attn_out"});
     if (!parallel()) add({"hook_resid_mid"});
-    add({"hook_mlp_in", "ln2.hook_scale", "ln2.hook_normalized", "mlp.hook_pre"});
+    add({"hook_mlp_in"});
+    if (before) add({"ln2.hook_scale", "ln2.hook_normalized"});
+    add({"mlp.hook_pre"});
     if (config_.mlp == MlpKind::kGated) add({"mlp.hook_pre_linear"});
-    add({"mlp.hook_post", "hook_mlp_out", "hook_resid_post"});
+    add({"mlp.hook_post"});
+    if (after) add({"ln2_post.hook_scale", "ln2_post.hook_normalized"});
+    add({"hook_mlp_out", "hook_resid_post"});
     for (std::size_t l = 0; l < w_.blocks.size(); ++l)
       for (const char* name : names) tap_names_.push_back(fmt::format("blocks.{}.{}", l, name));
     tap_names_.insert(tap_names_.end(), {"ln_final.hook_scale", "ln_final.hook_normalized"});

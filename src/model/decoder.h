@@ -7,16 +7,20 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "filigree/model/family.h"
 #include "filigree/model/model.h"
 
 namespace filigree {
 
-// What the configuration says of every layer alike (head counts, kinds, epsilon) is filled in by
-// make_decoder; a family gives the weights, and what differs between layers.
+// What the configuration says of the layers (head counts, kinds, epsilon, windows) is filled in by
+// make_decoder; a family gives the weights. A norm without a weight has a gain of 1.
 struct DecoderBlock {
-  NormWeights attention_norm, mlp_norm;
+  NormWeights attention_norm, mlp_norm;                                // what the branches read
+  NormWeights attention_post_norm = kNoNorm, mlp_post_norm = kNoNorm;  // what they write
   AttentionWeights attention;
   MlpWeights mlp;
 };
@@ -31,6 +35,42 @@ struct DecoderWeights {
 
 std::unique_ptr<Model> make_decoder(const ModelConfig& config,
                                     std::vector<NamedParameter> parameters, DecoderWeights weights);
+
+// One walk over the parameters of a family, which lists them or, with their values at hand, puts
+// them in their places: the list and the places cannot come apart.
+class ParameterWalk {
+ public:
+  explicit ParameterWalk(std::vector<ParameterSpec>& list) : list_(&list) {}
+  explicit ParameterWalk(const std::vector<NamedParameter>& values) : values_(&values) {}
+
+  Variable operator()(std::string name, const Shape& shape, Initial initial = Initial::kNormal,
+                      std::int64_t interleaved_heads = 0) {
+    if (values_ != nullptr) return values_->at(next_++).variable;
+    list_->push_back({std::move(name), shape, initial, 0.02f, interleaved_heads});
+    return {};
+  }
+  // A matrix that is stored [out, in] and, unless there is none, a bias.
+  LinearWeight linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias,
+                      std::int64_t interleaved_heads = 0) {
+    LinearWeight layer;
+    layer.weight = (*this)(name + ".weight", {out, in}, Initial::kNormal, interleaved_heads);
+    if (bias) layer.bias = (*this)(name + ".bias", {out}, Initial::kZeros, interleaved_heads);
+    layer.out_in = true;
+    return layer;
+  }
+  NormWeights norm(const std::string& name, std::int64_t width, bool bias,
+                   Initial initial = Initial::kOnes) {
+    NormWeights norm;
+    norm.weight = (*this)(name + ".weight", {width}, initial);
+    if (bias) norm.bias = (*this)(name + ".bias", {width}, Initial::kZeros);
+    return norm;
+  }
+
+ private:
+  std::vector<ParameterSpec>* list_ = nullptr;
+  const std::vector<NamedParameter>* values_ = nullptr;
+  std::size_t next_ = 0;
+};
 
 // Hands out parameters in the order in which the family lists them.
 class ParametersInOrder {

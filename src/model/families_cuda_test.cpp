@@ -83,10 +83,14 @@ TEST_P(CudaFamilies, GeneratesWithItsCache) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, CudaFamilies,
-                         testing::Values("llama", "llama+gated", "llama+adapted", "parallel",
-                                         "parallel-gpt2"),
-                         [](const auto& sample) { return sample_test_name(sample.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Models, CudaFamilies,
+    testing::Values("llama", "llama+gated", "llama+adapted", "parallel", "parallel-gpt2",
+                    "family-gpt_neo", "family-gpt_neox", "family-llama", "family-mistral",
+                    "family-qwen2", "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2",
+                    "family-mistral+gated", "family-gemma2+gated", "family-gpt_neo+gated",
+                    "family-gpt_neox+gated", "family-qwen3+gated", "family-gpt_neox+adapted"),
+    [](const auto& sample) { return sample_test_name(sample.param); });
 
 }  // namespace
 }  // namespace filigree

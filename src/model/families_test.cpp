@@ -40,6 +40,11 @@ ModelConfig reference_config(const std::string& name) {
   if (name == "gpt2-by-layer") return gpt2("scale_attn_by_inverse_layer_idx", true);
   if (name == "gpt2-untied") return gpt2("tie_word_embeddings", false);
   if (name.starts_with("gpt2-")) return gpt2("activation_function", name.substr(5));
+  if (name == "llama-linear") {
+    nlohmann::json json = sample_llama_json();
+    json["rope_scaling"] = {{"type", "linear"}, {"factor", 4.0}};
+    return parse_model_config(json, "test");
+  }
   if (name == "llama-tied") {
     nlohmann::json json = sample_llama_json();
     json["tie_word_embeddings"] = true;
@@ -92,8 +97,11 @@ TEST_P(AgainstReference, LogitsAndEveryGradient) {
 INSTANTIATE_TEST_SUITE_P(Models, AgainstReference,
                          testing::Values("gpt2", "gpt2-gelu", "gpt2-relu", "gpt2-silu",
                                          "gpt2-gelu_pytorch_tanh", "gpt2-unscaled", "gpt2-by-layer",
-                                         "gpt2-untied", "llama", "llama-tied", "parallel",
-                                         "parallel-gpt2"),
+                                         "gpt2-untied", "llama", "llama-tied", "llama-linear",
+                                         "parallel", "parallel-gpt2", "family-gpt_neo",
+                                         "family-gpt_neox", "family-llama", "family-mistral",
+                                         "family-qwen2", "family-qwen3", "family-olmo",
+                                         "family-olmo2", "family-gemma2"),
                          test_name);
 
 class EveryFamily : public testing::TestWithParam<std::string> {
@@ -133,7 +141,9 @@ TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
     EXPECT_EQ(shape("blocks.0.attn.hook_rot_q"), queries);
     EXPECT_EQ(shape("blocks.0.attn.hook_rot_k"), keys);
     // Position 0 is not turned, the others are.
-    const Tensor &k = taps.value("blocks.0.attn.hook_k"),
+    const bool normed = config.query_key_norm != QueryKeyNorm::kNone;
+    const Tensor &k = taps.value(normed ? "blocks.0.attn.k_norm.hook_normalized"
+                                        : "blocks.0.attn.hook_k"),
                  &turned = taps.value("blocks.0.attn.hook_rot_k");
     const std::int64_t row = config.key_heads * config.head_width;
     EXPECT_TRUE(std::equal(k.f32(), k.f32() + row, turned.f32()));
@@ -319,8 +329,9 @@ TEST_P(EveryFamily, RecomputationGivesTheSameBits) {
     options.gates = GateMode::kSampled;
     options.noise.seed = 3;
     options.reports = &reports;
-    Variable loss =
-        output_loss(model_->final_hidden(ids, options), model_->output_layer(), ids).loss;
+    Variable loss = output_loss(model_->final_hidden(ids, options), model_->output_layer(), ids,
+                                {.soft_cap = model_->config().logit_soft_cap})
+                        .loss;
     for (const GateReport& report : reports) loss = add(loss, mean_all(report.expected));
     tape.backward(loss);
     std::vector<Tensor> found = {loss.value()};
@@ -400,11 +411,13 @@ TEST_P(EveryFamily, AnInputOfOneHeadReachesThatHeadAlone) {
       return largest;
     };
     const std::vector<double> of_own = changes(own, heads);
+    // A norm over the queries or keys of all heads mixes them.
+    const bool mixed = config.query_key_norm == QueryKeyNorm::kAllHeads && *letter != 'v';
     for (std::size_t h = 0; h < of_own.size(); ++h)
       EXPECT_EQ(of_own[h] > 1e-2, h == 1) << own << " of head " << h;
     // Heads that share keys and values change together.
     const std::vector<double> of_z = changes("blocks.1.attn.hook_z", config.heads);
-    for (std::size_t h = 0; h < of_z.size(); ++h)
+    for (std::size_t h = 0; h < of_z.size() && !mixed; ++h)
       EXPECT_EQ(of_z[h] > 1e-4, static_cast<std::int64_t>(h) / (config.heads / heads) == 1)
           << letter << " to the result of head " << h;
   }
@@ -413,14 +426,27 @@ TEST_P(EveryFamily, AnInputOfOneHeadReachesThatHeadAlone) {
 INSTANTIATE_TEST_SUITE_P(Models, EveryFamily,
                          testing::Values("gpt2", "gpt2+gated", "llama", "llama+gated",
                                          "llama+adapted", "llama+gated+adapted", "parallel",
-                                         "parallel+gated", "parallel-gpt2"),
+                                         "parallel+gated", "parallel-gpt2", "family-gpt_neo",
+                                         "family-gpt_neox", "family-llama", "family-mistral",
+                                         "family-qwen2", "family-qwen3", "family-olmo",
+                                         "family-olmo2", "family-gemma2", "family-mistral+gated",
+                                         "family-gemma2+gated", "family-gpt_neo+gated",
+                                         "family-gpt_neox+gated", "family-qwen3+gated",
+                                         "family-gpt_neox+adapted", "family-olmo2+adapted"),
                          test_name);
+// Clipped values (OLMo) have kinks, where slopes are not what steps find.
 INSTANTIATE_TEST_SUITE_P(Models, DenseFamily,
                          testing::Values("gpt2", "llama", "llama+adapted", "parallel",
-                                         "parallel-gpt2"),
+                                         "parallel-gpt2", "family-gpt_neo", "family-gpt_neox",
+                                         "family-llama", "family-mistral", "family-qwen2",
+                                         "family-qwen3", "family-olmo2", "family-gemma2"),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Models, SavedFamily,
-                         testing::Values("gpt2", "llama", "llama+gated", "llama+adapted"),
+                         testing::Values("gpt2", "llama", "llama+gated", "llama+adapted",
+                                         "family-gpt_neo", "family-gpt_neox", "family-llama",
+                                         "family-mistral", "family-qwen2", "family-qwen3",
+                                         "family-olmo", "family-olmo2", "family-gemma2",
+                                         "family-gpt_neox+adapted", "family-gemma2+gated"),
                          test_name);
 
 }  // namespace

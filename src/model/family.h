@@ -21,7 +21,14 @@ struct ParameterSpec {
   Shape shape;
   Initial initial = Initial::kNormal;
   float deviation = 0.02f;  // of kNormal
+  // Of rows (or numbers) for q, k and v of heads: in a file those of a head lie together, here all
+  // queries before all keys before all values. 0: as in the file.
+  std::int64_t interleaved_heads = 0;
 };
+
+// A parameter in the order of its file from ours, and back; the tensor itself where they agree.
+Tensor in_file_order(const ParameterSpec& spec, const Tensor& value);
+Tensor in_our_order(const ParameterSpec& spec, const Tensor& value);
 
 struct Family {
   std::string_view model_type;
@@ -47,10 +54,25 @@ inline constexpr std::int64_t kMostExtent = 1 << 24;
 // absent. Throws Error listing those that there are.
 Activation read_activation(const JsonObject& json, std::string_view key, std::string_view fallback);
 
-// The base of rotary positions: rope_theta, alone as older files have it or in the section
-// rope_parameters of transformers 5; 10000 when absent. Throws Error for a kind of scaling
-// (rope_scaling, or the section's rope_type), since none is implemented.
-double read_rotary_base(const JsonObject& json);
+// Rotary positions: base, scaling and the share of a head that is turned, into `config`, whose
+// head_width is known. They stand in the section rope_parameters of transformers 5, or as older
+// files have it in rope_theta, rope_scaling and partial_rotary_factor (or what `older` calls them).
+// Throws Error for kinds of scaling that are not implemented, and for keys that no kind has.
+struct RotaryKeys {
+  const char* base = "rope_theta";
+  const char* share = nullptr;  // null: whole heads only
+  double default_share = 1.0;
+};
+void read_rotary(const JsonObject& json, ModelConfig& config, const RotaryKeys& older = {});
+
+// The window of each layer: those that layer_types calls "sliding_attention", or without that key
+// those for which `slides` says so, have `window`.
+std::vector<std::int64_t> read_windows(const JsonObject& json, std::int64_t layers,
+                                       std::int64_t window,
+                                       const std::function<bool(std::int64_t)>& slides);
+
+// A flag of the configuration as it was read; read_config has seen to its type.
+bool flag_of(const ModelConfig& config, std::string_view key, bool fallback);
 
 // Throws Error listing the families there are.
 const Family& family_of(std::string_view model_type, const std::string& source);

@@ -35,8 +35,46 @@ inline nlohmann::json sample_llama_json() {
           {"vocab_size", kSampleVocabulary}};
 }
 
-// "gpt2", "llama", "parallel" (rotary in part, biases) or "parallel-gpt2".
+// Of the families whose config.json is near Llama's, and of GPT-Neo: windows shorter than the
+// tests' prompts, caps and bounds that are reached.
+inline nlohmann::json sample_family_json(const std::string& family) {
+  if (family == "gpt_neo")
+    return {{"model_type", "gpt_neo"},
+            {"num_layers", 2},
+            {"num_heads", 3},
+            {"hidden_size", kSampleWidth},
+            {"max_position_embeddings", 32},
+            {"vocab_size", kSampleVocabulary},
+            {"attention_types", {{{"local", "global"}, 1}}},
+            {"window_size", 4}};
+  nlohmann::json json = sample_llama_json();
+  json["model_type"] = family;
+  if (family == "gpt_neox") {
+    json["num_attention_heads"] = 3;
+    json["rotary_pct"] = 0.5;
+  }
+  if (family == "mistral") json["sliding_window"] = 3;
+  if (family == "qwen2")
+    json.update({{"use_sliding_window", true}, {"sliding_window", 4}, {"max_window_layers", 1}});
+  if (family == "olmo") json["clip_qkv"] = 1.0;
+  if (family == "gemma2")
+    json.update({{"sliding_window", 4},
+                 {"query_pre_attn_scalar", 5},
+                 {"attn_logit_softcapping", 2.0},
+                 {"final_logit_softcapping", 3.0}});
+  if (family == "llama")
+    json["rope_scaling"] = {{"rope_type", "llama3"},
+                            {"factor", 8.0},
+                            {"low_freq_factor", 1.0},
+                            {"high_freq_factor", 4.0},
+                            {"original_max_position_embeddings", 16}};
+  return json;
+}
+
+// "gpt2", "llama", "parallel" (rotary in part, biases), "parallel-gpt2", or "family-" and a name.
 inline ModelConfig sample_config(const std::string& kind) {
+  if (kind.starts_with("family-"))
+    return parse_model_config(sample_family_json(kind.substr(7)), "test");
   const bool gpt2 = kind.ends_with("gpt2");
   nlohmann::json json = gpt2 ? sample_gpt2_json() : sample_llama_json();
   if (kind == "parallel") json["attention_bias"] = json["mlp_bias"] = true;

@@ -1,9 +1,8 @@
-#include "filigree/model/gpt2.h"
-
 #include <cmath>
 
 #include "filigree/base/error.h"
 #include "filigree/model/decoder.h"
+#include "filigree/model/families.h"
 
 namespace filigree {
 namespace {
@@ -23,8 +22,6 @@ ModelConfig read_config(const JsonObject& json) {
   config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5, 0.0, 1.0);
   config.tied_embeddings = json.boolean_or("tie_word_embeddings", true);
   config.activation = read_activation(json, "activation_function", "gelu_new");
-  require(!json.boolean_or("add_cross_attention", false),
-          "{}: add_cross_attention is not supported; only decoder models are", json.source());
   if (!json.boolean_or("scale_attn_weights", true)) config.attention_scale = 1.0;
   config.scale_by_layer = json.boolean_or("scale_attn_by_inverse_layer_idx", false);
   config.source = json.raw();

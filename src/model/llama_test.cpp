@@ -68,10 +68,18 @@ TEST(Llama, RefusesWhatItDoesNotCompute) {
     const std::string message = refusal(changes);
     EXPECT_NE(message.find(part), std::string::npos) << changes << ": " << message;
   };
-  expect({{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}, "'linear'");
-  expect({{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}}, "rope_scaling");
+  expect({{"rope_scaling", {{"type", "linear"}}}}, "factor");
+  expect({{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}},
+         "'dynamic', which is not supported; 'default', 'linear' and 'llama3'");
   expect({{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 5e5}, {"factor", 8.0}}}},
-         "'llama3', which is not supported; only 'default'");
+         "low_freq_factor");
+  expect({{"rope_parameters", {{"rope_type", "default"}, {"attention_factor", 1.5}}}},
+         "rope_parameters.attention_factor");
+  expect({{"rope_parameters", {{"full_attention", {{"rope_theta", 1e4}}}}}}, "full_attention");
+  expect({{"partial_rotary_factor", 0.5}}, "partial_rotary_factor 0.5");
+  expect({{"quantization_config", {{"bits", 4}}}}, "quantization_config");
+  expect({{"use_bidirectional_attention", true}}, "use_bidirectional_attention");
+  expect({{"pruned_heads", {{"0", {1}}}}}, "pruned_heads");
   expect({{"rope_theta", 0.0}}, "rope_theta");
   expect({{"rope_theta", "large"}}, "rope_theta");
   expect({{"rope_parameters", {{"rope_theta", -1.0}}}}, "rope_theta");

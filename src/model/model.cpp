@@ -5,6 +5,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/random.h"
 #include "filigree/model/family.h"
+#include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/layout/layout.h"
 #include "filigree/runtime/threads.h"
 
@@ -29,7 +30,8 @@ Variable initial_value(const ParameterSpec& spec, std::uint64_t seed, std::uint6
 }  // namespace
 
 Variable Model::forward(const Tensor& ids, const ForwardOptions& options) const {
-  const Variable logits = linear(final_hidden(ids, options), output_layer());
+  Variable logits = linear(final_hidden(ids, options), output_layer());
+  if (config_.logit_soft_cap > 0.0f) logits = soft_cap(logits, config_.logit_soft_cap);
   return options.logits_on_device ? logits : placed(logits, DeviceKind::kCpu);
 }
 
@@ -170,6 +172,7 @@ void Model::place(const Placement& placement) {
   for (const NamedParameter& parameter : parameters_) move(parameter.variable);
   for (const NamedParameter& parameter : lora_parameters_) move(parameter.variable);
   for (const Variable& bias : gate_biases_) move(bias);
+  for (const Variable& constant : constants_) move(constant);
   placement_ = placement;
 }
 

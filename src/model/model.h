@@ -76,6 +76,7 @@ struct LayerWeights {
   const AttentionWeights* attention = nullptr;
   NormWeights mlp_norm;
   const MlpWeights* mlp = nullptr;
+  NormWeights attention_post_norm = kNoNorm, mlp_post_norm = kNoNorm;  // behind them
 };
 struct ModelWeights {
   Variable token_embedding;     // [V, width]
@@ -174,6 +175,7 @@ class Model {
 
   ModelConfig config_;
   std::vector<NamedParameter> parameters_;
+  std::vector<Variable> constants_;  // placed with the parameters, neither trained nor saved
   std::vector<std::string> tap_names_;
 
  private:

@@ -2,8 +2,10 @@
 // weights of a model and its configuration and shares no code with the decoder.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <vector>
 
@@ -21,6 +23,13 @@ class ReferenceForward {
       const Tensor& value = parameter.variable.value();
       values_[parameter.variable.id()] = Doubles(value.values().begin(), value.values().end());
     }
+    // Norms without weights have constants for them.
+    for (const LayerWeights& layer : weights_.layers)
+      for (const NormWeights* norm : std::initializer_list<const NormWeights*>{
+               &layer.norm, &layer.mlp_norm, &weights_.final_norm})
+        if (norm->weight.defined())
+          values_.try_emplace(norm->weight.id(), norm->weight.value().values().begin(),
+                              norm->weight.value().values().end());
   }
 
   // To be moved about, for slopes.
@@ -33,7 +42,8 @@ class ReferenceForward {
     Doubles x(static_cast<std::size_t>(T * d));
     for (std::int64_t t = 0; t < T; ++t)
       for (std::int64_t i = 0; i < d; ++i) {
-        at(x, t, i, d) = of(weights_.token_embedding, ids[static_cast<std::size_t>(t)] * d + i);
+        at(x, t, i, d) = of(weights_.token_embedding, ids[static_cast<std::size_t>(t)] * d + i) *
+                         config_.embedding_scale;
         if (config_.positions == PositionKind::kLearned)
           at(x, t, i, d) += of(weights_.position_embedding, t * d + i);
       }
@@ -41,12 +51,17 @@ class ReferenceForward {
       const LayerWeights& layer = weights_.layers[l];
       const Doubles attended = attention(normalised(x, layer.norm), l);
       Doubles middle = x;
-      add(middle, attended);
+      add(middle, normalised(attended, layer.attention_post_norm));
       const bool parallel = config_.residual == ResidualKind::kParallel;
-      add(middle, perceptron(normalised(parallel ? x : middle, layer.mlp_norm), *layer.mlp));
-      x = middle;
+      const Doubles& read = parallel ? x : middle;
+      Doubles next = middle;
+      add(next, normalised(perceptron(normalised(read, layer.mlp_norm), *layer.mlp),
+                           layer.mlp_post_norm));
+      x = next;
     }
-    return linear(normalised(x, weights_.final_norm), weights_.output);
+    Doubles logits = linear(normalised(x, weights_.final_norm), weights_.output);
+    for (double& logit : logits) logit = capped(logit, static_cast<double>(config_.logit_soft_cap));
+    return logits;
   }
 
   // Mean cross entropy of each position's target.
@@ -77,8 +92,12 @@ class ReferenceForward {
     return values_.at(parameter.id())[static_cast<std::size_t>(place)];
   }
 
+  static double capped(double x, double cap) { return cap == 0.0 ? x : cap * std::tanh(x / cap); }
+
+  // By rows of as many numbers as the norm has weights.
   Doubles normalised(const Doubles& x, const NormWeights& norm) const {
-    const std::int64_t d = config_.width, rows = static_cast<std::int64_t>(x.size()) / d;
+    if (norm.kind == NormKind::kNone || !norm.weight.defined()) return x;
+    const std::int64_t d = norm.weight.size(0), rows = static_cast<std::int64_t>(x.size()) / d;
     Doubles y(x.size());
     for (std::int64_t r = 0; r < rows; ++r) {
       double mean = 0.0, square = 0.0;
@@ -87,8 +106,8 @@ class ReferenceForward {
       for (std::int64_t i = 0; i < d; ++i)
         square += std::pow(at(x, r, i, d) - mean, 2.0) / static_cast<double>(d);
       for (std::int64_t i = 0; i < d; ++i) {
-        at(y, r, i, d) =
-            (at(x, r, i, d) - mean) / std::sqrt(square + config_.norm_epsilon) * of(norm.weight, i);
+        at(y, r, i, d) = (at(x, r, i, d) - mean) / std::sqrt(square + config_.norm_epsilon) *
+                         (of(norm.weight, i) + (config_.norm_around_one ? 1.0 : 0.0));
         if (norm.bias.defined()) at(y, r, i, d) += of(norm.bias, i);
       }
     }
@@ -114,24 +133,46 @@ class ReferenceForward {
   }
 
   void turn(Doubles& x, std::int64_t heads) const {
-    const std::int64_t D = config_.head_width, half = config_.rotary_width / 2;
+    const std::int64_t D = config_.head_width, half = (config_.rotary_width + 1) / 2;
     for (std::int64_t r = 0; r < static_cast<std::int64_t>(x.size()) / D; ++r)
       for (std::int64_t i = 0; i < half; ++i) {
-        const double angle =
-            static_cast<double>(r / heads) *
+        const double step =
             std::pow(config_.rotary_base,
                      -2.0 * static_cast<double>(i) / static_cast<double>(config_.rotary_width));
+        const double angle = static_cast<double>(r / heads) * scaled(step);
         const double a = at(x, r, i, D), b = at(x, r, i + half, D);
         at(x, r, i, D) = a * std::cos(angle) - b * std::sin(angle);
         at(x, r, i + half, D) = b * std::cos(angle) + a * std::sin(angle);
       }
   }
 
+  // As transformers' modeling_rope_utils has it, by wave lengths.
+  double scaled(double step) const {
+    const RotaryScaling& s = config_.rotary_scaling;
+    if (s.kind == RotaryScaling::Kind::kNone) return step;
+    if (s.kind == RotaryScaling::Kind::kLinear) return step / s.factor;
+    const double wave = 2.0 * M_PI / step;
+    if (wave > s.original_context / s.low_frequency) return step / s.factor;
+    if (wave < s.original_context / s.high_frequency) return step;
+    const double smooth =
+        (s.original_context / wave - s.low_frequency) / (s.high_frequency - s.low_frequency);
+    return (1.0 - smooth) * step / s.factor + smooth * step;
+  }
+
+  Doubles clipped(Doubles x) const {
+    const auto most = static_cast<double>(config_.clip_qkv);
+    if (most > 0.0)
+      for (double& value : x) value = std::clamp(value, -most, most);
+    return x;
+  }
+
   Doubles attention(const Doubles& x, std::size_t layer) const {
     const AttentionWeights& w = *weights_.layers[layer].attention;
     const std::int64_t H = config_.heads, G = config_.key_heads, D = config_.head_width;
-    Doubles q = linear(x, w.q), k = linear(x, w.k);
-    const Doubles v = linear(x, w.v);
+    Doubles q = normalised(clipped(linear(x, w.q)), w.q_norm);
+    Doubles k = normalised(clipped(linear(x, w.k)), w.k_norm);
+    const Doubles v = clipped(linear(x, w.v));
+    const std::int64_t window = config_.window(static_cast<std::int64_t>(layer));
     if (config_.positions == PositionKind::kRotary) turn(q, H), turn(k, G);
     double scale = config_.attention_scale != 0.0 ? config_.attention_scale
                                                   : 1.0 / std::sqrt(static_cast<double>(D));
@@ -144,10 +185,15 @@ class ReferenceForward {
         Doubles pattern;
         double sum = 0.0;
         for (std::int64_t s = 0; s <= t; ++s) {
+          if (window > 0 && t - s >= window) {
+            pattern.push_back(0.0);
+            continue;
+          }
           double score = 0.0;
           for (std::int64_t i = 0; i < D; ++i)
             score += at(q, t, h * D + i, H * D) * at(k, s, g * D + i, G * D);
-          pattern.push_back(std::exp(score * scale));
+          pattern.push_back(
+              std::exp(capped(score * scale, static_cast<double>(config_.score_soft_cap))));
           sum += pattern.back();
         }
         for (std::int64_t s = 0; s <= t; ++s)

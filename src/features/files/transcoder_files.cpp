@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
 #include "filigree/features/files/circuit_tracer_names.h"
 #include "filigree/features/files/layouts.h"

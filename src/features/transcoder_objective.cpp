@@ -117,9 +117,10 @@ Variable TranscoderObjective::divergence(const TextWindows& windows,
   const Model& model = *replaced_.model;
   const Variable hidden = replaced_hidden(model, windows.ids, trained_.transcoder(),
                                           replaced_.hooks, windows.scales, activity, &ranks);
-  const Teacher plain{windows.hidden, model.output_layer()};
+  const float cap = model.config().logit_soft_cap;
+  const Teacher plain{windows.hidden, model.output_layer(), cap};
   return output_loss(hidden, model.output_layer(), windows.targets,
-                     {.teacher = &plain, .distillation = 1.0f})
+                     {.teacher = &plain, .soft_cap = cap, .distillation = 1.0f})
       .loss;
 }
 

@@ -52,10 +52,10 @@ void add_batch(const Model& model, const Batch& batch, Taps* taps, Evaluation& r
     report.active = report.active.on_host();
     expected.push_back(report.expected.value().on_host());
   }
-  const double pairs = 0.5 * static_cast<double>(T) * static_cast<double>(T + 1);
-  result.edges += pairs * static_cast<double>(B);
   result.queries += B * T;
-  for (std::int64_t l = 0; l < result.layers; ++l)
+  for (std::int64_t l = 0; l < result.layers; ++l) {
+    const double pairs = model.config().causal_edges(l, T);
+    result.edges[static_cast<std::size_t>(l)] += pairs * static_cast<double>(B);
     for (std::int64_t h = 0; h < result.heads; ++h) {
       double& open = result.open_edges[static_cast<std::size_t>(l * result.heads + h)];
       if (taps != nullptr && model.config().gate.on()) continue;  // counted as they passed
@@ -72,6 +72,7 @@ void add_batch(const Model& model, const Batch& batch, Taps* taps, Evaluation& r
       for (std::int64_t b = 0; b < B; ++b)
         open += std::round(static_cast<double>(active.f32()[b * result.heads + h]) * pairs);
     }
+  }
 }
 
 // Puts the parts of all ranks together: each window and each batch was measured by one of them and
@@ -79,7 +80,7 @@ void add_batch(const Model& model, const Batch& batch, Taps* taps, Evaluation& r
 void merge(Evaluation& result, Communicator& ranks) {
   std::vector<double> all = result.open_edges;
   all.insert(all.end(), result.expected_edges.begin(), result.expected_edges.end());
-  all.push_back(result.edges);
+  all.insert(all.end(), result.edges.begin(), result.edges.end());
   all.push_back(static_cast<double>(result.queries));
   for (const WindowLoss& window : result.windows) {
     all.push_back(window.sum);
@@ -89,7 +90,7 @@ void merge(Evaluation& result, Communicator& ranks) {
   auto next = all.cbegin();
   for (double& open : result.open_edges) open = *next++;
   for (double& expected : result.expected_edges) expected = *next++;
-  result.edges = *next++;
+  for (double& edges : result.edges) edges = *next++;
   result.queries = static_cast<std::int64_t>(*next++);
   result.total = {};
   for (WindowLoss& window : result.windows) {
@@ -122,8 +123,11 @@ std::optional<double> Evaluation::loss_error() const {
 
 Connectivity Evaluation::of_heads(std::int64_t first, std::int64_t count) const {
   const auto begin = open_edges.begin() + first;
-  const double open = std::accumulate(begin, begin + count, 0.0) / static_cast<double>(count);
-  return {open / edges, open / static_cast<double>(queries)};
+  const double open = std::accumulate(begin, begin + count, 0.0);
+  double all = 0.0;
+  for (std::int64_t h = first; h < first + count; ++h)
+    all += edges[static_cast<std::size_t>(h / heads)];
+  return {open / all, open / static_cast<double>(count) / static_cast<double>(queries)};
 }
 
 Connectivity Evaluation::connectivity() const { return of_heads(0, layers * heads); }
@@ -157,6 +161,7 @@ Evaluation evaluate(const Model& model, const EvaluationWindows& windows,
   result.heads = config.heads;
   result.open_edges.assign(static_cast<std::size_t>(config.layers * config.heads), 0.0);
   result.expected_edges = result.open_edges;
+  result.edges.assign(static_cast<std::size_t>(config.layers), 0.0);
   const int size = ranks != nullptr ? ranks->size() : 1,
             rank = ranks != nullptr ? ranks->rank() : 0;
   std::optional<Taps> watched;  // the caller's stay without what is counted here

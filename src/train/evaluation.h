@@ -24,7 +24,7 @@ struct WindowLoss {
 };
 
 struct Connectivity {
-  double active_edges = 1.0;  // share of the causal edges
+  double active_edges = 1.0;  // share of the edges that mask and window leave
   double keys_per_query = 0.0;
 };
 
@@ -35,7 +35,9 @@ struct Evaluation {
   std::vector<double> open_edges;   // of each layer and head
   // As many as gates that are sampled would open on average; 0 without a gate and with taps.
   std::vector<double> expected_edges;
-  double edges = 0.0;        // causal edges of one head, over all windows
+  // Edges of one head of each layer, over all windows: those that the causal mask and the layer's
+  // window of keys leave.
+  std::vector<double> edges;
   std::int64_t queries = 0;  // positions, over all windows
 
   double loss() const { return total.sum / static_cast<double>(total.tokens); }

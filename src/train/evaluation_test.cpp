@@ -160,13 +160,13 @@ TEST_F(EvaluationTest, CountsTheOpenEdgesOfEveryHead) {
   const Evaluation result = measure(ids, {.batch = 2});
   EXPECT_EQ(result.open_edges, counted_edges(*model_, ids, 16));
   EXPECT_EQ(result.queries, 49);
-  EXPECT_EQ(result.edges, 3 * 136 + 1);
+  EXPECT_EQ(result.edges, std::vector<double>(result.edges.size(), 3 * 136 + 1));
   EXPECT_EQ(result.connectivity(0, 3).active_edges, 1.0);
   EXPECT_EQ(result.connectivity(1, 1).active_edges, 0.0);
   EXPECT_GT(result.connectivity().active_edges, 0.2);
   EXPECT_LT(result.connectivity().active_edges, 0.8);
   EXPECT_NEAR(result.connectivity(1).keys_per_query,
-              result.connectivity(1).active_edges * result.edges / 49.0, 1e-12);
+              result.connectivity(1).active_edges * result.edges[1] / 49.0, 1e-12);
 }
 
 TEST_F(EvaluationTest, WithoutAGateEveryEdgeIsOpen) {

@@ -16,7 +16,9 @@ Variable LanguageModelling::loss(const Batch& batch, std::int64_t micro_step, Co
   const bool silence = silent_.share_at(micro_step) > 0.0;
   if (silence) silent_.apply(taps, batch, micro_step);
   const Variable hidden = model_.final_hidden(batch.ids, {.taps = silence ? &taps : nullptr});
-  const Variable mean = output_loss(hidden, model_.output_layer(), batch.targets).loss;
+  const Variable mean = output_loss(hidden, model_.output_layer(), batch.targets,
+                                    {.soft_cap = model_.config().logit_soft_cap})
+                            .loss;
   const auto targets = static_cast<double>(counted_targets(batch));
   double sums[] = {targets, targets * static_cast<double>(mean.value().item())};
   ranks.sum(sums);

@@ -101,6 +101,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
     const NoGrad no_grad;
     teacher.x = teacher_->final_hidden(batch.ids, {.gates = GateMode::kIgnored}).value();
     teacher.output = teacher_->output_layer();
+    teacher.soft_cap = teacher_->config().logit_soft_cap;
   }
   std::vector<GateReport> reports;
   ForwardOptions forward;
@@ -111,6 +112,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
   forward.reports = &reports;
   OutputLossOptions output;
   output.teacher = teacher_ != nullptr ? &teacher : nullptr;
+  output.soft_cap = student_.config().logit_soft_cap;
   output.distillation = static_cast<float>(options_.distillation);
   const OutputLoss task = output_loss(student_.final_hidden(batch.ids, forward),
                                       student_.output_layer(), batch.targets, output);

@@ -67,9 +67,9 @@ void fold_norm(const NormWeights& norm, Tensor& w) {
   const std::int64_t d = w.size(0), columns = w.size(1);
   float* data = w.mutable_f32();
   if (norm.weight.defined()) {
-    const float* gain = norm.weight.value().f32();
+    const Tensor gain = norm.gain().value();
     for (std::int64_t i = 0; i < d; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) data[i * columns + j] *= gain[i];
+      for (std::int64_t j = 0; j < columns; ++j) data[i * columns + j] *= gain.f32()[i];
   }
   for (std::int64_t j = 0; norm.centres() && j < columns; ++j) {
     double mean = 0;
@@ -79,9 +79,19 @@ void fold_norm(const NormWeights& norm, Tensor& w) {
   }
 }
 
+// The gain of a norm behind `w`: its numbers from `first` on, one a column.
+void fold_gain_behind(const NormWeights& norm, std::int64_t first, Tensor& w) {
+  if (!norm.on() || !norm.weight.defined()) return;
+  const Tensor gain = norm.gain().value();
+  float* data = w.mutable_f32();
+  for (std::int64_t i = 0; i < w.size(0); ++i)
+    for (std::int64_t j = 0; j < w.size(1); ++j) data[i * w.size(1) + j] *= gain.f32()[first + j];
+}
+
 }  // namespace
 
-HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, std::int64_t head) {
+HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, std::int64_t head,
+                           const NormWeights& post_norm) {
   require(head >= 0 && head < w.heads, "head matrices: there is no head {}; there are {}", head,
           w.heads);
   const std::int64_t D = w.head_width;
@@ -92,6 +102,10 @@ HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, s
   m.v = outputs_of(w.v, w.lora.v, key_head * D, D);
   for (Tensor* matrix : {&m.q, &m.k, &m.v}) fold_norm(norm, *matrix);
   m.o = inputs_of(w.o, w.lora.o, head * D, D);
+  const bool by_head = w.q_norm.weight.defined() && w.q_norm.weight.size(0) == D;
+  fold_gain_behind(w.q_norm, by_head ? 0 : head * D, m.q);
+  fold_gain_behind(w.k_norm, by_head ? 0 : key_head * D, m.k);
+  fold_gain_behind(post_norm, 0, m.o);
   m.scale = w.scale != 0 ? w.scale : 1.0f / std::sqrt(static_cast<float>(D));
   return m;
 }
@@ -103,7 +117,8 @@ std::vector<HeadMatrices> all_head_matrices(const Model& model) {
   parallel_for(static_cast<std::int64_t>(all.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const LayerWeights& layer = weights.layers[static_cast<std::size_t>(i / heads)];
-      all[static_cast<std::size_t>(i)] = head_matrices(layer.norm, *layer.attention, i % heads);
+      all[static_cast<std::size_t>(i)] =
+          head_matrices(layer.norm, *layer.attention, i % heads, layer.attention_post_norm);
     }
   });
   return all;
@@ -115,6 +130,7 @@ Tensor normalised_embeddings(const Model& model) {
   const std::int64_t d = embedding.size(1);
   NormWeights plain = weights.final_norm;
   plain.weight = Tensor::full({d}, 1.0f);
+  plain.around_one = false;
   if (plain.bias.defined()) plain.bias = Tensor::zeros({d});
   return normalise(embedding, plain, TapScope()).value();
 }
@@ -123,8 +139,9 @@ Tensor folded_unembedding(const Model& model) {
   const ModelWeights weights = model.weights();
   const LinearWeight& output = weights.output;
   const std::int64_t V = output.outputs(), d = output.inputs();
-  const float* gain =
-      weights.final_norm.weight.defined() ? weights.final_norm.weight.value().f32() : nullptr;
+  const Tensor gains =
+      weights.final_norm.weight.defined() ? weights.final_norm.gain().value() : Tensor();
+  const float* gain = gains.defined() ? gains.f32() : nullptr;
   const Elements elements(output);
   Tensor folded = Tensor::empty({V, d});
   float* data = folded.mutable_f32();

@@ -6,8 +6,9 @@
 //   values written   x V O      "OV circuit", rank D, V [d, D], O [D, d]
 //   scores           x Q K^T y  "QK circuit", rank D, Q and K [d, D]
 //
-// for a query x and a key y, up to the norm's scale and without biases. Rotations of positions, in
-// families that have them, come between Q and K and are left out.
+// for a query x and a key y, up to the norm's scale and without biases. Gains of norms on queries,
+// keys and behind the attention, in families that have them, are folded in too, their scales not.
+// Rotations of positions come between Q and K and are left out; so are soft caps.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ struct HeadMatrices {
 };
 
 // Heads that share a key-value head have equal k and v. Adapters are added in.
-HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, std::int64_t head);
+HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, std::int64_t head,
+                           const NormWeights& post_norm = kNoNorm);
 
 // Every head, layer by layer.
 std::vector<HeadMatrices> all_head_matrices(const Model& model);

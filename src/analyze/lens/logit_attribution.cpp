@@ -184,6 +184,13 @@ std::vector<std::size_t> LogitAttribution::order() const {
 LogitAttribution attribute_logits(const Model& model, const std::vector<TaskPrompt>& prompts,
                                   const AttributionOptions& options) {
   require(!prompts.empty(), "logit attribution: there is no prompt");
+  const ModelConfig& config = model.config();
+  require(config.branch_norms == BranchNorms::kBefore && config.logit_soft_cap == 0.0f,
+          "logit attribution: a {} model has {}, so that its logits are no sum of what its parts "
+          "write",
+          config.family,
+          config.logit_soft_cap != 0.0f ? "a soft cap on its logits"
+                                        : "norms behind attention and MLP");
   LogitAttribution result;
   result.parts = parts_of(model, has_tap(model, "hook_pos_embed"));
   result.contributions.assign(result.parts.size(), std::vector<double>(prompts.size()));

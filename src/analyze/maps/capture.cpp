@@ -98,6 +98,7 @@ class Capture {
         map.slot = slot;
         map.head = options_.heads[slot];
         map.length = T;
+        map.window = model_.config().window(map.head.layer);
         const std::int64_t row = b * H + map.head.head;
         map.weights = map_of(pattern, row);
         map.scores = map_of(scores_, row);

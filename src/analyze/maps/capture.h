@@ -8,7 +8,7 @@
 //
 //   weights         A_ij, after the gate for a sparse model: what the head mixes with
 //   scores          s_ij = q_i . k_j * scale, before softmax and gate; minus infinity above the
-//                   diagonal
+//                   diagonal and outside the window that some layers have
 //   gate            e_ij, 0 or 1; 1 at every causal edge of a model without gates
 //   value-weighted  A_ij |v_j| / max_j' |v_j'|: how much a key's value can matter, not only how
 //                   much it is looked at. |v| is the Euclidean norm of the head's value vector, the
@@ -44,6 +44,7 @@ struct HeadMap {
   std::size_t slot = 0;    // index of the head in CaptureOptions::heads
   HeadId head = {};
   std::int64_t length = 0;  // T
+  std::int64_t window = 0;  // keys that a query sees, its own the last; 0: all
   std::span<const float> weights = {};
   std::span<const float> scores = {};
   std::span<const float> gate = {};  // empty for a model without gates: every edge is open

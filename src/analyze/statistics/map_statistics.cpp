@@ -30,8 +30,14 @@ Row measure(const float* row, std::int64_t keys) {
   return result;
 }
 
-std::int64_t count_open(std::span<const float> gate, std::int64_t T) {
-  if (gate.empty()) return T * (T + 1) / 2;
+// Edges within the causal mask and the window.
+std::int64_t count_edges(std::int64_t T, std::int64_t window) {
+  if (window == 0 || window >= T) return T * (T + 1) / 2;
+  return window * (window + 1) / 2 + (T - window) * window;
+}
+
+std::int64_t count_open(std::span<const float> gate, std::int64_t T, std::int64_t window) {
+  if (gate.empty()) return count_edges(T, window);
   std::int64_t open = 0;
   for (std::int64_t i = 0; i < T; ++i) {
     const float* row = gate.data() + i * T;
@@ -63,7 +69,7 @@ std::string heading_of(Statistic statistic) {
 }
 
 StatisticValues map_statistics(std::span<const float> weights, std::span<const float> gate,
-                               std::int64_t T) {
+                               std::int64_t T, std::int64_t window) {
   const auto cells = static_cast<std::size_t>(T) * static_cast<std::size_t>(T);
   require(T >= 1 && weights.size() == cells && (gate.empty() || gate.size() == cells),
           "statistics: {} weights and {} gates for a map of {} tokens", weights.size(), gate.size(),
@@ -82,7 +88,7 @@ StatisticValues map_statistics(std::span<const float> weights, std::span<const f
   }
   const auto rows = static_cast<double>(T - first);
   const double with_mass = rows - static_cast<double>(empty);
-  const auto open = static_cast<double>(count_open(gate, T));
+  const auto open = static_cast<double>(count_open(gate, T, window));
   StatisticValues result = {};
   const auto set = [&](Statistic statistic, double value) {
     result[static_cast<std::size_t>(statistic)] = value;
@@ -92,7 +98,7 @@ StatisticValues map_statistics(std::span<const float> weights, std::span<const f
   set(Statistic::kEntropy, with_mass > 0.0 ? entropy / with_mass : 0.0);
   set(Statistic::kDiagonalDominance, diagonal_dominates(weights, T, first) ? 1.0 : 0.0);
   set(Statistic::kSinkMass, sink / rows);
-  set(Statistic::kActiveEdges, 2.0 * open / (static_cast<double>(T) * static_cast<double>(T + 1)));
+  set(Statistic::kActiveEdges, open / static_cast<double>(count_edges(T, window)));
   set(Statistic::kKeysPerQuery, open / static_cast<double>(T));
   set(Statistic::kEmptyRows, static_cast<double>(empty) / rows);
   return result;

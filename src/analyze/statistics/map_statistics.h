@@ -10,9 +10,8 @@
 //   diagonal_dominance  1 when the mean weight on the main diagonal is above that on every offset
 //                       1 .. T/2 (those that at least half of the rows have), else 0
 //   sink_mass           mean of w_i0
-//   active_edges        open edges / causal pairs, over all rows: gates that are open; without
-//   gates
-//                       every edge, however small its weight
+//   active_edges        open edges / causal pairs inside the head's window, over all rows: gates
+//                       that are open; without gates every edge, however small its weight
 //   keys_per_query      open edges / rows, over all rows
 //   empty_rows          share of the rows whose weights are all exactly 0
 #pragma once
@@ -60,7 +59,8 @@ std::string heading_of(Statistic statistic);
 using StatisticValues = std::array<double, kStatistics>;
 
 // `weights` and `gate` are [T, T] row by row; `gate` may be empty (no gates). T is at least 1.
+// `window`: keys that a query sees, 0 for all.
 StatisticValues map_statistics(std::span<const float> weights, std::span<const float> gate,
-                               std::int64_t T);
+                               std::int64_t T, std::int64_t window = 0);
 
 }  // namespace filigree

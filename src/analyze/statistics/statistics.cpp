@@ -39,7 +39,7 @@ void AttentionStatistics::add(std::span<const HeadMap> heads) {
                  for (std::int64_t h = begin; h < end; ++h) {
                    const HeadMap& head = heads[static_cast<std::size_t>(h)];
                    values_.at(head.prompt * heads_.size() + head.slot) =
-                       map_statistics(head.weights, head.gate, head.length);
+                       map_statistics(head.weights, head.gate, head.length, head.window);
                  }
                });
 }

@@ -20,7 +20,7 @@ struct FoldedRow {
 
 FoldedRow behind_norm(const NormWeights& norm, std::span<const double> vector) {
   FoldedRow folded = {std::vector<double>(vector.begin(), vector.end())};
-  const Tensor weight = norm.weight.value().on_host();
+  const Tensor weight = norm.gain().value().on_host();
   for (std::size_t c = 0; c < vector.size(); ++c)
     folded.vector[c] *= static_cast<double>(weight.f32()[c]);
   if (norm.bias.defined()) {
@@ -179,11 +179,30 @@ FrozenModel FrozenModel::alone(std::int64_t position) const {
   return one;
 }
 
+namespace {
+
+// With attention weights and denominators held, streams must be sums and scores products.
+void require_linear_when_frozen(const ModelConfig& config) {
+  const char* what = config.branch_norms != BranchNorms::kBefore ? "norms behind attention and MLP"
+                     : config.query_key_norm != QueryKeyNorm::kNone ? "norms on queries and keys"
+                     : config.score_soft_cap > 0.0f || config.logit_soft_cap > 0.0f ? "soft caps"
+                     : config.clip_qkv > 0.0f ? "clipped queries, keys and values"
+                                              : nullptr;
+  require(
+      what == nullptr,
+      "trace: a {} model has {}, which graphs of frozen models do not have yet; models of other "
+      "families can be traced",
+      config.family, what == nullptr ? "" : what);
+}
+
+}  // namespace
+
 FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
                          const std::string& mlp_input, const std::string& mlp_output) {
   require(!ids.empty(), "trace: the prompt has no tokens");
   require(!model.lora(), "trace: the model has adapters; merge them first");
   const ModelConfig& config = model.config();
+  require_linear_when_frozen(config);
   const auto n = static_cast<std::int64_t>(ids.size());
   FrozenModel frozen;
   frozen.positions = n, frozen.width = config.width;

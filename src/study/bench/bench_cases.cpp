@@ -62,7 +62,9 @@ void gradients(Model& model, const Tensor& ids, bool gated, std::uint64_t seed) 
   options.gates = gated ? GateMode::kSampled : GateMode::kIgnored;
   options.noise.seed = seed;
   options.reports = gated ? &reports : nullptr;
-  Variable loss = output_loss(model.final_hidden(ids, options), model.output_layer(), ids).loss;
+  Variable loss = output_loss(model.final_hidden(ids, options), model.output_layer(), ids,
+                              {.soft_cap = model.config().logit_soft_cap})
+                      .loss;
   for (const GateReport& report : reports) loss = add(loss, mean_all(report.expected));
   tape.backward(loss);
 }

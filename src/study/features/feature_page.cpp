@@ -33,7 +33,7 @@ Tensor through_norm(const LoadedModel& model, const FeatureHooks& hooks, std::in
   const NormWeights norm = model.model().weights().layers[static_cast<std::size_t>(layer)].mlp_norm;
   const auto gain = [&] {
     if (!norm.weight.defined()) return;
-    const Tensor weight = norm.weight.value().on_host();
+    const Tensor weight = norm.gain().value().on_host();
     for (std::int64_t i = 0; i < x.elements(); ++i) x.mutable_f32()[i] *= weight.f32()[i];
   };
   const auto centre = [&] {

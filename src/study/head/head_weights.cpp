@@ -149,12 +149,22 @@ void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, 
   Taps taps;
   taps.observe(result_tap);
   taps.observe("ln_final.hook_scale");
+  const NormWeights post =
+      model.weights().layers[static_cast<std::size_t>(facts.head.layer)].attention_post_norm;
+  const std::string post_tap = fmt::format("blocks.{}.ln1_post.hook_scale", facts.head.layer);
+  if (post.on()) taps.observe(post_tap);
   model.forward(Tensor::from_ids({1, T}, ids), {.taps = &taps});
   const Tensor& written = taps.value(result_tap);  // [1, T, H, d]
   const std::int64_t H = written.size(2), d = written.size(3), query = facts.example->query;
-  const float* own = written.f32() + (query * H + facts.head.head) * d;
+  std::vector<float> own(written.f32() + (query * H + facts.head.head) * d,
+                         written.f32() + (query * H + facts.head.head + 1) * d);
+  if (post.on()) {  // its share of what the norm behind the attention lets through
+    const Tensor gain = post.gain().value().on_host();
+    const float through = 1.0f / taps.value(post_tap).f32()[query];
+    for (std::size_t c = 0; c < own.size(); ++c) own[c] *= gain.f32()[c] * through;
+  }
   const float scale = taps.value("ln_final.hook_scale").f32()[query];
-  const std::vector<double> logits = centred_logits(folded_unembedding(model), {own, own + d});
+  const std::vector<double> logits = centred_logits(folded_unembedding(model), own);
   DirectEffect direct;
   std::vector<TokenId> order(logits.size());
   std::iota(order.begin(), order.end(), TokenId{0});

@@ -56,8 +56,10 @@ class Capture {
       std::copy_n(prompts[first + b].ids.begin(), T,
                   ids.mutable_i32() + static_cast<std::int64_t>(b) * T);
     first_ = first;
-    // Only the maps are wanted: the logits of one position are cheap, those of all are not.
-    model_.forward(ids, {.taps = &taps_, .last_position_only = true});
+    // Where only the maps are wanted: the logits of one position are cheap, those of all are not.
+    const Variable logits =
+        model_.forward(ids, {.taps = &taps_, .last_position_only = !options_.logits});
+    if (options_.logits) options_.logits(logits.value());
   }
 
  private:

@@ -60,6 +60,8 @@ struct CaptureOptions {
   // one by one, so that all layers of a prompt come before the next prompt.
   std::int64_t batch_tokens = 0;
   AppliedInterventions* interventions = nullptr;  // what the runs change; null: nothing
+  // Sees the logits [B, T, V] of each run; empty: those of one position are computed and dropped.
+  std::function<void(const Tensor& logits)> logits = {};
 
   static CaptureOptions of(std::vector<HeadId> heads, MapKind kind);
 };

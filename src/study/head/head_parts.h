@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "filigree/study/head/head_page.h"
@@ -16,6 +17,15 @@ void look_at_attention(const LoadedModel& model, const PromptSet& prompts, const
 // those of facts.
 void look_at_weights(const LoadedModel& loaded, std::size_t top, const Context& context,
                      HeadFacts& facts);
+
+// What the head writes for tokens that it reads, by its weights; `tokens` with their shares.
+std::vector<ReadToken> read_tokens(const Model& model, const HeadId& head,
+                                   std::span<const std::pair<TokenId, double>> tokens);
+
+// What the head wrote at one position of a run. `changes` of the run may be null.
+DirectEffect direct_effect(const Model& model, const HeadId& head, const std::vector<TokenId>& ids,
+                           std::int64_t query, std::size_t top,
+                           AppliedInterventions* changes = nullptr);
 
 // The map and the direct effect of the example, or the map of the first prompt without one.
 void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, std::size_t top,

@@ -120,9 +120,7 @@ void look_at_weights(const LoadedModel& loaded, std::size_t top, const Context& 
   const HeadMatrices& head = heads[number];
   facts.circuit = head_circuit_scores(model, heads)[number];
   context.throw_if_stopped();
-  const Tensor embeddings = normalised_embeddings(model), unembedding = folded_unembedding(model);
-  for (const auto& [token, share] : tokens_of(facts.edges, &TokenEdge::key, top))
-    facts.reads.push_back(read_token(embeddings, unembedding, head, token, share));
+  facts.reads = read_tokens(model, facts.head, tokens_of(facts.edges, &TokenEdge::key, top));
   facts.raises = top_ov_pairs(model, head, {.top = top, .one_each = true});
   facts.lowers = top_ov_pairs(model, head, {.top = top, .lowest = true, .one_each = true});
   context.throw_if_stopped();
@@ -131,6 +129,17 @@ void look_at_weights(const LoadedModel& loaded, std::size_t top, const Context& 
   std::swap(turned.q, turned.k);
   facts.keys = matched(model, turned, tokens_of(facts.edges, &TokenEdge::key, top));
   add_compositions(composition_scores(model, heads), facts.head, top, facts);
+}
+
+std::vector<ReadToken> read_tokens(const Model& model, const HeadId& head,
+                                   std::span<const std::pair<TokenId, double>> tokens) {
+  const LayerWeights layer = model.weights().layers[static_cast<std::size_t>(head.layer)];
+  const HeadMatrices matrices = head_matrices(layer.norm, *layer.attention, head.head);
+  const Tensor embeddings = normalised_embeddings(model), unembedding = folded_unembedding(model);
+  std::vector<ReadToken> reads;
+  for (const auto& [token, share] : tokens)
+    reads.push_back(read_token(embeddings, unembedding, matrices, token, share));
+  return reads;
 }
 
 void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, std::size_t top,
@@ -143,21 +152,26 @@ void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, 
                  facts.map.assign(maps[0].weights.begin(), maps[0].weights.end());
                });
   if (!facts.example) return;
-  const std::vector<TokenId>& ids = prompts[shown].ids;
+  facts.direct = direct_effect(model, facts.head, prompts[shown].ids, facts.example->query, top);
+}
+
+DirectEffect direct_effect(const Model& model, const HeadId& head, const std::vector<TokenId>& ids,
+                           std::int64_t query, std::size_t top, AppliedInterventions* changes) {
   const auto T = static_cast<std::int64_t>(ids.size());
-  const std::string result_tap = fmt::format("blocks.{}.attn.hook_result", facts.head.layer);
+  const std::string result_tap = fmt::format("blocks.{}.attn.hook_result", head.layer);
   Taps taps;
+  if (changes != nullptr) changes->put_on(taps);
   taps.observe(result_tap);
   taps.observe("ln_final.hook_scale");
   const NormWeights post =
-      model.weights().layers[static_cast<std::size_t>(facts.head.layer)].attention_post_norm;
-  const std::string post_tap = fmt::format("blocks.{}.ln1_post.hook_scale", facts.head.layer);
+      model.weights().layers[static_cast<std::size_t>(head.layer)].attention_post_norm;
+  const std::string post_tap = fmt::format("blocks.{}.ln1_post.hook_scale", head.layer);
   if (post.on()) taps.observe(post_tap);
   model.forward(Tensor::from_ids({1, T}, ids), {.taps = &taps});
   const Tensor& written = taps.value(result_tap);  // [1, T, H, d]
-  const std::int64_t H = written.size(2), d = written.size(3), query = facts.example->query;
-  std::vector<float> own(written.f32() + (query * H + facts.head.head) * d,
-                         written.f32() + (query * H + facts.head.head + 1) * d);
+  const std::int64_t H = written.size(2), d = written.size(3);
+  std::vector<float> own(written.f32() + (query * H + head.head) * d,
+                         written.f32() + (query * H + head.head + 1) * d);
   if (post.on()) {  // its share of what the norm behind the attention lets through
     const Tensor gain = post.gain().value().on_host();
     const float through = 1.0f / taps.value(post_tap).f32()[query];
@@ -177,7 +191,7 @@ void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, 
       (up ? direct.raised : direct.lowered)
           .push_back({token, logits[static_cast<std::size_t>(token)] / static_cast<double>(scale)});
     }
-  facts.direct = std::move(direct);
+  return direct;
 }
 
 }  // namespace filigree::study

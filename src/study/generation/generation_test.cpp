@@ -1,12 +1,15 @@
 #include "filigree/study/generation/generation.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "filigree/base/error.h"
+#include "filigree/study/generation/token_steps.h"
 #include "support/model_folder.h"
 
 namespace filigree::study {
@@ -248,6 +251,48 @@ TEST(StopWatcher, FindsAStopThatBeginsInsideABrokenOffOne) {
   EXPECT_EQ(watcher.push("a"), "a");
   EXPECT_EQ(watcher.push("b!"), "");
   EXPECT_TRUE(watcher.found());
+}
+
+TEST_F(GeneratorTest, StepByStepGivesTheSameTokensAndTheirEdges) {
+  const LoadedModel loaded("test", "test", load_model(folder_.path()), folder_.path());
+  const std::string prompt = "Once upon a time";
+  Interventions changes;
+  changes.add_ablations("L0H1");
+  AppliedInterventions applied(loaded.model(), changes), again(loaded.model(), changes);
+  Generator generator(*model_, tokenizer_, tokenizer_.encode(prompt),
+                      {.sampling = {.temperature = 0.0}, .max_tokens = 5}, &again);
+  const Continuation whole = generator.run(0, 0, [](std::string_view) {});
+  TokenSteps steps(loaded, tokenizer_.encode(prompt), {.max_tokens = 5, .least_weight = 0.2f},
+                   &applied);
+  std::vector<TokenId> ids = tokenizer_.encode(prompt), made;
+  while (const std::optional<GeneratedToken> token = steps.next()) {
+    made.push_back(token->id);
+    ids.push_back(token->id);
+    EXPECT_GT(token->probability, 0);
+    Taps taps;
+    AppliedInterventions fresh(loaded.model(), changes);
+    fresh.put_on(taps);
+    taps.observe("blocks.*.attn.hook_pattern");
+    const auto T = static_cast<std::int64_t>(ids.size());
+    model_->forward(Tensor::from_ids({1, T}, ids), {.taps = &taps});
+    std::size_t open = 0;
+    for (std::int64_t layer = 0; layer < model_->config().layers; ++layer) {
+      const Tensor& pattern = taps.value(fmt::format("blocks.{}.attn.hook_pattern", layer));
+      for (std::int64_t h = 0; h < pattern.size(1); ++h)
+        for (std::int64_t key = 0; key < T; ++key) {
+          const float weight = pattern.f32()[((h + 1) * T - 1) * T + key];
+          if (weight < 0.2f) continue;
+          ++open;
+          EXPECT_TRUE(std::any_of(token->edges.begin(), token->edges.end(), [&](const auto& edge) {
+            return edge.head == HeadId{layer, h} && edge.key == key &&
+                   std::abs(edge.weight - weight) < 1e-4f;
+          }));
+        }
+    }
+    EXPECT_EQ(token->edges.size(), open);
+  }
+  EXPECT_EQ(made, whole.ids);
+  EXPECT_EQ(steps.finish(), Finish::kMaxTokens);
 }
 
 }  // namespace

@@ -193,7 +193,7 @@ std::optional<double> size_ratio(const ModelCircuit& first, const ModelCircuit& 
 
 void check_request(const CircuitRequest& request) {
   check_options(request.search);
-  find_task(request.task.name);
+  if (request.task.lines.empty()) find_task(request.task.name);
 }
 
 void check_methods(const CircuitRequest& request, const std::vector<Method>& methods) {

@@ -26,6 +26,7 @@ FitOptions fit_options(const TaskSelection& selection, const ModelConfig* config
 
 TaskSelection choose_text(TaskSelection selection,
                           std::span<const std::filesystem::path> model_folders) {
+  if (!selection.lines.empty()) return selection;
   const TaskDefinition* task = find_task(selection.name);
   if (task == nullptr || !task->from_text || !selection.text.empty()) return selection;
   std::vector<std::filesystem::path> folders(model_folders.begin(), model_folders.end());
@@ -61,7 +62,8 @@ const TaskDefinition* find_task(const std::string& name) {
 LoadedTask load_task(const TaskSelection& selection, const Tokenizer& tokenizer,
                      const ModelConfig* config, std::uint64_t seed) {
   LoadedTask loaded;
-  const TaskDefinition* task = find_task(selection.name);
+  const bool own = !selection.lines.empty();
+  const TaskDefinition* task = own ? nullptr : find_task(selection.name);
   const FitOptions fit = fit_options(selection, config);
   if (!selection.text.empty() && (task == nullptr || !task->from_text))
     throw RequestError(
@@ -73,9 +75,10 @@ LoadedTask load_task(const TaskSelection& selection, const Tokenizer& tokenizer,
           fmt::format("the corruption '{}' goes with built-in tasks; the file '{}' holds its "
                       "corrupt prompts",
                       printable(selection.corruption), printable(selection.name)));
-    loaded.prompts =
-        read_task(selection.name, tokenizer, fit, static_cast<std::size_t>(selection.prompts));
-    loaded.description = "prompts of a file";
+    const auto most = static_cast<std::size_t>(selection.prompts);
+    loaded.prompts = own ? parse_task(selection.lines, selection.name, tokenizer, fit, most)
+                         : read_task(selection.name, tokenizer, fit, most);
+    loaded.description = own ? "own prompts" : "prompts of a file";
   } else {
     TaskOptions options;
     options.prompts = static_cast<std::size_t>(selection.prompts);

@@ -17,6 +17,7 @@ namespace filigree::study {
 
 struct TaskSelection {
   std::string name = {};              // of a task, or a JSONL file
+  std::string lines = {};             // those of such a file, which `name` then only names
   std::string corruption = {};        // "": the task's first
   std::optional<Metric> metric = {};  // none: the task's own
   DataSplit split = DataSplit::kHeldOut;

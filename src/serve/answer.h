@@ -1,8 +1,10 @@
 // What goes back to the browser.
 #pragma once
 
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "filigree/study/json.h"
@@ -11,10 +13,16 @@ namespace filigree::serve {
 
 using study::Json;
 
+// Takes the next piece of an answer; false: nobody reads it any more.
+using WritePiece = std::function<bool(std::string_view)>;
+
 struct Answer {
   int status = 200;
   std::string type = "application/json";
   std::string body = {};
+  // Answers that come bit by bit, in the place of a body. Throws nothing.
+  std::function<void(const WritePiece&)> stream = {};
+  std::string file = {};  // the name under which a browser saves it; "": it is shown
 };
 
 // Tokens may be pieces of characters: those are shown as the replacement character.

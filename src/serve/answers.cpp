@@ -7,78 +7,13 @@
 #include "filigree/base/version.h"
 #include "filigree/report/packed_maps.h"
 #include "filigree/report/page_colors.h"
+#include "filigree/serve/model_run.h"
 #include "filigree/study/attention/model_analysis.h"
 #include "filigree/study/not_finite.h"
 #include "filigree/study/run/run.h"
 #include "filigree/study/tokens.h"
 
 namespace filigree::serve {
-namespace {
-
-std::vector<std::string> shown_tokens(const study::LoadedModel& model,
-                                      std::span<const TokenId> ids) {
-  std::vector<std::string> tokens;
-  for (const TokenId id : ids) tokens.push_back(study::shown_token(model.tokenizer(), id));
-  return tokens;
-}
-
-// The prompt of a request and its changes, as one model takes them.
-struct ModelRun {
-  Prompt prompt = {};
-  Interventions interventions = {};
-};
-
-ModelRun run_of(const study::LoadedModel& model, const PromptQuery& query) {
-  ModelRun run;
-  run.prompt.ids = study::prompt_tokens(model, query.prompt);
-  run.prompt.tokens = shown_tokens(model, run.prompt.ids);
-  run.interventions = study::for_text(query.interventions, model, run.prompt.ids);
-  study::check_positions(run.interventions, static_cast<std::int64_t>(run.prompt.ids.size()));
-  return run;
-}
-
-void check_cells(std::size_t heads, std::size_t tokens, std::size_t most) {
-  const std::size_t each = tokens * (tokens + 1) / 2;
-  if (heads * each > most)
-    throw Refusal(413,
-                  fmt::format("{} maps of {} tokens are {} cells", heads, tokens, heads * each),
-                  fmt::format("ask for at most {}: fewer heads or a shorter prompt", most));
-}
-
-// Five decimals are more than a picture shows, and half the bytes.
-Json rounded(double value) {
-  return std::isfinite(value) ? Json(std::round(value * 1e5) / 1e5) : Json();
-}
-
-Json lower_triangle(std::span<const float> map, std::int64_t length) {
-  Json cells = Json::array();
-  for (std::int64_t i = 0; i < length; ++i)
-    for (std::int64_t j = 0; j <= i; ++j)
-      cells.push_back(rounded(map[static_cast<std::size_t>(i * length + j)]));
-  return cells;
-}
-
-Json head_numbers(const HeadMap& map) {
-  std::vector<double> given(map.value_norms.size()), got(map.value_norms.size());
-  for (std::size_t i = 0; i < given.size(); ++i)
-    for (std::size_t j = 0; j <= i; ++j) {
-      const double weight = map.weights[i * given.size() + j];
-      given[i] += weight, got[j] += weight;
-    }
-  const auto list = [](const auto& values) {
-    Json numbers = Json::array();
-    for (const double value : values) numbers.push_back(rounded(value));
-    return numbers;
-  };
-  return {{"weights", lower_triangle(map.weights, map.length)},
-          {"scores", lower_triangle(map.scores, map.length)},
-          {"gate", map.gate.empty() ? Json() : lower_triangle(map.gate, map.length)},
-          {"value_norms", list(map.value_norms)},
-          {"row_sums", list(given)},
-          {"column_sums", list(got)}};
-}
-
-}  // namespace
 
 Json models_json(std::span<const study::LoadedModel> models, const Limits& limits) {
   Json list = Json::array();
@@ -127,9 +62,6 @@ Json predictions_json(const study::LoadedModel& model, const PredictQuery& query
 
 Json maps_json(const study::LoadedModel& model, const MapsQuery& query, const Limits& limits,
                const study::Context& context) {
-  if (query.kind == MapKind::kScores)
-    throw Refusal(400, "scores are no shares and cannot be packed",
-                  "POST /api/head gives those of one head");
   const ModelConfig& config = model.config();
   const ModelRun run = run_of(model, query.run);
   study::AnalysisPlan plan;
@@ -153,26 +85,6 @@ Json maps_json(const study::LoadedModel& model, const MapsQuery& query, const Li
           {"kind", name_of(query.kind)},
           {"heads", heads},
           {"maps", packed.finish()}};
-}
-
-Json head_json(const study::LoadedModel& model, const HeadQuery& query, const Limits& limits,
-               const study::Context& context) {
-  const ModelRun run = run_of(model, query.run);
-  check_cells(1, run.prompt.ids.size(), limits.head_cells);
-  AppliedInterventions changes(model.model(), run.interventions);
-  CaptureOptions options;
-  options.heads = {query.head};
-  options.scores = options.gate = options.value_norms = true;
-  options.interventions = &changes;
-  Json json = {
-      {"model", model.label()}, {"head", head_name(query.head)}, {"tokens", run.prompt.tokens}};
-  context.throw_if_stopped();
-  capture_maps(model.model(), std::span(&run.prompt, 1), options,
-               [&](std::span<const HeadMap> maps) {
-                 study::require_finite(maps[0].weights, "the attention", model, run.prompt.ids);
-                 json.update(head_numbers(maps[0]));
-               });
-  return json;
 }
 
 Json circuits_json(std::span<const study::LoadedModel> models, const CircuitQuery& query,

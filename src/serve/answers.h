@@ -23,11 +23,6 @@ Json predictions_json(const study::LoadedModel& model, const PredictQuery& query
 Json maps_json(const study::LoadedModel& model, const MapsQuery& query, const Limits& limits,
                const study::Context& context);
 
-// One head in numbers: weights, scores and gate as lower triangles row by row, the norms of its
-// values, and what each query gives and each key gets.
-Json head_json(const study::LoadedModel& model, const HeadQuery& query, const Limits& limits,
-               const study::Context& context);
-
 // As `filigree circuit --json`.
 Json circuits_json(std::span<const study::LoadedModel> models, const CircuitQuery& query,
                    const study::Context& context);

@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <numeric>
 
+#include "filigree/analyze/roles/head_role.h"
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/serve/answers.h"
 #include "filigree/serve/assets.h"
+#include "filigree/serve/generation.h"
+#include "filigree/serve/head_answer.h"
+#include "filigree/serve/head_order.h"
+#include "filigree/serve/lens_answers.h"
 #include "filigree/study/attention/prompts.h"
 
 namespace filigree::serve {
@@ -71,47 +77,107 @@ Answer Api::route(const ApiRequest& request) {
   if (one_job) return json_answer(jobs_.describe(number));
   if (request.path == kJobs) return json_answer(jobs_.list());
   if (request.path == "/api/models") return json_answer(models_json(models_, limits_));
+  if (request.path == "/api/roles") return json_answer(roles(request));
   if (const Asset* asset = find_asset(request.path))
     return {200, std::string(asset->type), std::string(asset->text())};
   refuse_path(request);
 }
 
 Answer Api::post(const ApiRequest& request) {
-  const std::string& path = request.path;
-  if (path == "/api/tokens")
-    return json_answer(tokens_json(models_[0], reader_.tokens(request.body)));
+  const std::string &path = request.path, &body = request.body;
+  const auto each = [&](const std::vector<std::size_t>& models, const AskModel& one) {
+    return json_answer(ask(models, request, one));
+  };
+  using Model = study::LoadedModel;
+  using Context = study::Context;
+  if (path == "/api/look") return look_at(request);
+  if (path == "/api/tokens") return json_answer(tokens_json(models_[0], reader_.tokens(body)));
   if (path == "/api/predict") {
-    const PredictQuery query = reader_.predict(request.body);
-    return json_answer(ask(query.run.models, request, [&](const auto& model, const auto& context) {
+    const PredictQuery query = reader_.predict(body);
+    return each(query.run.models, [&](const Model& model, const Context& context) {
       return predictions_json(model, query, context);
-    }));
+    });
   }
   if (path == "/api/maps") {
-    const MapsQuery query = reader_.maps(request.body);
-    return json_answer(ask(query.run.models, request, [&](const auto& model, const auto& context) {
+    const MapsQuery query = reader_.maps(body);
+    return each(query.run.models, [&](const Model& model, const Context& context) {
       return maps_json(model, query, limits_, context);
-    }));
+    });
   }
   if (path == "/api/head") {
-    const HeadQuery query = reader_.head(request.body);
-    return json_answer(ask(query.run.models, request, [&](const auto& model, const auto& context) {
+    const HeadQuery query = reader_.head(body);
+    return each(query.run.models, [&](const Model& model, const Context& context) {
       return head_json(model, query, limits_, context);
-    }));
+    });
   }
-  if (path == kJobs) return json_answer(start_circuit(request.body), 202);
+  if (path == "/api/importance") {
+    const ImportanceQuery query = reader_.importance(body);
+    return each(query.run.models, [&](const Model& model, const Context& context) {
+      return importance_json(model, query, context);
+    });
+  }
+  if (path == "/api/lens") {
+    const LensQuery query = reader_.lens(body);
+    return each(query.run.models, [&](const Model& model, const Context& context) {
+      return lens_json(model, query, limits_, context);
+    });
+  }
+  if (path == "/api/attribution") {
+    const AttributionQuery query = reader_.attribution(body);
+    return each(query.models, [&](const Model& model, const Context& context) {
+      return attribution_json(model, query, context);
+    });
+  }
+  if (path == "/api/task") return json_answer(task_json(models_[0], reader_.task(body), quiet()));
+  if (path == "/api/generate") {
+    const GenerateQuery query = reader_.generate(body);
+    const std::size_t m = query.run.models[0];
+    return generation_answer(models_[m], query, turns_[m], request.gone);
+  }
+  if (path == kJobs) return json_answer(start_circuit(body), 202);
   refuse_path(request);
+}
+
+study::Context Api::quiet() const {
+  study::Context context;
+  context.seed = seed_;
+  return context;
 }
 
 Json Api::ask(const std::vector<std::size_t>& models, const ApiRequest& request,
               const AskModel& one) {
-  study::Context context;
-  context.seed = seed_;
+  study::Context context = quiet();
   context.stop = request.gone;
   Json list = Json::array();
   for (const std::size_t m : models)
     turns_[m].run(request.gone, [&] { list.push_back(one(models_[m], context)); });
   require_unchanged_files();
   return {{"models", list}};
+}
+
+Answer Api::look_at(const ApiRequest& request) {
+  const LookQuery query = reader_.look(request.body);
+  std::vector<Looked> looked;
+  ask(query.run.models, request, [&](const auto& model, const auto& context) {
+    looked.push_back(look(model, query, plain_runs_, limits_, context));
+    return Json();
+  });
+  return looked_answer(looked);
+}
+
+Json Api::roles(const ApiRequest& request) {
+  {
+    const std::lock_guard lock(roles_mutex_);
+    if (!roles_.is_null()) return roles_;
+  }
+  std::vector<std::size_t> all(models_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  Json found = ask(all, request, [&](const auto& model, const auto& context) {
+    return roles_json(model, context);
+  });
+  found["names"] = names_of<Pattern>();
+  const std::lock_guard lock(roles_mutex_);
+  return roles_ = std::move(found);
 }
 
 Json Api::start_circuit(const std::string& body) {
@@ -124,9 +190,7 @@ Json Api::start_circuit(const std::string& body) {
                       {"parts", name_of(request.search.parts)},
                       {"prompts", request.task.prompts},
                       {"level", request.search.level}};
-  study::Context context;
-  context.seed = seed_;
-  return jobs_.start(about, context, [this, query](const study::Context& watched) {
+  return jobs_.start(about, quiet(), [this, query](const study::Context& watched) {
     Json result = circuits_json(models_, query, watched);
     require_unchanged_files();
     return result;

@@ -2,10 +2,17 @@
 //
 //   GET    /                 the page, and the files it is made of (assets.h)
 //   GET    /api/models       models, heads, tasks, colours, limits
+//   GET    /api/roles        of all heads, found once
 //   POST   /api/tokens       {"prompt"}: its tokens
 //   POST   /api/predict      {"prompt", "models", "ablate", "scale", "patch", "top"}
+//   POST   /api/look         ... {"heads", "kind"}: maps and predictions of one run (look.h)
 //   POST   /api/maps         ... {"heads", "kind"}: maps of all heads, packed
-//   POST   /api/head         ... {"head"}: one head in numbers
+//   POST   /api/head         ... {"head", "query"}: one head in numbers
+//   POST   /api/importance   ... {"token"}: what each part does for a logit
+//   POST   /api/lens         ... {"token", "top"}: predictions after every layer
+//   POST   /api/attribution  {"prompt", "models", "answer", "wrong"}: what parts add to a logit
+//   POST   /api/generate     ... {"tokens", "temperature", ...}: a text bit by bit (generation.h)
+//   POST   /api/task         {"task", "prompts"}: prompts of a task
 //   POST   /api/jobs         {"task", "models", "parts", "prompts", "level"}: starts a circuit
 //   study GET    /api/jobs  /api/jobs/N      DELETE /api/jobs/N
 //
@@ -14,12 +21,14 @@
 
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "filigree/serve/answer.h"
 #include "filigree/serve/jobs.h"
 #include "filigree/serve/limits.h"
+#include "filigree/serve/look.h"
 #include "filigree/serve/requests.h"
 #include "filigree/serve/turns.h"
 #include "filigree/study/loaded_model.h"
@@ -51,6 +60,9 @@ class Api {
   Answer post(const ApiRequest& request);
   // What each of the models says, in its turn: {"models": [...]}.
   Json ask(const std::vector<std::size_t>& models, const ApiRequest& request, const AskModel& one);
+  study::Context quiet() const;  // nobody watches
+  Answer look_at(const ApiRequest& request);
+  Json roles(const ApiRequest& request);
   Json start_circuit(const std::string& body);
 
   std::vector<study::LoadedModel> models_;
@@ -58,7 +70,10 @@ class Api {
   Limits limits_;
   RequestReader reader_;
   std::deque<Turns> turns_;  // one a model
-  Jobs jobs_;                // last, so that it ends first
+  PlainRuns plain_runs_;
+  std::mutex roles_mutex_;
+  Json roles_;  // null: not found yet
+  Jobs jobs_;   // last, so that it ends first
 };
 
 }  // namespace filigree::serve

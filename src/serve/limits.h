@@ -14,7 +14,9 @@ struct Limits {
   std::size_t patches = 8;                    // each is a run more
   std::size_t map_cells = 20'000'000;         // of one answer: 144 heads at 512 tokens
   std::size_t head_cells = 600'000;           // of one head, written as numbers
-  std::size_t waiting = 8;                    // requests that wait for one model
+  std::size_t lens_cells = 20'000;            // layers times tokens of one model
+  std::int64_t generated_tokens = 256;
+  std::size_t waiting = 8;  // requests that wait for one model
   std::size_t running_jobs = 2;
   std::size_t kept_jobs = 16;
   std::chrono::milliseconds abandoned_job{180'000};  // nobody has asked for it so long

@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kMostValues = 4096;  // of a request's JSON, whatever they are
 constexpr std::size_t kDepth = 4;
 constexpr std::int64_t kMostTop = 100, kMostTaskPrompts = 256;
+constexpr std::int64_t kFarthest = 1 << 20;  // position; the prompt decides
+constexpr std::int64_t kMostTopK = 1 << 20, kLargestSeed = std::int64_t{1} << 53;
 
 std::vector<std::string> texts(const JsonObject& object, std::string_view key) {
   std::vector<std::string> list;
@@ -34,6 +36,14 @@ Enum named(const JsonObject& object, std::string_view key, Enum fallback) {
   require(found.has_value(), "the request: {} is '{}', should be one of {}", key, printable(name),
           fmt::join(names_of<Enum>(), ", "));
   return *found;
+}
+
+MapKind packed_kind(const JsonObject& object) {
+  const MapKind kind = named(object, "kind", MapKind::kWeights);
+  if (kind == MapKind::kScores)
+    throw Refusal(400, "scores are no shares and cannot be packed",
+                  "POST /api/head gives those of one head");
+  return kind;
 }
 
 }  // namespace
@@ -105,34 +115,99 @@ PromptQuery RequestReader::run(const JsonObject& object) const {
   return {prompt(object), models(object), interventions(object)};
 }
 
+std::size_t RequestReader::top(const JsonObject& object, std::int64_t fallback) const {
+  return static_cast<std::size_t>(object.integer_or("top", fallback, 1, kMostTop));
+}
+
 std::string RequestReader::tokens(const std::string& body) const {
   return prompt(object(body, {"prompt"}));
 }
 
 PredictQuery RequestReader::predict(const std::string& body) const {
   const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "top"});
-  return {run(read), static_cast<std::size_t>(read.integer_or("top", 10, 1, kMostTop))};
+  return {run(read), top(read, 10)};
 }
 
 MapsQuery RequestReader::maps(const std::string& body) const {
   const JsonObject read =
       object(body, {"prompt", "models", "ablate", "scale", "patch", "heads", "kind"});
-  return {run(read), read.string_or("heads", "*"), named(read, "kind", MapKind::kWeights)};
+  return {run(read), read.string_or("heads", "*"), packed_kind(read)};
+}
+
+LookQuery RequestReader::look(const std::string& body) const {
+  const JsonObject read =
+      object(body, {"prompt", "models", "ablate", "scale", "patch", "heads", "kind", "top"});
+  return {run(read), read.string_or("heads", "*"), packed_kind(read), top(read, 10)};
+}
+
+ImportanceQuery RequestReader::importance(const std::string& body) const {
+  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "token"});
+  return {run(read), read.string_or("token", "")};
 }
 
 HeadQuery RequestReader::head(const std::string& body) const {
-  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "head"});
+  const JsonObject read =
+      object(body, {"prompt", "models", "ablate", "scale", "patch", "head", "query", "top"});
   const Component part = parse_component(read.string("head"));
   require(part.kind == ComponentKind::kHead, "the request: head is '{}', should be one as 'L6H11'",
           name_of(part));
-  return {run(read), {part.layer, part.head}};
+  return {run(read),
+          {part.layer, part.head},
+          read.integer_or("query", -1, -kFarthest, kFarthest),
+          top(read, 8)};
+}
+
+GenerateQuery RequestReader::generate(const std::string& body) const {
+  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "tokens",
+                                        "temperature", "top_k", "seed", "least"});
+  GenerateQuery query;
+  query.run = run(read);
+  require(query.run.models.size() == 1,
+          "the request: one model continues a text, name it in models");
+  study::StepOptions& options = query.options;
+  options.max_tokens = read.integer_or("tokens", 24, 1, limits_.generated_tokens);
+  options.sampling.temperature = read.number_or("temperature", 0, 0, 10);
+  options.sampling.top_k = read.integer_or("top_k", 50, 0, kMostTopK);
+  options.seed = static_cast<std::uint64_t>(read.integer_or("seed", 0, 0, kLargestSeed));
+  options.least_weight = static_cast<float>(read.number_or("least", 0.1, 0, 1));
+  return query;
+}
+
+LensQuery RequestReader::lens(const std::string& body) const {
+  const JsonObject read =
+      object(body, {"prompt", "models", "ablate", "scale", "patch", "token", "top"});
+  return {run(read), read.string_or("token", ""), static_cast<std::int64_t>(top(read, 5))};
+}
+
+AttributionQuery RequestReader::attribution(const std::string& body) const {
+  const JsonObject read = object(body, {"prompt", "models", "answer", "wrong"});
+  return {prompt(read), models(read), read.string("answer"), read.string_or("wrong", "")};
+}
+
+TaskQuery RequestReader::task(const std::string& body) const {
+  const JsonObject read = object(body, {"task", "prompts"});
+  return {std::string(task_definition(read.string("task")).name),
+          read.integer_or("prompts", 8, 1, kMostTaskPrompts)};
+}
+
+// Pairs of prompts as lines of a task file; "" where there are none.
+std::string RequestReader::own_task(const JsonObject& object) const {
+  if (!object.has("pairs")) return "";
+  std::string lines;
+  const auto& pairs = object.array("pairs");
+  require(!pairs.empty(), "the request: pairs are empty; give at least two of prompts");
+  for (const nlohmann::json& pair : pairs) lines += pair.dump() + "\n";
+  return lines;
 }
 
 CircuitQuery RequestReader::circuit(const std::string& body) const {
-  const JsonObject read = object(body, {"task", "models", "parts", "prompts", "level"});
+  const JsonObject read = object(body, {"task", "pairs", "models", "parts", "prompts", "level"});
   CircuitQuery query;
+  query.request.task.lines = own_task(read);
   // Of the built-in ones alone: elsewhere a task may be the name of a file.
-  query.request.task.name = task_definition(read.string("task")).name;
+  query.request.task.name = query.request.task.lines.empty()
+                                ? std::string(task_definition(read.string("task")).name)
+                                : "own prompts";
   query.request.task.prompts = read.integer_or("prompts", 16, 2, kMostTaskPrompts);
   query.request.search.parts = named(read, "parts", study::Parts::kHeads);
   query.request.search.method = study::usual_method(query.request.search.parts);

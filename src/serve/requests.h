@@ -12,6 +12,7 @@
 #include "filigree/json/object.h"
 #include "filigree/serve/limits.h"
 #include "filigree/study/circuits/model_circuits.h"
+#include "filigree/study/generation/token_steps.h"
 #include "filigree/study/loaded_model.h"
 
 namespace filigree::serve {
@@ -36,9 +37,50 @@ struct MapsQuery {
   MapKind kind = MapKind::kWeights;
 };
 
+// Maps and predictions of one run.
+struct LookQuery {
+  PromptQuery run = {};
+  std::string heads = "*";
+  MapKind kind = MapKind::kWeights;
+  std::size_t top = 10;
+};
+
 struct HeadQuery {
   PromptQuery run = {};
   HeadId head = {};
+  std::int64_t query =
+      -1;               // position of the token for which the head writes; negative: from the end
+  std::size_t top = 8;  // of each list of tokens
+};
+
+struct ImportanceQuery {
+  PromptQuery run = {};
+  std::string token = {};  // whose logit counts; "": the likeliest of each model
+};
+
+// A continuation of the prompt by one model.
+struct GenerateQuery {
+  PromptQuery run = {};
+  study::StepOptions options = {};
+};
+
+struct LensQuery {
+  PromptQuery run = {};
+  std::string token = {};  // ranked everywhere; "": each next token
+  std::int64_t top = 5;
+};
+
+// What each part adds to the logit of a token after the prompt.
+struct AttributionQuery {
+  std::string prompt = {};
+  std::vector<std::size_t> models = {};
+  std::string answer = {};
+  std::string wrong = {};  // "": the logit alone
+};
+
+struct TaskQuery {
+  std::string task = {};
+  std::int64_t prompts = 8;
 };
 
 struct CircuitQuery {
@@ -56,7 +98,13 @@ class RequestReader {
   std::string tokens(const std::string& body) const;  // the prompt
   PredictQuery predict(const std::string& body) const;
   MapsQuery maps(const std::string& body) const;
+  LookQuery look(const std::string& body) const;
   HeadQuery head(const std::string& body) const;
+  ImportanceQuery importance(const std::string& body) const;
+  GenerateQuery generate(const std::string& body) const;
+  LensQuery lens(const std::string& body) const;
+  AttributionQuery attribution(const std::string& body) const;
+  TaskQuery task(const std::string& body) const;
   CircuitQuery circuit(const std::string& body) const;
 
  private:
@@ -65,6 +113,8 @@ class RequestReader {
   std::vector<std::size_t> models(const JsonObject& object) const;
   Interventions interventions(const JsonObject& object) const;
   PromptQuery run(const JsonObject& object) const;
+  std::size_t top(const JsonObject& object, std::int64_t fallback) const;
+  std::string own_task(const JsonObject& object) const;
 
   std::span<const study::LoadedModel> models_;
   Limits limits_;

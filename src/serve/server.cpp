@@ -25,7 +25,16 @@ RequestHead head_of(const httplib::Request& request) {
 
 void put(const Answer& answer, httplib::Response& response) {
   response.status = answer.status;
-  response.set_content(answer.body, answer.type);
+  if (!answer.file.empty())
+    response.set_header("Content-Disposition",
+                        fmt::format("attachment; filename=\"{}\"", answer.file));
+  if (!answer.stream) return response.set_content(answer.body, answer.type);
+  response.set_chunked_content_provider(
+      answer.type, [stream = answer.stream](std::size_t, httplib::DataSink& sink) {
+        stream([&](std::string_view piece) { return sink.write(piece.data(), piece.size()); });
+        sink.done();
+        return true;
+      });
 }
 
 // Of what httplib refuses before anybody else sees it.

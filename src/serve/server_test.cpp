@@ -343,7 +343,7 @@ TEST_F(ServerTest, GivesNoNumbersOfAModelThatIsNotFinite) {
   value = value.clone();
   std::fill_n(value.mutable_f32(), value.elements(), NAN);
   Api api(std::move(models), {}, small_limits());
-  for (const std::string path : {"/api/predict", "/api/maps", "/api/head"}) {
+  for (const std::string path : {"/api/look", "/api/predict", "/api/maps", "/api/head"}) {
     Json body = {{"prompt", kPrompt}, {"models", {"dense"}}};
     if (path == "/api/head") body["head"] = "L1H1";
     const Answer answer = api.answer({"POST", path, body.dump(), {}});

@@ -1,0 +1,17 @@
+// One head on one prompt, in numbers: what the large view shows.
+#pragma once
+
+#include "filigree/serve/answer.h"
+#include "filigree/serve/requests.h"
+
+namespace filigree::serve {
+
+// {"model", "head", "tokens", "weights", "scores", "gate", "value_norms", "row_sums",
+//  "column_sums", "reads", "writes"}
+// Weights, scores and gate are lower triangles row by row. `reads` are the tokens of the prompt
+// that the head attends to most, with what its weights write for each; `writes` is what it wrote at
+// the query, straight to the logits there.
+Json head_json(const study::LoadedModel& model, const HeadQuery& query, const Limits& limits,
+               const study::Context& context);
+
+}  // namespace filigree::serve

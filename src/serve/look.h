@@ -1,0 +1,64 @@
+// One run of a model seen whole: the maps of its heads, what it predicts next and how well it knew
+// the prompt, beside the run that nothing changes. What the page asks for at every key.
+//
+// The answer is bytes, since text of so many numbers would take longer than the run:
+//
+//   u32     bytes of the JSON, little-endian, a multiple of 4: spaces fill it up
+//   JSON    {"models": [{"model", "tokens", "kind", "heads", "first", "cells", "next", "loss",
+//           "plain_loss", "surprise", "divergence"}]}
+//   u16...  cells of all maps, little-endian: those of a model begin at its "first"
+//
+// A map is its lower triangle row by row in 65535ths; what is not zero is at least one of them, and
+// what is beyond 0 and 1 (only where a run scales its attention) is taken to the nearer end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "filigree/serve/answer.h"
+#include "filigree/serve/requests.h"
+
+namespace filigree::serve {
+
+// What a run says of its text.
+struct Prediction {
+  std::vector<float> logits = {};     // after the last token
+  std::vector<double> surprise = {};  // nats of each token after the first
+  double loss() const;                // their mean; not a number for a single token
+};
+
+// Runs that nothing changed, kept for changed runs of the same text: the last few. Any number of
+// threads may ask.
+class PlainRuns {
+ public:
+  std::shared_ptr<const Prediction> find(const study::LoadedModel& model,
+                                         const std::vector<TokenId>& ids) const;
+  void keep(const study::LoadedModel& model, const std::vector<TokenId>& ids,
+            std::shared_ptr<const Prediction> prediction);
+
+ private:
+  struct Kept {
+    const study::LoadedModel* model;
+    std::vector<TokenId> ids;
+    std::shared_ptr<const Prediction> prediction;
+  };
+  mutable std::mutex mutex_;
+  std::vector<Kept> kept_;  // the oldest first
+};
+
+struct Looked {
+  Json json = {};
+  std::vector<std::uint16_t> cells = {};
+};
+
+Looked look(const study::LoadedModel& model, const LookQuery& query, PlainRuns& plain,
+            const Limits& limits, const study::Context& context);
+
+// The bytes of several.
+Answer looked_answer(std::span<Looked> models);
+
+}  // namespace filigree::serve

@@ -1,0 +1,206 @@
+// What the views of the page ask for, answered without HTTP.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "filigree/serve/api.h"
+#include "filigree/study/run/run.h"
+#include "support/base64.h"
+#include "support/served_models.h"
+
+namespace filigree::serve {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kPrompt = "The cat sat on the";
+
+class ViewsTest : public ::testing::Test {
+ protected:
+  Answer ask(const std::string& path, const Json& body) {
+    return api_.answer({"POST", path, body.dump(), {}});
+  }
+  Json post(const std::string& path, const Json& body) { return Json::parse(ask(path, body).body); }
+  Json get(const std::string& path) { return Json::parse(api_.answer({"GET", path, "", {}}).body); }
+
+  const ModelFolder folder_;
+  Api api_{served_models(folder_), {}};
+};
+
+// The 16-bit numbers of a packed map.
+std::vector<double> unpacked(const Json& maps, std::size_t cells) {
+  const std::string packed = from_base64(maps.get<std::string>());
+  std::vector<unsigned char> bytes(2 * cells + 1);
+  uLongf size = bytes.size();
+  EXPECT_EQ(
+      uncompress(bytes.data(), &size, reinterpret_cast<const Bytef*>(packed.data()), packed.size()),
+      Z_OK);
+  EXPECT_EQ(size, 2 * cells);
+  std::vector<double> weights;
+  for (std::size_t c = 0; c < cells; ++c)
+    weights.push_back((bytes[2 * c] + 256 * bytes[2 * c + 1]) / 65535.0);
+  return weights;
+}
+
+// An answer of /api/look taken apart.
+struct LookedAt {
+  Json models = {};
+  std::vector<std::uint16_t> cells = {};
+};
+
+LookedAt taken_apart(const std::string& body) {
+  std::uint32_t length = 0;
+  EXPECT_GE(body.size(), sizeof length);
+  std::memcpy(&length, body.data(), sizeof length);
+  EXPECT_EQ(length % 4, 0u);
+  LookedAt look;
+  look.models = Json::parse(body.substr(sizeof length, length)).at("models");
+  const std::string rest = body.substr(sizeof length + length);
+  look.cells.resize(rest.size() / 2);
+  std::memcpy(look.cells.data(), rest.data(), 2 * look.cells.size());
+  return look;
+}
+
+TEST_F(ViewsTest, OneRunGivesMapsAndPredictions) {
+  for (const char* ablate : {"", "L0H1,L1MLP,L0H2.pattern@2<-1"}) {
+    Json query = {{"prompt", kPrompt}, {"top", 3}};
+    if (*ablate != '\0') query["ablate"] = {ablate};
+    const Answer answer = ask("/api/look", query);
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(answer.type, "application/octet-stream");
+    const LookedAt look = taken_apart(answer.body);
+    const Json predicted = post("/api/predict", query)["models"];
+    query.erase("top");
+    const Json maps = post("/api/maps", query)["models"];
+    ASSERT_EQ(look.models.size(), 2u);
+    std::size_t cells = 0;
+    for (std::size_t m = 0; m < 2; ++m) {
+      const Json& found = look.models[m];
+      EXPECT_EQ(found["tokens"], predicted[m]["tokens"]);
+      EXPECT_EQ(found["first"], cells);
+      const std::vector<double> wanted = unpacked(maps[m]["maps"], found["cells"]);
+      for (std::size_t c = 0; c < wanted.size(); ++c)
+        EXPECT_NEAR(look.cells[cells + c], 65535 * wanted[c], 0.5) << c;
+      cells += found["cells"].get<std::size_t>();
+      const bool changed = *ablate != '\0';
+      const Json& next = predicted[m][changed ? "changed" : "plain"]["next"];
+      ASSERT_EQ(found["next"].size(), next.size());
+      for (const Json& one : found["next"]) {
+        const auto same = std::find_if(next.begin(), next.end(),
+                                       [&](const Json& other) { return other["id"] == one["id"]; });
+        ASSERT_NE(same, next.end());
+        EXPECT_NEAR(one["probability"].get<double>(), (*same)["probability"].get<double>(), 1e-6);
+        EXPECT_EQ(one["plain_probability"].is_null(), !changed);
+      }
+      EXPECT_EQ(found["surprise"].size() + 1, found["tokens"].size());
+      EXPECT_GT(found["loss"].get<double>(), 0);
+      EXPECT_EQ(found["plain_loss"].is_null(), !changed);
+      if (changed) {
+        EXPECT_NE(found["plain_loss"], found["loss"]);
+        EXPECT_NEAR(found["divergence"].get<double>(),
+                    predicted[m]["divergence"].back().get<double>(), 1e-6);
+      }
+    }
+    EXPECT_EQ(look.cells.size(), cells);
+  }
+  const Answer one = ask("/api/look", {{"prompt", "The"}, {"models", {"sparse"}}});
+  EXPECT_TRUE(taken_apart(one.body).models[0]["loss"].is_null())
+      << "one token has nothing to be surprised by";
+}
+
+TEST_F(ViewsTest, SaysWhatAHeadReadsAndWrites) {
+  const Json query = {{"prompt", kPrompt}, {"head", "L1H1"}, {"query", 2}, {"top", 3}};
+  const Json dense = post("/api/head", query)["models"][0];
+  EXPECT_EQ(dense["writes"]["query"], 2);
+  ASSERT_EQ(dense["writes"]["raises"].size(), 3u);
+  EXPECT_GT(dense["writes"]["raises"][0]["effect"], dense["writes"]["lowers"][0]["effect"]);
+  ASSERT_FALSE(dense["reads"].empty());
+  double share = 0;
+  for (const Json& read : dense["reads"]) share += read["share"].get<double>();
+  EXPECT_GT(share, 0);
+  EXPECT_LT(share, 1.0001);
+  Json off = query;
+  off["ablate"] = {"L1H1"};
+  for (const Json& raised : post("/api/head", off)["models"][0]["writes"]["raises"])
+    EXPECT_EQ(raised["effect"], 0) << "a head that is off writes nothing";
+  off["query"] = 99;
+  EXPECT_EQ(ask("/api/head", off).status, 400);
+}
+
+TEST_F(ViewsTest, OrdersHeadsByRoleAndImportance) {
+  const Json roles = get("/api/roles");
+  EXPECT_THAT(roles["names"].dump(), HasSubstr("induction"));
+  ASSERT_EQ(roles["models"].size(), 2u);
+  EXPECT_EQ(roles["models"][1]["roles"].size(), 8u);
+  EXPECT_EQ(get("/api/roles"), roles);
+  const Json found = post("/api/importance", {{"prompt", kPrompt}})["models"];
+  study::RunRequest request = {.prompt = kPrompt, .gradient_of = found[0]["token"], .top = 1};
+  const Json wanted = to_json(study::run_prompt(request, api_.models()[0], {}));
+  EXPECT_EQ(wanted["plain"]["next"][0]["rank"], 1) << "of the likeliest token";
+  ASSERT_EQ(found[0]["parts"].size(), 10u) << "eight heads and two MLPs";
+  for (const Json& part : wanted["plain"]["gradients"])
+    EXPECT_EQ(found[0]["parts"][part["part"].get<std::string>()], part["value_times_gradient"]);
+}
+
+TEST_F(ViewsTest, ATextGrowsTokenByToken) {
+  const Json query = {{"prompt", kPrompt}, {"models", {"sparse"}}, {"tokens", 4}, {"least", 0.01}};
+  const Answer answer = ask("/api/generate", query);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  std::vector<Json> lines;
+  answer.stream([&](std::string_view piece) {
+    lines.push_back(Json::parse(piece));
+    return true;
+  });
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines.back(), Json({{"finish", "max-tokens"}}));
+  std::string text = kPrompt;
+  for (std::size_t n = 0; n < 4; ++n) {
+    const Json predicted = post("/api/predict", {{"prompt", text}, {"models", {"sparse"}}});
+    EXPECT_EQ(lines[n]["id"], predicted["models"][0]["plain"]["next"][0]["id"]) << text;
+    EXPECT_FALSE(lines[n]["edges"].empty());
+    text += lines[n]["text"].get<std::string>();
+  }
+  std::size_t read = 0;
+  answer.stream([&](std::string_view) { return ++read < 2; });
+  EXPECT_LE(read, 2u) << "goes on though nobody reads";
+  EXPECT_EQ(ask("/api/generate", {{"prompt", kPrompt}}).status, 400) << "of two models";
+  EXPECT_EQ(
+      ask("/api/generate", {{"prompt", kPrompt}, {"models", {"dense"}}, {"tokens", 100000}}).status,
+      400);
+}
+
+TEST_F(ViewsTest, LensAndAttributionAgreeWithThePrediction) {
+  const Json next = post("/api/predict", {{"prompt", kPrompt}})["models"][0]["plain"]["next"][0];
+  const Json lens = post("/api/lens", {{"prompt", kPrompt}})["models"];
+  ASSERT_EQ(lens.size(), 2u);
+  EXPECT_EQ(lens[0]["model"], "dense");
+  EXPECT_EQ(lens[0]["points"].size(), 3u);
+  EXPECT_EQ(lens[0]["points"][2]["positions"].back()["top"][0]["id"], next["id"]);
+  const Json found = post("/api/attribution", {{"prompt", kPrompt}, {"answer", next["token"]}});
+  EXPECT_NEAR(found["models"][0]["total"]["mean"].get<double>(), next["logit"].get<double>(), 1e-3);
+  EXPECT_EQ(found["models"][1]["model"], "sparse");
+  EXPECT_EQ(ask("/api/attribution", {{"prompt", kPrompt}, {"answer", "no single token"}}).status,
+            400);
+}
+
+TEST_F(ViewsTest, TasksHavePromptsAndMayBeOnesOwn) {
+  const Json task = post("/api/task", {{"task", "copy"}, {"prompts", 3}});
+  ASSERT_EQ(task["prompts"].size(), 3u) << task;
+  EXPECT_FALSE(task["prompts"][0]["clean"].get<std::string>().empty());
+  EXPECT_EQ(ask("/api/task", {{"task", "/etc/passwd"}}).status, 400);
+  const Answer started =
+      ask("/api/jobs", {{"pairs", task["prompts"]}, {"models", {"dense"}}, {"prompts", 3}});
+  ASSERT_EQ(started.status, 202) << started.body;
+  const std::string path = "/api/jobs/" + Json::parse(started.body)["job"].get<std::string>();
+  Json job = get(path);
+  while (job["state"] == "running") job = get(path);
+  EXPECT_EQ(job["state"], "done") << job;
+  EXPECT_EQ(job["result"]["task"], "own prompts");
+  EXPECT_EQ(ask("/api/jobs", {{"pairs", Json::array()}}).status, 400);
+}
+
+}  // namespace
+}  // namespace filigree::serve

@@ -68,17 +68,16 @@ export function weightColour(weight: number): Rgb {
   return weight === 0 ? now.empty : mix(now.magnitude, weight);
 }
 
-// The pixel of a weight, as ImageData has them in one number. Maps have many cells and few colours.
-const kShades = 1024;
+// The pixels of weights in 65535ths, as ImageData has them in one number: pixels[(weight + 63) >> 6].
+// Maps have many cells and few colours; the first pixel is exactly zero.
 let shades: Uint32Array | null = null;
-export function weightPixel(weight: number): number {
+export function weightPixels(): Uint32Array {
   if (!shades) {
-    shades = new Uint32Array(kShades + 1);
+    shades = new Uint32Array(1025);
     const bytes = new Uint8ClampedArray(shades.buffer);
-    for (let n = 0; n <= kShades; ++n)
-      bytes.set([...(n === 0 ? now.empty : mix(now.magnitude, n / kShades)), 255], 4 * n);
+    for (let n = 0; n <= 1024; ++n) bytes.set([...(n === 0 ? now.empty : mix(now.magnitude, n / 1024)), 255], 4 * n);
   }
-  return shades[weight === 0 ? 0 : Math.max(1, Math.round(weight * kShades))]!;
+  return shades;
 }
 
 // -1 to 1, through the empty colour at 0; null is undefined.

@@ -102,6 +102,11 @@ export class AttentionMap {
   at(i: number, j: number): number {
     return j > i ? 0 : this.cells[this.start + (i * (i + 1)) / 2 + j]! / 65535;
   }
+
+  // The cells as they are stored, row by row, for loops over all of them.
+  stored(): Uint16Array {
+    return this.cells.subarray(this.start, this.start + (this.size * (this.size + 1)) / 2);
+  }
 }
 
 // What the report holds deflated and in base64.
@@ -119,9 +124,14 @@ export async function unpack(text: string, heads: number, size: number): Promise
   const view = new DataView(await inflate(text));
   const cells = new Uint16Array(view.byteLength / 2);
   for (let n = 0; n < cells.length; ++n) cells[n] = view.getUint16(2 * n, true);
+  return mapsOf(cells, heads, size);
+}
+
+// One map after the other.
+export function mapsOf(cells: Uint16Array, heads: number, size: number): AttentionMap[] {
   const each = (size * (size + 1)) / 2;
   if (cells.length !== heads * each)
-    throw new Error(`the report holds ${cells.length} weights where ${heads * each} were expected`);
+    throw new Error(`there are ${cells.length} weights where ${heads * each} were expected`);
   return Array.from({ length: heads }, (_, h) => new AttentionMap(size, cells, h * each));
 }
 

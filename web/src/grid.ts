@@ -1,29 +1,27 @@
 // The two panels of small maps, one button a head.
-import { roleColour, roleStripe, weightPixel } from "./colour";
+import { roleColour, roleStripe } from "./colour";
 import { AttentionMap, LoadedReport, Model, headsInLayer } from "./data";
-import { element, sharpCanvas } from "./dom";
-import { fill, fillForPrint, imageCanvas } from "./matrix";
-import { Order, change, state, subscribe } from "./state";
+import { element } from "./dom";
+import { change, state, subscribe } from "./state";
+import { CanvasPainter, Painter } from "./thumbnail";
 
-const kThumbnail = 96; // CSS pixels at most
 const kMostInRow = 20; // heads of a layer that fit side by side
 
 type Clicked = (head: number, event: MouseEvent) => void;
 
-export function mapImage(map: AttentionMap): HTMLCanvasElement {
-  const image = new ImageData(map.size, map.size);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < map.size; ++i)
-    for (let j = 0; j <= i; ++j) pixels[i * map.size + j] = weightPixel(map.at(i, j));
-  return imageCanvas(image);
+// `places` are where the maps go, one a head, in `room`.
+type MakePainter = (places: HTMLElement[], room: HTMLElement) => Painter;
+
+// The heads of a model that are shown, in their order.
+export type Chosen = (model: number) => number[];
+
+function byLayer(model: Model): number[] {
+  return model.heads.map((_, head) => head);
 }
 
-function headOrder(model: Model, order: Order): number[] {
-  const heads = model.roles.map((_, head) => head);
-  if (order === "role")
-    // Stable, so that heads of one role stay in the order of layers.
-    heads.sort((a, b) => model.roles[a]!.role.localeCompare(model.roles[b]!.role));
-  return heads;
+export function byRole(model: Model): number[] {
+  // Stable, so that heads of one role stay in the order of layers.
+  return byLayer(model).sort((a, b) => model.roles[a]!.role.localeCompare(model.roles[b]!.role));
 }
 
 // The place of a head in the circuit that is marked, from 1; 0: it is not in it.
@@ -31,103 +29,113 @@ function rankOf(loaded: LoadedReport, model: number, label: string): number {
   return (loaded.report.tasks[state().task]?.heads[model]?.indexOf(label) ?? -1) + 1;
 }
 
-function mark(button: HTMLElement, rank: number): void {
-  button.classList.toggle("member", rank > 0);
-  button.querySelector(".rank")!.textContent = rank > 0 ? String(rank) : "";
+function same(a: number[], b: number[]): boolean {
+  return a.length === b.length && a.every((head, n) => head === b[n]);
 }
 
-function thumbnail(
-  model: Model,
-  index: number,
-  head: number,
-  map: AttentionMap,
-  clicked: Clicked,
-): HTMLElement {
-  const { role, confidence } = model.roles[head]!;
-  const label = model.heads[head]!;
-  const canvas = sharpCanvas(kThumbnail, kThumbnail);
-  fill(canvas, mapImage(map));
-  const button = element(
-    "button",
-    {
-      class: "head",
-      type: "button",
-      "data-model": String(index),
-      "data-head": label,
-      "aria-label": `${label} of ${model.name}${role && `: ${role}`}`,
-      title: role ? `${label} \u2013 ${role} (${confidence.toFixed(2)})` : label,
-      style: `--role: ${roleColour(role)}; --stripe: ${roleStripe(role)}`,
-    },
-    element("span", { class: "map" }, canvas),
-    element("span", { class: "label" }, label),
-    element("span", { class: "rank" }),
-  );
-  button.addEventListener("click", (event) => clicked(head, event));
-  return button;
+// One model's heads.
+class Panel {
+  readonly root: HTMLElement;
+  private readonly maps = element("div", { class: "maps" });
+  private readonly buttons: HTMLElement[];
+  private readonly painter: Painter;
+  private shown: number[] = [];
+
+  constructor(
+    private readonly loaded: LoadedReport,
+    private readonly index: number,
+    clicked: Clicked,
+    painter: MakePainter,
+  ) {
+    const { model } = this;
+    const places = model.heads.map(() => element("span", { class: "map" }));
+    this.buttons = model.heads.map((label, head) => {
+      const button = element(
+        "button",
+        { class: "head", type: "button", "data-model": String(index), "data-head": label },
+        places[head]!,
+        element("span", { class: "label" }, label),
+        element("span", { class: "rank" }),
+      );
+      button.addEventListener("click", (event) => clicked(head, event));
+      return button;
+    });
+    const facts = model.facts.flatMap((fact, n) => [n > 0 ? " \u00b7 " : null, element("span", {}, fact.join(" "))]);
+    this.root = element(
+      "section",
+      { class: "panel", "aria-label": `heads of ${model.name}` },
+      element("div", { class: "title" }, element("h2", {}, model.name), element("p", { class: "facts" }, ...facts)),
+      this.maps,
+    );
+    this.painter = painter(places, this.maps);
+    this.mark();
+  }
+
+  private get model(): Model {
+    return this.loaded.report.models[this.index]!;
+  }
+
+  // The heads that are there stay where they are, and what has the focus keeps it.
+  arrange(heads: number[]): void {
+    if (same(heads, this.shown)) return;
+    this.shown = heads;
+    const { model } = this;
+    const inLayer = headsInLayer(model);
+    const rows = inLayer <= kMostInRow && same(heads, byLayer(model));
+    this.maps.classList.toggle("by-layer", rows);
+    this.maps.style.setProperty("--heads", String(inLayer));
+    this.maps.style.setProperty("--layers", String(model.layers.length));
+    for (const button of this.buttons) button.remove();
+    this.maps.append(...heads.map((head) => this.buttons[head]!));
+  }
+
+  paint(maps: AttentionMap[]): void {
+    this.painter.paint(this.shown, maps);
+  }
+
+  // Roles, and places in the circuit.
+  mark(): void {
+    const { model } = this;
+    this.buttons.forEach((button, head) => {
+      const label = model.heads[head]!;
+      const { role, confidence } = model.roles[head]!;
+      button.setAttribute("aria-label", `${label} of ${model.name}${role && `: ${role}`}`);
+      button.title = role ? `${label} \u2013 ${role} (${confidence.toFixed(2)})` : label;
+      button.style.cssText = `--role: ${roleColour(role)}; --stripe: ${roleStripe(role)}`;
+      const rank = rankOf(this.loaded, this.index, label);
+      button.classList.toggle("member", rank > 0);
+      button.querySelector(".rank")!.textContent = rank > 0 ? String(rank) : "";
+    });
+  }
 }
 
 export function gridView(
   loaded: LoadedReport,
   clicked: Clicked = (head) => change({ head }),
+  chosen: Chosen = (m) => (state().order === "role" ? byRole : byLayer)(loaded.report.models[m]!),
+  painter: MakePainter = (places) => new CanvasPainter(places),
 ): HTMLElement {
-  const panels = loaded.report.models.map((model) => {
-    const maps = element("div", { class: "maps" });
-    const facts = model.facts.flatMap((fact, n) => [
-      n > 0 ? " \u00b7 " : null,
-      element("span", {}, fact.join(" ")),
-    ]);
-    const panel = element(
-      "section",
-      { class: "panel" },
-      element("div", { class: "title" },
-        element("h2", {}, model.name), element("p", { class: "facts" }, ...facts)),
-      maps,
-    );
-    return { panel, maps };
-  });
+  const panels = loaded.report.models.map((_, m) => new Panel(loaded, m, clicked, painter));
+  let maps: AttentionMap[][] = [];
   let drawing = 0;
-  let drawn: Order | null = null;
+  // At once where the maps are there: printing does not wait.
+  const paint = (): void => {
+    if (maps.length === 0) return;
+    panels.forEach((panel, m) => panel.arrange(chosen(m)));
+    panels.forEach((panel, m) => panel.paint(maps[m]!));
+  };
   const draw = async (): Promise<void> => {
     const turn = ++drawing;
-    const { prompt, order } = state();
-    const all = await loaded.maps(prompt);
+    const all = await loaded.maps(state().prompt);
     if (turn !== drawing) return; // something else was chosen meanwhile
-    shown = all;
-    if (drawn === order) return repaint(); // the same heads: what has the focus keeps it
-    drawn = order;
-    loaded.report.models.forEach((model, m) => {
-      const heads = headOrder(model, order);
-      const inLayer = headsInLayer(model);
-      const rows = order === "layer" && inLayer <= kMostInRow;
-      panels[m]!.maps.classList.toggle("by-layer", rows);
-      panels[m]!.maps.style.setProperty("--heads", String(inLayer));
-      panels[m]!.maps.style.setProperty("--layers", String(model.layers.length));
-      panels[m]!.maps.replaceChildren(
-        ...heads.map((head) => thumbnail(model, m, head, all[m]![head]!, clicked)),
-      );
-    });
-    markMembers();
+    maps = all;
+    paint();
   };
-  // With the colours of the theme, at once: printing does not wait.
-  let shown: AttentionMap[][] = [];
-  const repaint = (paint = fill): void =>
-    shown.forEach((ofModel, m) =>
-      panels[m]!.maps.querySelectorAll<HTMLElement>(".head").forEach((button) => {
-        const head = loaded.report.models[m]!.heads.indexOf(button.dataset["head"]!);
-        paint(button.querySelector("canvas")!, mapImage(ofModel[head]!));
-      }),
-    );
-  const markMembers = (): void =>
-    panels.forEach(({ maps }, m) =>
-      maps.querySelectorAll<HTMLElement>(".head").forEach((button) =>
-        mark(button, rankOf(loaded, m, button.dataset["head"]!)),
-      ),
-    );
   subscribe((now, before) => {
-    if (now.prompt !== before.prompt || now.order !== before.order) void draw();
-    if (now.theme !== before.theme) repaint(fillForPrint);
-    if (now.task !== before.task) markMembers();
+    if (now.task !== before.task || now.marks !== before.marks) panels.forEach((panel) => panel.mark());
+    if (now.prompt !== before.prompt) void draw();
+    else if (now.order !== before.order || now.marks !== before.marks || now.theme !== before.theme) paint();
   });
   void draw();
-  return element("div", { class: "grid", id: "grid" }, ...panels.map(({ panel }) => panel));
+  return element("div", { class: "grid", id: "grid" }, ...panels.map(({ root }) => root));
 }

@@ -15,10 +15,10 @@ export function ramp(): HTMLElement {
 }
 
 export function legendView(loaded: LoadedReport): HTMLElement {
-  const { models, roles, tasks } = loaded.report;
-  const parts = new Set(models.flatMap((model) => model.roles.flatMap(({ role }) => role.split("+").filter((part) => part !== ""))));
   const root = element("div", { class: "legend", id: "legend" });
   const draw = (): void => {
+    const { models, roles, tasks } = loaded.report;
+    const parts = new Set(models.flatMap((model) => model.roles.flatMap(({ role }) => role.split("+").filter((part) => part !== ""))));
     const entries = roles
       .filter((role) => [...parts].some((part) => part.split(" ")[0] === role))
       .map((role) =>
@@ -33,7 +33,7 @@ export function legendView(loaded: LoadedReport): HTMLElement {
     root.replaceChildren(element("span", { class: "label" }, "weight"), ramp(), ...entries);
   };
   subscribe((now, before) => {
-    if (now.theme !== before.theme) draw();
+    if (now.theme !== before.theme || now.marks !== before.marks) draw();
   });
   draw();
   return root;

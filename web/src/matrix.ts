@@ -39,28 +39,3 @@ export function fill(canvas: HTMLCanvasElement, picture: HTMLCanvasElement): voi
   ctx.clearRect(0, 0, canvas.width, canvas.height);
   ctx.drawImage(picture, 0, 0, canvas.width, canvas.height);
 }
-
-// The same by single pixels, for a page that is about to be printed: Chromium loses what stands before
-// a canvas onto which another was drawn meanwhile. The mean of the cells below a pixel.
-export function fillForPrint(canvas: HTMLCanvasElement, picture: HTMLCanvasElement): void {
-  const { width, height } = canvas;
-  const cells = context(picture).getImageData(0, 0, picture.width, picture.height);
-  const pixels = new ImageData(width, height);
-  const range = (place: number, pixelCount: number, cellCount: number): [number, number] => {
-    const begin = Math.floor((place * cellCount) / pixelCount);
-    return [begin, Math.max(begin + 1, Math.floor(((place + 1) * cellCount) / pixelCount))];
-  };
-  for (let y = 0; y < height; ++y) {
-    const [top, bottom] = range(y, height, picture.height);
-    for (let x = 0; x < width; ++x) {
-      const [left, right] = range(x, width, picture.width);
-      for (let channel = 0; channel < 4; ++channel) {
-        let sum = 0;
-        for (let i = top; i < bottom; ++i)
-          for (let j = left; j < right; ++j) sum += cells.data[4 * (i * picture.width + j) + channel]!;
-        pixels.data[4 * (y * width + x) + channel] = sum / ((bottom - top) * (right - left));
-      }
-    }
-  }
-  context(canvas).putImageData(pixels, 0, 0);
-}

@@ -2,7 +2,7 @@
 
 import { Theme } from "./data";
 
-export type Order = "layer" | "role";
+export type Order = "layer" | "importance" | "role" | "change";
 
 export interface State {
   theme: Theme;
@@ -10,11 +10,12 @@ export interface State {
   order: Order;
   head: number | null;
   task: number; // whose circuit is marked in the grid; -1: none
+  marks: number; // grows when what heads are marked, ordered or chosen by has changed
 }
 
 type Listener = (state: State, before: State) => void;
 
-let current: State = { theme: "light", prompt: 0, order: "layer", head: null, task: 0 };
+let current: State = { theme: "light", prompt: 0, order: "layer", head: null, task: 0, marks: 0 };
 const listeners: Listener[] = [];
 
 export function state(): State {

@@ -149,6 +149,14 @@ void Browser::point_at(double x, double y) {
        {{"actions", {{{"type", "pointer"}, {"id", "mouse"}, {"actions", Json::array({move})}}}}});
 }
 
+void Browser::press_mouse() {
+  const Json down = {{"type", "pointerDown"}, {"button", 0}},
+             up = {{"type", "pointerUp"}, {"button", 0}};
+  call("/actions",
+       {{"actions",
+         {{{"type", "pointer"}, {"id", "mouse"}, {"actions", Json::array({down, up})}}}}});
+}
+
 void Browser::press(const std::string& key) {
   const Json down = {{"type", "keyDown"}, {"value", key}}, up = {{"type", "keyUp"}, {"value", key}};
   call("/actions",

@@ -35,6 +35,7 @@ class Browser {
   void type(const std::string& selector, const std::string& text);
   // Moves the pointer to a place in the window.
   void point_at(double x, double y);
+  void press_mouse();                  // and releases it, where the pointer is
   void press(const std::string& key);  // WebDriver's code of the key
 
   // Errors on the console so far, and addresses that were asked for beside the pages opened.

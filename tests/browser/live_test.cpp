@@ -15,6 +15,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class LivePage : public ::testing::Test {
@@ -47,10 +48,27 @@ class LivePage : public ::testing::Test {
   // The pixels of a small map.
   std::string picture(int model, const std::string& head) {
     return browser_->run(fmt::format(
-        "return document.querySelector('button[data-model=\"{}\"][data-head=\"{}\"] canvas')"
-        ".toDataURL()",
+        "const m = document.querySelector('button[data-model=\"{0}\"][data-head=\"{1}\"] .map')"
+        ".getBoundingClientRect(), c = document.querySelectorAll('.sheet')[{0}],"
+        "  b = c.getBoundingClientRect(), r = c.width / b.width;"
+        "return c.getContext('2d').getImageData(Math.round((m.left - b.left) * r),"
+        "  Math.round((m.top - b.top) * r), m.width * r, m.height * r).data.join()",
         model, head));
   }
+  int count(const std::string& selector) {
+    return browser_->run(fmt::format("return document.querySelectorAll('{}').length", selector));
+  }
+  // Sets the value of a control as its user would.
+  void set(const std::string& selector, const std::string& value) {
+    browser_->run(
+        fmt::format("const e = document.querySelector('{}'); e.value = '{}';"
+                    "e.dispatchEvent(new Event('input')); e.dispatchEvent(new Event('change'))",
+                    selector, value));
+  }
+  void wait_for_changes(const std::string& changes) {
+    browser_->wait_for(fmt::format("return document.body.dataset.changes === '{}'", changes));
+  }
+  std::string hash() { return browser_->run("return decodeURIComponent(location.hash)"); }
 
   const ModelFolder folder_;
   serve::Api api_{served_models(folder_), {}};
@@ -76,7 +94,7 @@ TEST_F(LivePage, PredictionsAndMapsFollowWhatIsTyped) {
 
 TEST_F(LivePage, PointingAtACellNamesItsTokensInBothModels) {
   const auto place = browser_->run(
-      "const b = document.querySelector('button[data-model=\"0\"][data-head=\"L0H1\"] canvas')"
+      "const b = document.querySelector('button[data-model=\"0\"][data-head=\"L0H1\"] .map')"
       ".getBoundingClientRect(); return [b.left + 2, b.top + b.height - 3]");
   browser_->point_at(place[0].get<double>(), place[1].get<double>());
   browser_->wait_for("return document.querySelectorAll('.head.twin').length === 2");
@@ -103,6 +121,125 @@ TEST_F(LivePage, AHeadIsLookedAtAndSwitchedOff) {
   browser_->click(".chip");
   wait_for_off("");
   EXPECT_EQ(picture(0, "L1H1"), later);
+}
+
+TEST_F(LivePage, TheLargeViewShowsWhatAHeadLooksForReadsAndWrites) {
+  browser_->click("button[data-model=\"1\"][data-head=\"L1H3\"]");
+  browser_->wait_for("return document.querySelector('dialog').open");
+  const auto shown = [&](const std::string& kind) {
+    browser_->click(fmt::format("[data-kind=\"{}\"]", kind));
+    return std::string(
+        browser_->run("return document.querySelector('canvas[data-map=\"model-1\"]').toDataURL()"));
+  };
+  const std::string weights = shown("weights");
+  EXPECT_NE(shown("scores"), weights);
+  EXPECT_NE(shown("gate"), weights);
+  EXPECT_NE(shown("value-weighted"), weights);
+  EXPECT_EQ(count("dialog .reads"), 2);
+  EXPECT_THAT(text_of("dialog .writes caption"), HasSubstr("(2)"));
+  set("#query", "1");
+  browser_->wait_for(
+      "return /\\(1\\)/.test(document.querySelector('.writes caption').textContent)");
+  // The cell of query 1 and key 0.
+  const auto place = browser_->run(
+      "const b = document.querySelector('canvas[data-map=\"model-0\"]').getBoundingClientRect(),"
+      "  t = 3, side = b.width - 78 - 30;"
+      "return [b.left + 78 + side / t / 2, b.top + 30 + side / t * 1.5]");
+  browser_->point_at(place[0].get<double>(), place[1].get<double>());
+  EXPECT_THAT(text_of("#readout"), AllOf(HasSubstr("query 1"), HasSubstr("key 0")));
+  browser_->press_mouse();
+  wait_for_changes("L1H3.pattern@1<-0");
+  browser_->press("\uE014");  // the right arrow
+  browser_->wait_for("return /L0H0/.test(document.querySelector('#detail-title').textContent)");
+}
+
+TEST_F(LivePage, HeadsAreOrderedAndChosen) {
+  const auto first = [&] {
+    return std::string(browser_->run(
+        "return [...document.querySelectorAll('.panel')].map(p => "
+        "[...p.querySelectorAll('.head')].map(h => h.dataset.head).join()).join(' ')"));
+  };
+  const std::string by_layer = first();
+  EXPECT_THAT(by_layer, StartsWith("L0H0,L0H1"));
+  for (const char* order : {"importance", "change"}) {
+    set("#order", order);
+    browser_->wait_for("return !document.querySelector('.maps').classList.contains('by-layer')");
+    EXPECT_EQ(first().size(), by_layer.size());
+    EXPECT_NE(first(), by_layer) << order;
+    EXPECT_THAT(hash(), HasSubstr(fmt::format("order={}", order)));
+  }
+  set("#order", "role");
+  browser_->wait_for("return !document.querySelector('#role').disabled");
+  const std::string role = browser_->run("return document.querySelector('#role').options[1].value");
+  set("#role", role);
+  browser_->wait_for("return document.querySelectorAll('.head').length < 16");
+  EXPECT_GT(count(".head"), 0);
+  set("#role", "");
+  set("#order", "layer");
+  browser_->wait_for("return document.querySelectorAll('.head').length === 16");
+  EXPECT_EQ(first(), by_layer);
+}
+
+TEST_F(LivePage, ATokensWayIsDrawnAsArcs) {
+  browser_->click("#tab-tokens");
+  browser_->wait_for("return document.querySelectorAll('#arcs .arc').length > 0");
+  const int all = count("#arcs .arc");
+  EXPECT_EQ(count("#arcs .arc.out"), 0) << "nothing comes after the last token";
+  browser_->click("#arcs .word[data-token=\"1\"]");
+  browser_->wait_for("return document.querySelectorAll('#arcs .arc.out').length > 0");
+  EXPECT_THAT(hash(), AllOf(HasSubstr("at=1"), HasSubstr("view=tokens")));
+  set("#least", "0.9");
+  browser_->wait_for(
+      fmt::format("return document.querySelectorAll('#arcs .arc').length < {}", all));
+  set("#least", "0.01");
+  const int low = count("#arcs .arc");
+  set("#layer", "2");
+  EXPECT_LE(count("#arcs .arc"), low);
+  EXPECT_THAT(hash(), HasSubstr("layer=1"));
+  EXPECT_THAT(text_of("#arcs"), AllOf(HasSubstr("L1H"), Not(HasSubstr("L0H"))));
+  browser_->click("#arcs .edges .chip");
+  browser_->wait_for("return document.body.dataset.changes.includes('.pattern@')");
+  EXPECT_THAT(hash(), HasSubstr("<-"));
+  const std::string link = browser_->run("return location.href");
+  browser_->open("about:blank");
+  browser_->open(link);  // as somebody else would
+  browser_->wait_for("return document.querySelectorAll('#arcs .arc.out').length > 0");
+}
+
+TEST_F(LivePage, ChangesStackAndAreUndone) {
+  browser_->click("[data-mlp=\"L1MLP\"]");
+  wait_for_changes("L1MLP");
+  set("#part", "L0H2");
+  set("#how", "scale");
+  set("#factor", "0.5");
+  wait_for_changes("L1MLP L0H2=0.5");
+  set("#factor", "0.25");  // dragged on: the same step
+  wait_for_changes("L1MLP L0H2=0.25");
+  set("#part", "L1H1@-1");
+  set("#how", "patch");
+  browser_->type("#other", "A dog ran");
+  browser_->click("#apply");
+  wait_for_changes("L1MLP L0H2=0.25 L1H1@-1=A dog ran");
+  EXPECT_THAT(text_of("#off"),
+              AllOf(HasSubstr("L1MLP off"), HasSubstr("L0H2 \u00d7 0.25"), HasSubstr("A dog ran")));
+  EXPECT_THAT(text_of("#predictions"), AllOf(HasSubstr("was"), HasSubstr("nats")));
+  const std::string link = browser_->run("return location.href");
+  browser_->click("#undo");
+  wait_for_changes("L1MLP L0H2=0.25");
+  browser_->click("#undo");
+  wait_for_changes("L1MLP");
+  browser_->click("#redo");
+  wait_for_changes("L1MLP L0H2=0.25");
+  browser_->click("#restore");
+  wait_for_changes("");
+  browser_->run("location.href = '" + link + "'");
+  wait_for_changes("L1MLP L0H2=0.25 L1H1@-1=A dog ran");
+  set("#how", "off");
+  set("#part", "L77H0");
+  browser_->click("#apply");
+  browser_->wait_for("return /no layer 77/.test(document.querySelector('#status').textContent)");
+  browser_->click("#undo");
+  browser_->console_errors();  // the refusal is one
 }
 
 TEST_F(LivePage, FollowsALinkAndTheTheme) {

@@ -21,7 +21,7 @@ export function linkHover(live: LiveReport, grid: HTMLElement): HTMLElement {
     const name = button.dataset["head"]!;
     marked = [...grid.querySelectorAll(`.head[data-head="${name}"]`)];
     for (const twin of marked) twin.classList.add("twin");
-    const box = button.querySelector("canvas")!.getBoundingClientRect();
+    const box = button.querySelector(".map")!.getBoundingClientRect();
     const { tokens } = live.prompt();
     const place = (from: number, size: number): number => Math.floor((from / size) * tokens.length);
     const query = place(event.clientY - box.top, box.height);

@@ -1,10 +1,10 @@
 // What the server says, in the form of the report: the views of the report draw it.
 import { AttentionMap, LoadedReport, Prompt, Report } from "../data";
 import { change, state } from "../state";
-import { Served } from "./api";
+import { FoundRoles, Look, Served } from "./api";
 
 export class LiveReport extends LoadedReport {
-  private shown: AttentionMap[][] = [];
+  looks: Look[] = [];
 
   constructor(served: Served) {
     const report: Report = {
@@ -40,23 +40,30 @@ export class LiveReport extends LoadedReport {
   }
 
   override maps(): Promise<AttentionMap[][]> {
-    return Promise.resolve(this.shown);
+    return Promise.resolve(this.mapsNow());
   }
 
   mapsNow(): AttentionMap[][] {
-    return this.shown;
+    return this.looks.map(({ maps }) => maps);
   }
 
-  show(text: string, tokens: string[], maps: AttentionMap[][]): void {
-    this.report.prompts[0] = { text, tokens, maps: [] };
-    this.shown = maps;
+  show(text: string, looks: Look[]): void {
+    this.report.prompts[0] = { text, tokens: looks[0]!.tokens, maps: [] };
+    this.looks = looks;
     change({ prompt: state().prompt + 1 });
   }
 
   // The heads of each model's circuit, marked in the grid; none: no marks.
   mark(task: string, heads: string[][]): void {
     this.report.tasks = [{ name: task, description: "", facts: [], columns: [], rows: [], heads, figures: [] }];
-    change({ task: -1 });
-    change({ task: 0 });
+    change({ marks: state().marks + 1 });
+  }
+
+  showRoles({ names, models }: FoundRoles): void {
+    this.report.roles.splice(0, Infinity, ...names);
+    models.forEach(({ roles }, m) => {
+      if (roles) this.report.models[m]!.roles = roles;
+    });
+    change({ marks: state().marks + 1 });
   }
 }

@@ -2,152 +2,123 @@
 // tokens and heads are those of the report.
 import shared from "../style.css";
 import own from "./live.css";
-import { unpack } from "../data";
-import { detailView } from "../detail";
 import { element } from "../dom";
-import { gridView } from "../grid";
-import { legendView } from "../legend";
 import { change, state, subscribe } from "../state";
 import { followTheme, themeButton } from "../theme";
-import { tokensView } from "../tokens";
-import { readAddress, writeAddress } from "./address";
-import { Refused, Served, packedMaps, predict, served, tokensOf, useToken } from "./api";
+import { Refused, Run, Served, foundRoles, look, runOf, served, useToken } from "./api";
+import { changesView } from "./changes_view";
 import { circuitView } from "./circuit";
-import { linkHover } from "./hover";
+import { headView } from "./head_view";
+import { headsView } from "./heads_view";
 import { LiveReport } from "./live_report";
+import { go, onPlace, place } from "./place";
 import { PredictionsView } from "./predictions";
+import { tabsView } from "./tabs";
+import { tokensArcView } from "./tokens_view";
 
 const kFirstPrompt = "When Mary and John went to the store, John gave a drink to";
-const kTypingPause = 10; // milliseconds without a key before the models are asked
 
-function show(served: Served): void {
-  const live = new LiveReport(served);
-  const names = served.models.map((model) => model.name);
-  const heads = served.models[0]!.heads;
-  followTheme(live);
-  let place = readAddress();
-
+// What stands before the models have said anything, so that it is seen at once.
+function frame(): { box: HTMLTextAreaElement; count: HTMLElement; models: HTMLElement; ask: HTMLElement; below: HTMLElement; failed: (error: unknown) => void } {
   const box = element("textarea", { id: "prompt", rows: "2", spellcheck: "false", "aria-label": "prompt" });
   const count = element("output", { id: "count", class: "said" });
   const status = element("p", { id: "status", role: "status" });
-  const predictions = new PredictionsView(names);
-  const chips = element("div", { class: "chips", id: "off", "aria-label": "heads that are switched off" });
+  const models = element("span", { class: "facts" });
+  const ask = element("div", { class: "ask" }, box);
+  const below = element("div");
+  box.value = place().prompt ?? kFirstPrompt;
+  document.body.replaceChildren(
+    element("header", { class: "top" }, element("h1", {}, "Filigree"), models, element("div", { class: "choices" }, count, themeButton())),
+    element("main", {}, ask, status, below),
+  );
   const failed = (error: unknown): void => {
     if (error instanceof DOMException && error.name === "AbortError") return; // there is a newer prompt
-    status.textContent = error instanceof Refused ? `${error.message} \u2013 ${error.remedy}` : "The server does not answer; is filigree serve still running?";
+    status.textContent =
+      error === null ? "" : error instanceof Refused ? `${error.message} \u2013 ${error.remedy}` : "The server does not answer; is filigree serve still running?";
   };
+  return { box, count, models, ask, below, failed };
+}
 
-  // Views of maps are made when there is a first map.
-  const below = element("div");
-  let drawn = false;
-  const toggle = (name: string): void => {
-    place.off = place.off.includes(name) ? place.off.filter((other) => other !== name) : [...place.off, name];
-    markOff();
-    refresh();
-  };
-  const markOff = (): void => {
-    document.querySelectorAll<HTMLElement>(".head").forEach((button) => button.classList.toggle("off", place.off.includes(button.dataset["head"]!)));
-    chips.replaceChildren(
-      ...place.off.map((name) => {
-        const chip = element("button", { type: "button", class: "chip", "data-off": name, title: "switch on again" }, `${name} off \u00d7`);
-        chip.addEventListener("click", () => toggle(name));
-        return chip;
-      }),
-    );
-  };
-  const draw = (): void => {
-    drawn = true;
-    const off = element("input", { type: "checkbox", id: "switch" });
-    const grid = gridView(live, (head, event) => {
-      if (event.shiftKey || off.checked) toggle(heads[head]!);
-      else change({ head });
-    });
-    const inDetail = (head: number): HTMLElement => {
-      const name = heads[head]!;
-      const button = element("button", { type: "button", id: "toggle" }, "switch off or on");
-      button.addEventListener("click", () => toggle(name));
-      return button;
-    };
-    below.replaceChildren(
-      element("div", { class: "above" },
-        legendView(live), element("label", {}, off, " a click switches off"), chips, circuitView(served, live, failed)),
-      tokensView(live, grid), linkHover(live, grid), grid, detailView(live, inDetail),
-    );
-    if (place.head !== null && heads.includes(place.head)) change({ head: heads.indexOf(place.head) });
-  };
+function show(served: Served, { box, count, models, ask, below, failed }: ReturnType<typeof frame>): void {
+  const live = new LiveReport(served);
+  const names = served.models.map((model) => model.name);
+  const { heads } = served.models[0]!;
+  followTheme(live);
+  models.textContent = names.join(" beside ");
+  const predictions = new PredictionsView(names);
+  ask.append(predictions.root);
 
   let current = new AbortController();
+  let asked: Run = runOf("", []);
   const refresh = (): void => {
     current.abort(); // the server drops what it was asked for
     current = new AbortController();
     const { signal } = current;
-    const prompt = box.value;
-    place.prompt = prompt;
-    writeAddress(place);
-    if (prompt === "") return;
-    const run = { prompt, ablate: place.off };
+    const { prompt, changes, kind } = place();
+    const run = runOf(prompt ?? kFirstPrompt, changes);
+    if (run.prompt === "") return;
     const began = performance.now();
-    tokensOf(prompt, signal)
-      .then(({ tokens }) => {
-        count.textContent = `${tokens.length} tokens`;
-        status.textContent = "";
-      })
-      .catch(failed);
-    const maps = names.map(async (name, m) => {
-      const { tokens, maps: packed } = await packedMaps(run, name, signal);
-      return { tokens, maps: await unpack(packed, served.models[m]!.heads.length, tokens.length) };
+    const looks = names.map(async (name, m) => {
+      const found = await look(run, name, kind, signal);
+      predictions.show(m, found);
+      return found;
     });
-    // Behind the maps, which take longer to draw.
-    names.forEach((name, m) => predict(run, name, signal).then((answer) => predictions.show(m, answer), failed));
-    Promise.all(maps)
-      .then(async (all) => {
+    Promise.all(looks)
+      .then(async (found) => {
         if (signal.aborted) return;
-        live.show(prompt, all[0]!.tokens, all.map((one) => one.maps));
-        if (!drawn) draw();
+        asked = run;
+        count.textContent = `${found[0]!.tokens.length} tokens`;
+        failed(null);
+        live.show(run.prompt, found);
+        if (!below.hasChildNodes()) draw();
         // For measurements and tests: how long the last change took, drawing included.
-        await new Promise((wake) => requestAnimationFrame(wake));
-        markOff();
-        document.body.dataset["took"] = String(Math.round(performance.now() - began));
-        document.body.dataset["shown"] = prompt;
-        document.body.dataset["off"] = run.ablate.join();
+        await new Promise((wake) => requestAnimationFrame(() => setTimeout(wake)));
+        const { dataset } = document.body;
+        dataset["took"] = String(Math.round(10 * (performance.now() - began)) / 10);
+        dataset["shown"] = run.prompt;
+        dataset["off"] = run.ablate.join();
+        dataset["changes"] = changes.map(({ text }) => text).join(" ");
       })
       .catch(failed);
   };
 
-  let pause = 0;
-  box.addEventListener("input", () => {
-    clearTimeout(pause);
-    pause = setTimeout(refresh, kTypingPause);
-  });
-  subscribe((now, before) => {
-    if (now.head === before.head) return;
-    place.head = now.head === null ? null : heads[now.head]!;
-    writeAddress(place);
-  });
-  const follow = (): void => {
-    place = { ...readAddress(), token: place.token };
-    place.off = place.off.filter((name) => heads.includes(name));
-    box.value = place.prompt ?? kFirstPrompt;
-    const head = place.head === null ? -1 : heads.indexOf(place.head);
-    if (drawn) change({ head: head < 0 ? null : head });
-    refresh();
+  // Views of maps are made when there is a first map.
+  const draw = (): void => {
+    below.replaceChildren(
+      element("div", { class: "above" }, changesView(served), circuitView(served, live, failed)),
+      tabsView([headsView(live, () => asked, failed), tokensArcView(live)]),
+      headView(live, () => asked, failed),
+    );
+    follow();
+    foundRoles().then((roles) => live.showRoles(roles), failed);
   };
-  addEventListener("hashchange", follow);
-
-  document.body.replaceChildren(
-    element("header", { class: "top" }, element("h1", {}, "Filigree"), element("span", { class: "facts" }, names.join(" beside ")),
-      element("div", { class: "choices" }, count, themeButton())),
-    element("main", {}, element("div", { class: "ask" }, box, predictions.root), status, below),
-  );
-  follow();
-  document.body.dataset["ready"] = String(state().prompt >= 0);
+  // The large view follows the address, and the address the large view.
+  const follow = (): void => {
+    const head = heads.indexOf(place().head ?? "");
+    if (state().head !== (head < 0 ? null : head)) change({ head: head < 0 ? null : head });
+  };
+  subscribe((now, before) => {
+    if (now.head !== before.head) go({ head: now.head === null ? null : heads[now.head]! });
+  });
+  onPlace((now, before) => {
+    if (now.prompt !== null && now.prompt !== box.value) box.value = now.prompt;
+    if (now.prompt !== before.prompt || now.changes !== before.changes || now.kind !== before.kind) refresh();
+    if (now.head !== before.head && below.hasChildNodes()) follow();
+  });
+  box.addEventListener("input", () => go({ prompt: box.value }));
+  refresh();
+  document.body.dataset["ready"] = "true";
 }
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(shared + own);
 document.adoptedStyleSheets = [sheet];
-useToken(readAddress().token);
-served().then(show, (error: unknown) => {
-  const text = error instanceof Refused ? `${error.message}: ${error.remedy}` : String(error);
-  document.body.replaceChildren(element("p", { class: "failure" }, text));
-});
+useToken(place().token);
+const framed = frame();
+served().then(
+  (found) => show(found, framed),
+  (error: unknown) => {
+    const text = error instanceof Refused ? `${error.message}: ${error.remedy}` : String(error);
+    document.body.replaceChildren(element("p", { class: "failure" }, text));
+  },
+);

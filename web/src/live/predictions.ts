@@ -1,10 +1,12 @@
-// The likeliest next tokens of each model beside each other, and what they were before heads were
-// switched off.
+// The likeliest next tokens of each model beside each other, how well they knew the prompt, and what
+// both were before something was changed.
 import { visible } from "../data";
 import { element } from "../dom";
-import { Prediction } from "./api";
+import { Look } from "./api";
 
-function percent(share: number): string {
+const kShown = 6;
+
+export function percent(share: number): string {
   return share >= 0.001 ? `${(100 * share).toFixed(1)} %` : "<0.1 %";
 }
 
@@ -23,28 +25,26 @@ export class PredictionsView {
     );
   }
 
-  show(model: number, prediction: Prediction): void {
-    const { plain, changed, divergence } = prediction;
-    const now = (changed ?? plain).next;
-    const order = now.map((_, n) => n).sort((a, b) => now[b]!.probability - now[a]!.probability);
-    const rows = order.slice(0, 8).map((n) => {
-      const { token, probability } = now[n]!;
-      const before = plain.next[n]!.probability;
-      return element(
+  show(model: number, { next, loss, plain_loss, divergence }: Look): void {
+    const rows = next.slice(0, kShown).map(({ token, probability, plain_probability: before }) =>
+      element(
         "tr",
         {},
-        element("th", {}, visible(token)),
+        element("th", { scope: "row" }, visible(token)),
         element("td", { class: "bars" },
           element("span", { class: `bar model-${model}`, style: `width: ${100 * probability}%` }),
-          changed ? element("span", { class: "before", style: `left: ${100 * before}%` }) : null),
+          before !== null ? element("span", { class: "before", style: `left: ${100 * before}%` }) : null),
         element("td", {}, percent(probability)),
-        changed ? element("td", { class: "was" }, `was ${percent(before)}`) : null,
-      );
-    });
-    const change = divergence?.at(-1);
+        before !== null ? element("td", { class: "was" }, `was ${percent(before)}`) : null,
+      ),
+    );
+    const facts = [
+      loss === null ? "" : `loss of the prompt ${loss.toFixed(2)}${plain_loss === null ? "" : `, was ${plain_loss.toFixed(2)}`}`,
+      divergence === null ? "" : `next token changed by ${divergence.toPrecision(2)} nats`,
+    ];
     this.panels[model]!.replaceChildren(
       element("table", {}, element("tbody", {}, ...rows)),
-      element("p", { class: "kl" }, change === undefined ? "" : `changed by ${change.toPrecision(2)} nats`),
+      element("p", { class: "kl" }, facts.filter((fact) => fact !== "").join(", ")),
     );
   }
 }

@@ -1,0 +1,114 @@
+// Where the page is: all that a link reproduces. It stands behind the # of the address,
+//   #prompt=Paris%20is%20in&off=L6H11,L7MLP&scale=L3H4=0.5&patch=L6H11=Rome+is+in&head=L3H4&...
+// and changes through go() alone, which tells whoever listens.
+import { Order } from "../state";
+
+// What is done to the runs, as `filigree run` writes it.
+export interface Change {
+  kind: "ablate" | "scale" | "patch";
+  text: string; // "L6H11", "L3H4=0.5", "L6H11@-1=Another prompt"
+}
+
+export type MapKind = "weights" | "value-weighted" | "gate";
+
+export interface Place {
+  prompt: string | null;
+  changes: Change[];
+  head: string | null; // the one that is open
+  view: string; // the tab
+  kind: MapKind; // of the small maps
+  order: Order;
+  role: string; // heads of this role alone; "": all
+  at: number | null; // the token that was clicked
+  layer: number | null; // of arcs; null: all
+  least: number; // share below which arcs are left out
+  task: string; // of the tab of tasks; "": the first
+  token: string; // for servers that ask for one
+}
+
+const kinds: readonly string[] = ["weights", "value-weighted", "gate"];
+const orders: readonly string[] = ["layer", "importance", "role", "change"];
+
+function whole(text: string | null): number | null {
+  return text !== null && /^\d{1,6}$/.test(text) ? Number(text) : null;
+}
+
+function read(): Place {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  const off = (parts.get("off") ?? "").split(",").filter((name) => name !== "");
+  const least = Number(parts.get("least") ?? "");
+  const one = <T extends string>(name: string, known: readonly string[], usual: T): T => {
+    const value = parts.get(name) ?? "";
+    return (known.includes(value) ? value : usual) as T;
+  };
+  return {
+    prompt: parts.get("prompt"),
+    changes: [
+      ...off.map((text): Change => ({ kind: "ablate", text })),
+      ...parts.getAll("scale").map((text): Change => ({ kind: "scale", text })),
+      ...parts.getAll("patch").map((text): Change => ({ kind: "patch", text })),
+    ],
+    head: parts.get("head"),
+    view: parts.get("view") ?? "heads",
+    kind: one("kind", kinds, "weights"),
+    order: one("order", orders, "layer"),
+    role: parts.get("role") ?? "",
+    at: whole(parts.get("at")),
+    layer: whole(parts.get("layer")),
+    least: least > 0 && least <= 1 ? least : 0.1,
+    task: parts.get("task") ?? "",
+    token: parts.get("token") ?? "",
+  };
+}
+
+// What is as usual is left out.
+function write(place: Place): string {
+  const parts = new URLSearchParams();
+  if (place.prompt !== null) parts.set("prompt", place.prompt);
+  const off = place.changes.filter(({ kind }) => kind === "ablate").map(({ text }) => text);
+  if (off.length > 0) parts.set("off", off.join(","));
+  for (const { kind, text } of place.changes) if (kind !== "ablate") parts.append(kind, text);
+  if (place.head !== null) parts.set("head", place.head);
+  if (place.view !== "heads") parts.set("view", place.view);
+  if (place.kind !== "weights") parts.set("kind", place.kind);
+  if (place.order !== "layer") parts.set("order", place.order);
+  if (place.role) parts.set("role", place.role);
+  if (place.at !== null) parts.set("at", String(place.at));
+  if (place.layer !== null) parts.set("layer", String(place.layer));
+  if (place.least !== 0.1) parts.set("least", String(place.least));
+  if (place.task) parts.set("task", place.task);
+  if (place.token) parts.set("token", place.token);
+  return parts.toString();
+}
+
+type Listener = (now: Place, before: Place) => void;
+
+let current = read();
+const listeners: Listener[] = [];
+
+export function place(): Place {
+  return current;
+}
+
+export function onPlace(listener: Listener): void {
+  listeners.push(listener);
+}
+
+function tell(now: Place): void {
+  const before = current;
+  current = now;
+  for (const listener of listeners) listener(current, before);
+}
+
+export function go(part: Partial<Place>): void {
+  tell({ ...current, ...part });
+  history.replaceState(null, "", `${location.pathname}#${write(current)}`);
+}
+
+// A link that was followed. The token of a server stays.
+addEventListener("hashchange", () => tell({ ...read(), token: current.token }));
+
+// A link to here, for others: without the token.
+export function link(): string {
+  return `${location.origin}${location.pathname}#${write({ ...current, token: "" })}`;
+}

@@ -9,6 +9,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
+#include "filigree/io/matrix_type.h"
 #include "filigree/json/object.h"
 
 namespace filigree {
@@ -16,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSingleFile = "model.safetensors";
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 constexpr std::string_view kTorchFiles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
 
@@ -37,8 +37,8 @@ bool is_plain_file_name(std::string_view name) {
       fail(
           "checkpoint: '{}' has {}, which is not supported yet, and neither {} nor {}; load it in "
           "transformers and save it with safe_serialization=True",
-          folder.string(), torch_file, kSingleFile, kIndexFile);
-  fail("checkpoint: '{}' has neither {} nor {}", folder.string(), kSingleFile, kIndexFile);
+          folder.string(), torch_file, kWeightsFile, kIndexFile);
+  fail("checkpoint: '{}' has neither {} nor {}", folder.string(), kWeightsFile, kIndexFile);
 }
 
 }  // namespace
@@ -69,14 +69,16 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))
     fail("checkpoint: '{}' is not a folder; give the one that holds config.json and {}",
-         folder.string(), kSingleFile);
+         folder.string(), kWeightsFile);
   Checkpoint checkpoint(folder);
-  if (is_present(folder / kSingleFile)) {
-    checkpoint.files_.push_back(folder / kSingleFile);
+  const bool whole = is_present(folder / kWeightsFile);
+  const bool sharded = !whole && is_present(folder / kIndexFile);
+  if (whole || (!sharded && is_present(folder / kEightBitWeightsFile))) {
+    checkpoint.files_.push_back(folder / (whole ? kWeightsFile : kEightBitWeightsFile));
     checkpoint.tensors_ = SafetensorsFile::open(checkpoint.files_[0]).tensors();
     std::sort(checkpoint.tensors_.begin(), checkpoint.tensors_.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
-  } else if (is_present(folder / kIndexFile)) {
+  } else if (sharded) {
     checkpoint.open_shards(folder / kIndexFile);
   } else {
     fail_without_weights(folder);
@@ -113,6 +115,26 @@ void Checkpoint::open_shards(const fs::path& index) {
   }
   std::sort(tensors_.begin(), tensors_.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
+}
+
+std::vector<StoredParameter> Checkpoint::parameters() const {
+  std::vector<StoredParameter> parameters;
+  for (const TensorView& tensor : tensors_) {
+    const std::string matrix(matrix_of_integers(tensor.name));
+    if (!matrix.empty()) {
+      const TensorView& scales = at(scales_name(matrix));
+      try {
+        check_eight_bits(tensor, scales);
+      } catch (const Error& error) {
+        fail("checkpoint: '{}': {}", folder_.string(), error.what());
+      }
+      parameters.push_back({matrix, &tensor, &scales});
+    } else if (const std::string_view scaled = matrix_of_scales(tensor.name);
+               scaled.empty() || find(integers_name(scaled)) == nullptr) {
+      parameters.push_back({tensor.name, &tensor});
+    }
+  }
+  return parameters;
 }
 
 const TensorView* Checkpoint::find(std::string_view name) const {

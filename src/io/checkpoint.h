@@ -1,5 +1,6 @@
 // The weights of a Hugging Face model folder as one set of named tensors, from model.safetensors
-// or, where that is missing, from the shards that model.safetensors.index.json lists.
+// or, where that is missing, from the shards that model.safetensors.index.json lists; or in 8 bits
+// (matrix_type.h) from model-i8.safetensors, which other programs do not take for weights.
 //
 // After opening, every tensor of the index is in the shard the index names, and no name is in two
 // shards. Nothing is read beyond the headers; the views keep their files mapped.
@@ -15,12 +16,25 @@
 
 namespace filigree {
 
+inline constexpr const char* kWeightsFile = "model.safetensors";
+inline constexpr const char* kEightBitWeightsFile = "model-i8.safetensors";
+
+// The numbers of one parameter: a tensor, or integers and their scales.
+struct StoredParameter {
+  std::string name;
+  const TensorView* values = nullptr;
+  const TensorView* scales = nullptr;  // of 8-bit integers
+};
+
 class Checkpoint {
  public:
   static Checkpoint open(const std::filesystem::path& folder);
 
   // Sorted by name.
   const std::vector<TensorView>& tensors() const { return tensors_; }
+
+  // The same with the two tensors of an 8-bit matrix as one, which are checked to fit.
+  std::vector<StoredParameter> parameters() const;
 
   // nullptr when there is none.
   const TensorView* find(std::string_view name) const;

@@ -9,6 +9,7 @@
 #include "filigree/base/log.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/checkpoint.h"
+#include "filigree/io/matrix_type.h"
 #include "filigree/io/safetensors.h"
 #include "filigree/json/object.h"
 #include "filigree/model/adapters_file.h"
@@ -57,13 +58,20 @@ void warn_if_not_finite(const std::vector<NamedParameter>& parameters) {
            parameters[p].name);
 }
 
-Variable read_parameter(const TensorView& view, const ParameterSpec& spec,
+Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec,
                         const std::filesystem::path& folder) {
+  const TensorView& view = *stored.values;
   const Shape& wanted = spec.shape;
   const std::span<const std::int64_t> extents = wanted.extents();
   require(std::equal(view.shape.begin(), view.shape.end(), extents.begin(), extents.end()),
           "'{}': tensor '{}' is {}, but config.json asks for {}", folder.string(), view.name,
           shape_text(view.shape), wanted.to_string());
+  if (stored.scales != nullptr) {
+    Tensor value = Tensor::empty(wanted);
+    read_eight_bits(view, *stored.scales,
+                    {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
+    return in_our_order(spec, value);
+  }
   require(view.kind == TensorKind::kF32 || view.kind == TensorKind::kBf16 ||
               view.kind == TensorKind::kF16,
           "'{}': tensor '{}' is {}; weights must be F32, BF16 or F16", folder.string(), view.name,
@@ -76,26 +84,25 @@ Variable read_parameter(const TensorView& view, const ParameterSpec& spec,
   return in_our_order(spec, value);
 }
 
-// Parameter name -> the checkpoint's tensor. Every tensor must stand for a parameter or be known to
-// be superfluous, and no two for the same one.
-std::unordered_map<std::string, const TensorView*> match_tensors(
+// Parameter name -> what the checkpoint has of it. Every tensor must stand for a parameter or be
+// known to be superfluous, and no two for the same one.
+std::unordered_map<std::string, StoredParameter> match_tensors(
     const Checkpoint& checkpoint, const Family& family, const ModelConfig& config,
     const std::vector<ParameterSpec>& specs) {
-  std::unordered_map<std::string, const TensorView*> tensors;
-  for (const ParameterSpec& spec : specs) tensors.emplace(spec.name, nullptr);
+  std::unordered_map<std::string, StoredParameter> tensors;
+  for (const ParameterSpec& spec : specs) tensors.emplace(spec.name, StoredParameter());
   std::string unknown;
-  for (const TensorView& view : checkpoint.tensors()) {
-    const std::string name = family.canonical_name(config, view.name);
+  for (const StoredParameter& stored : checkpoint.parameters()) {
+    const std::string name = family.canonical_name(config, stored.name);
     if (name.empty()) continue;
     const auto found = tensors.find(name);
     if (found == tensors.end()) {
-      unknown += (unknown.empty() ? "'" : ", '") + printable(view.name) + "'";
+      unknown += (unknown.empty() ? "'" : ", '") + printable(stored.name) + "'";
       continue;
     }
-    require(found->second == nullptr, "'{}': tensors '{}' and '{}' are the same parameter",
-            checkpoint.folder().string(), found->second != nullptr ? found->second->name : "",
-            view.name);
-    found->second = &view;
+    require(found->second.values == nullptr, "'{}': tensors '{}' and '{}' are the same parameter",
+            checkpoint.folder().string(), found->second.name, stored.name);
+    found->second = stored;
   }
   if (!unknown.empty())
     warn("'{}': tensors that a {} model does not have are ignored: {}",
@@ -165,8 +172,9 @@ void read_adapters(const std::filesystem::path& folder, Model& model, const Load
   model.set_requires_grad(false);
   for (const NamedParameter& parameter : model.lora_parameters()) {
     const Variable& variable = parameter.variable;
-    variable.mutable_value() =
-        read_parameter(file.at(parameter.name), {parameter.name, variable.shape()}, folder).value();
+    variable.mutable_value() = read_parameter({parameter.name, &file.at(parameter.name)},
+                                              {parameter.name, variable.shape()}, folder)
+                                   .value();
   }
   require(file.tensors().size() == model.lora_parameters().size(),
           "'{}': {} tensors, but adapters on {} layers are {}", file.source(),
@@ -207,9 +215,9 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Loa
   const auto tensors = match_tensors(checkpoint, family, config, specs);
   std::vector<NamedParameter> parameters;
   for (const ParameterSpec& spec : specs) {
-    const TensorView* view = tensors.at(spec.name);
-    if (view == nullptr) missing(checkpoint, spec);
-    parameters.push_back({spec.name, read_parameter(*view, spec, folder)});
+    const StoredParameter& stored = tensors.at(spec.name);
+    if (stored.values == nullptr) missing(checkpoint, spec);
+    parameters.push_back({spec.name, read_parameter(stored, spec, folder)});
   }
   if (options.warn_about_values) warn_if_not_finite(parameters);
   auto model = family.build(config, std::move(parameters));

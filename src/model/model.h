@@ -24,6 +24,7 @@
 
 #include "filigree/autograd/named_parameter.h"
 #include "filigree/io/folder_checksums.h"
+#include "filigree/io/matrix_type.h"
 #include "filigree/model/config.h"
 #include "filigree/model/placement.h"
 #include "filigree/nn/kv_cache.h"
@@ -217,7 +218,9 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& so
 std::int64_t parameter_count(const ModelConfig& config);
 
 struct SaveOptions {
-  DType dtype = DType::kF32;
+  // With i8 matrices have 8 bits and a scale a row, vectors are f32, and the file is called so that
+  // other programs do not take it for weights (io/matrix_type.h).
+  MatrixType dtype = MatrixType::kF32;
   // Writes adapters beside the weights they adapt: adapters.safetensors, always f32, and a section
   // "lora" of config.json. Only load_model knows them; other programs would see the weights alone.
   bool keep_adapters = false;

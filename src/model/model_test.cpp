@@ -274,7 +274,7 @@ TEST(Model, SavedAndLoadedItIsTheSame) {
     // Nothing that can stay in the file was copied.
     for (const NamedParameter& parameter : loaded->parameters())
       EXPECT_FALSE(parameter.variable.value().writable()) << parameter.name;
-    save_model(*model, folder.path() / "bf16", {.dtype = DType::kBf16});
+    save_model(*model, folder.path() / "bf16", {.dtype = MatrixType::kBf16});
     const Tensor rounded = load_model(folder.path() / "bf16")->forward(ids(1, 8)).value();
     EXPECT_LT(relative_error(rounded.values(), to_doubles(logits)), 0.1);
   }

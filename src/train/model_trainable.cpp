@@ -74,7 +74,7 @@ void ModelTrainable::clear_grads() { model_.clear_grads(); }
 void ModelTrainable::before_save() { model_.store_gate(); }
 
 void ModelTrainable::save(const std::filesystem::path& folder, Communicator& ranks) const {
-  if (ranks.first()) save_model(model_, folder, {.dtype = DType::kF32, .keep_adapters = true});
+  if (ranks.first()) save_model(model_, folder, {.keep_adapters = true});
 }
 
 void ModelTrainable::restore(const std::filesystem::path& folder, Communicator& /*ranks*/) {

@@ -36,8 +36,7 @@ void add_convert(Program& program) {
       [request](Session& session) { run_convert(*request, session); });
   app.add_option("MODEL", request->model, "model folder or name")->required();
   app.add_option("--out", request->out, "folder of the new model")->required()->type_name("DIR");
-  add_choice(app, "--dtype", request->dtype, "of the weights",
-             {DType::kF32, DType::kBf16, DType::kF16});
+  add_choice(app, "--dtype", request->dtype, "of the weights; other programs do not read i8");
   app.add_option(
          "--raise-gates", request->raise_gates,
          "added to the bias of every gate of a sparse model: above 0 opens more edges, below "

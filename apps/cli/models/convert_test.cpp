@@ -63,6 +63,19 @@ TEST_F(ConvertTest, RoundsTheWeightsAndTakesTokenizerAndGatesAlong) {
             2 * json["bytes"].get<std::size_t>() - 9999);
 }
 
+TEST_F(ConvertTest, EightBitsTakeAQuarterOfTheRoom) {
+  const ProgramRun run =
+      run_program({"convert", model_.name(), "--out", path("small"), "--dtype", "i8", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto bytes = nlohmann::json::parse(run.out)["bytes"].get<std::size_t>();
+  EXPECT_EQ(bytes, fs::file_size(path("small/model-i8.safetensors")));
+  EXPECT_LT(bytes, fs::file_size(model_.path() / "model.safetensors") * 3 / 10);
+  const auto info = nlohmann::json::parse(run_program({"info", path("small"), "--json"}).out);
+  EXPECT_EQ(info["weights"]["dtype"], "i8, f32");
+  ASSERT_EQ(run_program({"convert", path("small"), "--out", path("wide")}).code, 0);
+  EXPECT_EQ(weights(path("wide")), weights(path("small")));
+}
+
 TEST_F(ConvertTest, RaisesTheBiasesOfAllGates) {
   EXPECT_THAT(run_program({"convert", model_.name(), "--out", path("x"), "--raise-gates", "1"}).err,
               HasSubstr("has no gates"));

@@ -8,7 +8,7 @@
 #include "filigree/features/files/circuit_tracer_names.h"
 #include "filigree/features/files/flat_yaml.h"
 #include "filigree/features/files/layouts.h"
-#include "filigree/features/files/matrix_type.h"
+#include "filigree/io/matrix_type.h"
 
 namespace filigree {
 namespace {

@@ -8,7 +8,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/layouts.h"
-#include "filigree/features/files/matrix_type.h"
+#include "filigree/io/matrix_type.h"
 #include "filigree/io/npz_file.h"
 #include "filigree/json/object.h"
 

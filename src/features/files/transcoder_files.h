@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "filigree/features/dictionary.h"
-#include "filigree/features/files/matrix_type.h"
+#include "filigree/io/matrix_type.h"
 
 namespace filigree {
 

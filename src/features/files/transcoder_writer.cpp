@@ -19,12 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 21;
 
-DType number_type(MatrixType type) {
-  return type == MatrixType::kBf16  ? DType::kBf16
-         : type == MatrixType::kF16 ? DType::kF16
-                                    : DType::kF32;
-}
-
 // What stands in the file for rows [begin, begin + count), to `to`.
 using WriteBlock = std::function<void(const Tensor& rows, std::byte* to)>;
 

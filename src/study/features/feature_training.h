@@ -8,8 +8,8 @@
 #include <string>
 
 #include "filigree/features/feature_quality.h"
-#include "filigree/features/files/matrix_type.h"
 #include "filigree/features/transcoder_objective.h"
+#include "filigree/io/matrix_type.h"
 #include "filigree/study/context.h"
 #include "filigree/study/json.h"
 #include "filigree/study/training/training_data.h"

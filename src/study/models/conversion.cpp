@@ -6,6 +6,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/folders.h"
 #include "filigree/base/strings.h"
+#include "filigree/io/checkpoint.h"
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
 #include "filigree/study/model_places.h"
@@ -42,8 +43,9 @@ Conversion convert_model(const ConversionRequest& request) {
   make_folders(request.out);
   copy_tokenizer(from, request.out);
   save_model(*model, request.out, {.dtype = request.dtype});  // last: it makes it a whole model
+  const char* weights = request.dtype == MatrixType::kI8 ? kEightBitWeightsFile : kWeightsFile;
   return {request, model->parameter_count(),
-          static_cast<std::uint64_t>(fs::file_size(request.out / "model.safetensors")),
+          static_cast<std::uint64_t>(fs::file_size(request.out / weights)),
           has_tokenizer(request.out)};
 }
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "filigree/runtime/dtype.h"
+#include "filigree/io/matrix_type.h"
 #include "filigree/study/json.h"
 
 namespace filigree::study {
@@ -14,8 +14,8 @@ namespace filigree::study {
 struct ConversionRequest {
   std::string model = {};  // folder or name
   std::filesystem::path out = {};
-  DType dtype = DType::kF32;  // of the weights: f32, bf16 or f16
-  float raise_gates = 0.0f;   // added to the bias of every gate: above 0 opens more edges
+  MatrixType dtype = MatrixType::kF32;  // of the weights
+  float raise_gates = 0.0f;             // added to the bias of every gate: above 0 opens more edges
 };
 
 struct Conversion {

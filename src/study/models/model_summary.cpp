@@ -67,8 +67,8 @@ std::vector<ModelPart> parts_of(const std::vector<ParameterSpec>& specs) {
 void check_tensors(const Checkpoint& checkpoint, const Family& family, const ModelConfig& config,
                    const std::vector<ParameterSpec>& specs) {
   std::map<std::string, const TensorView*> stored;
-  for (const TensorView& view : checkpoint.tensors())
-    stored.emplace(family.canonical_name(config, view.name), &view);
+  for (const StoredParameter& parameter : checkpoint.parameters())
+    stored.emplace(family.canonical_name(config, parameter.name), parameter.values);
   for (const ParameterSpec& spec : specs) {
     const auto found = stored.find(spec.name);
     if (found == stored.end()) {

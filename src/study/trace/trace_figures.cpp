@@ -154,7 +154,7 @@ figure::FeatureGraphFigure graph_figure(const TraceResult& result, std::size_t m
   const TracedModel& first = result.models[0];
   figure.title = fmt::format("Where {} comes from", node_name(first, first.graph.first_target()));
   figure.caption = fmt::format(
-      "The attribution graph, pruned to {} of the influence of nodes and {} of edges. Features of "
+      "The attribution graph, pruned to {} of the influence of nodes and {} of edges. Darker "
       "features have more influence; dashed boxes are what the features miss.",
       percent(result.request.node_share), percent(result.request.edge_share));
   return figure;

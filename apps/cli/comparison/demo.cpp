@@ -148,7 +148,7 @@ void add_demo(Program& program) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TASK")
-      ->default_str("ioi,greater-than,copy,antonym");
+      ->default_str("ioi,greater-than");
   app.add_option("--task-prompts", request.task_prompts, "prompts of each task")
       ->check(whole_number(1, 10000))
       ->type_name("N")

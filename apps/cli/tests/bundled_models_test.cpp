@@ -40,6 +40,29 @@ TEST_F(BundledModels, TheSparseOneKeepsTheLossWithFewEdges) {
   EXPECT_LT(sparse["keys_per_query"].get<double>(), 1.4);
 }
 
+// The pair that results are shown on, stored in 8 bits.
+TEST_F(BundledModels, TheLargerPairReadsAndAnswersTheSentenceOfThePaper) {
+  if (!study::find_named_model(study::kReferenceDense) ||
+      !study::find_named_model(study::kReferenceSparse))
+    GTEST_SKIP() << "the larger pair is not here";
+  const std::string sentence = "The opposite of \"large\" is \"";
+  const nlohmann::json cut = json_of({"tokenize", study::kReferenceDense, sentence});
+  ASSERT_EQ(cut["tokens"].size(), 8u);
+  EXPECT_EQ(cut["tokens"][4]["token"], "large");
+  for (const char* model : {study::kReferenceDense, study::kReferenceSparse})
+    EXPECT_TRUE(run_program({"generate", model, sentence, "--max-tokens", "1", "--temperature", "0",
+                             "--quiet"})
+                    .out.starts_with(sentence + "small"))
+        << model;
+  const std::string text =
+      (*study::find_named_model(study::kReferenceDense) / "held-out.txt").string();
+  const nlohmann::json json = json_of(
+      {"eval", study::kReferenceDense, study::kReferenceSparse, "--text", text, "--length", "256"});
+  const auto &dense = json["models"][0], &sparse = json["models"][1];
+  EXPECT_LT(sparse["loss"].get<double>() - dense["loss"].get<double>(), 0.05);
+  EXPECT_LT(sparse["active_edges"].get<double>(), 0.01);
+}
+
 TEST_F(BundledModels, BothCanDoTheTasksOfTheDemo) {
   for (const char* task : {"ioi", "greater-than", "copy", "antonym"})
     for (const char* model : {"dense-12x12", "sparse-12x12"})

@@ -1,4 +1,4 @@
-// The whole story on the two bundled models, in about a minute on two cores: both are measured on
+// The whole story on the two reference models, in about a minute on two cores: both are measured on
 // held-out text, compared on a handful of prompts and searched for the circuits of a few tasks.
 #pragma once
 
@@ -14,13 +14,13 @@
 namespace filigree::study {
 
 struct DemoRequest {
-  std::string dense = kBundledDense, sparse = kBundledSparse;  // folders or names
+  std::string dense = kReferenceDense, sparse = kReferenceSparse;  // folders or names
   std::filesystem::path folder = "demo";
   // Prose to measure the models on; nothing: held-out.txt beside the dense model, if there.
   std::optional<EvaluationText> prose = {};
   std::int64_t tokens = 4096;  // of each held-out text
   std::int64_t length = 256;   // of its windows, at most
-  std::vector<std::string> tasks = {"ioi", "greater-than", "copy", "antonym"};
+  std::vector<std::string> tasks = {"ioi", "greater-than"};
   // Of a task. The time is nearly proportional; of 16 answers between two, 14 right ones are better
   // than chance.
   std::int64_t task_prompts = 16;

@@ -28,6 +28,7 @@ PatchTarget target_of(const TapPlace& place, bool keys, std::int64_t position, s
 AppliedInterventions::AppliedInterventions(const Model& model, Interventions interventions)
     : interventions_(std::move(interventions)) {
   const NoGrad no_grad;
+  std::map<std::vector<TokenId>, Taps> texts;  // those of patches, each run once
   for (const Change& change : interventions_.changes) {
     check_tap_place(change.place, model);
     require(change.place.position_token.empty() && change.place.key_token.empty(),
@@ -37,19 +38,20 @@ AppliedInterventions::AppliedInterventions(const Model& model, Interventions int
     std::vector<std::string> names;
     for (const std::string& name : model.tap_names())
       if (tap_matches(change.place.tap, name)) names.push_back(name);
-    std::map<std::string, Tensor> values;
     if (change.kind == ChangeKind::kPatch) {
       require(!change.ids.empty(), "the text of a patch, '{}', is empty", printable(change.prompt));
-      Taps taps;
-      taps.observe(change.place.tap);
-      // All positions, of the final norm too.
-      model.forward(Tensor::from_ids({1, static_cast<std::int64_t>(change.ids.size())}, change.ids),
-                    {.taps = &taps});
-      for (const std::string& name : names) values[name] = taps.value(name);
+      texts[change.ids].observe(change.place.tap);
     }
     taps_.push_back(std::move(names));
-    sources_.push_back(std::move(values));
   }
+  // All positions, of the final norm too.
+  for (auto& [ids, taps] : texts)
+    model.forward(Tensor::from_ids({1, static_cast<std::int64_t>(ids.size())}, ids),
+                  {.taps = &taps});
+  sources_.resize(taps_.size());
+  for (std::size_t c = 0; c < taps_.size(); ++c)
+    if (const Change& change = interventions_.changes[c]; change.kind == ChangeKind::kPatch)
+      for (const std::string& name : taps_[c]) sources_[c][name] = texts.at(change.ids).value(name);
 }
 
 void AppliedInterventions::put_on(Taps& taps) {

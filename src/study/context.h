@@ -50,6 +50,8 @@ struct Context {
   std::function<std::unique_ptr<WorkReport>(const Work&)> watch = {};
   std::function<bool()> stop = {};
   std::function<void(const std::string&)> note = {};  // a sentence worth reading, not an error
+  // A point more of a curve that is being measured, by whose curve it is.
+  std::function<void(const std::string& label, double x, double y)> point = {};
 
   // Never null.
   std::unique_ptr<WorkReport> begin(const Work& work) const;

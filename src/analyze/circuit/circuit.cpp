@@ -73,25 +73,42 @@ std::vector<std::size_t> spread_sizes(std::size_t all) {
 }
 
 Curve measured_curve(std::size_t all, std::vector<std::size_t> sizes, std::optional<double> level,
-                     const std::function<PatchedRuns(const std::vector<std::size_t>&)>& run) {
+                     const std::function<PatchedRuns(const std::vector<std::size_t>&)>& run,
+                     const std::function<void(std::size_t kept, double effect)>& point) {
   require(all > 0, "circuit: there are no parts to keep");
   sizes.insert(sizes.end(), {0, all});
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   require(sizes.back() == all, "circuit: {} parts cannot be kept of {}", sizes.back(), all);
-  const PatchedRuns runs = run(sizes);
   Curve curve;
-  curve.clean = estimate(runs.clean);
-  curve.corrupt = estimate(runs.corrupt);
-  curve.points = curve_points(sizes, runs);
+  const auto measure = [&](const std::vector<std::size_t>& some) {
+    const PatchedRuns runs = run(some);
+    curve.clean = estimate(runs.clean);
+    curve.corrupt = estimate(runs.corrupt);
+    std::vector<CurvePoint> points = curve_points(some, runs);
+    for (const CurvePoint& one : points)
+      if (point) point(one.kept, one.effect);
+    return points;
+  };
+  // Groups whose sizes lie far apart, for those who watch the curve come about.
+  constexpr std::size_t kGroup = 16;
+  const std::size_t groups = point ? (sizes.size() + kGroup - 1) / kGroup : 1;
+  for (std::size_t g = 0; g < groups; ++g) {
+    std::vector<std::size_t> some;
+    for (std::size_t k = g; k < sizes.size(); k += groups) some.push_back(sizes[k]);
+    const std::vector<CurvePoint> points = measure(some);
+    curve.points.insert(curve.points.end(), points.begin(), points.end());
+  }
+  std::sort(curve.points.begin(), curve.points.end(),
+            [](const CurvePoint& a, const CurvePoint& b) { return a.kept < b.kept; });
   while (level) {
-    const CurvePoint* point = curve.at(*level);
-    if (point == nullptr || point == curve.points.data()) break;
-    const std::size_t gap = point->kept - (point - 1)->kept;
+    const CurvePoint* found = curve.at(*level);
+    if (found == nullptr || found == curve.points.data()) break;
+    const std::size_t gap = found->kept - (found - 1)->kept;
     if (gap < 2) break;
-    const std::vector<std::size_t> middle = {point->kept - gap / 2};
-    const auto place = curve.points.begin() + (point - curve.points.data());
-    curve.points.insert(place, curve_points(middle, run(middle))[0]);
+    const std::vector<std::size_t> middle = {found->kept - gap / 2};
+    const auto place = curve.points.begin() + (found - curve.points.data());
+    curve.points.insert(place, measure(middle)[0]);
   }
   return curve;
 }
@@ -105,12 +122,14 @@ CircuitCurve keep_first(const Model& model, const std::vector<TaskPrompt>& promp
   }
   CircuitCurve curve;
   static_cast<Curve&>(curve) = measured_curve(
-      order.size(), std::move(sizes), level, [&](const std::vector<std::size_t>& kept) {
+      order.size(), std::move(sizes), level,
+      [&](const std::vector<std::size_t>& kept) {
         std::vector<PatchSet> sets;
         for (const std::size_t count : kept)
           sets.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
         return run_patched(model, prompts, sets, options);
-      });
+      },
+      options.point);
   curve.order = order;
   return curve;
 }

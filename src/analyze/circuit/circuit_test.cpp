@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "filigree/analyze/circuit/induction_model.h"
 #include "filigree/analyze/circuit/test_support.h"
@@ -108,6 +109,31 @@ TEST(Circuit, SearchesForTheSizeBetweenTheGivenOnes) {
   EXPECT_LT(asked.size(), 50u);
   for (std::size_t i = 1; i < curve.points.size(); ++i)
     EXPECT_GT(curve.points[i].kept, curve.points[i - 1].kept);
+}
+
+TEST(Circuit, ACurveThatIsWatchedIsTheSame) {
+  const auto run = [](const std::vector<std::size_t>& sizes) {
+    PatchedRuns runs;
+    runs.clean = {1.0}, runs.corrupt = {0.0};
+    for (const std::size_t size : sizes)
+      runs.patched.push_back({static_cast<double>(size * size) / 10000});
+    return runs;
+  };
+  std::vector<std::size_t> sizes(101);
+  std::iota(sizes.begin(), sizes.end(), std::size_t{0});
+  const Curve whole = measured_curve(100, sizes, 0.9, run);
+  std::vector<std::size_t> seen;
+  const Curve watched = measured_curve(100, sizes, 0.9, run, [&](std::size_t kept, double effect) {
+    seen.push_back(kept);
+    EXPECT_NEAR(effect, static_cast<double>(kept * kept) / 10000, 1e-12);
+  });
+  ASSERT_EQ(watched.points.size(), whole.points.size());
+  for (std::size_t i = 0; i < whole.points.size(); ++i) {
+    EXPECT_EQ(watched.points[i].kept, whole.points[i].kept);
+    EXPECT_EQ(watched.points[i].effect, whole.points[i].effect);
+  }
+  ASSERT_EQ(seen.size(), 101u);
+  EXPECT_GT(seen[10], 60u) << "the whole curve comes roughly first";
 }
 
 TEST(Circuit, WithoutAnyHeadIsTheCorruptRun) {

@@ -44,6 +44,9 @@ struct PatchOptions {
   // Called with the patched runs done, each for all prompts of a batch, and how many there are; may
   // throw to stop.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+  // Sees the points of a curve as they are measured, the whole of it roughly first; empty: all are
+  // measured at once, which takes a little less time.
+  std::function<void(std::size_t kept, double effect)> point = {};
   // Keeps what is done, so that an interrupted sweep goes on (sweep_state.h); null: nothing is
   // kept.
   SweepSection* state = nullptr;

@@ -42,7 +42,14 @@ class Search {
  private:
   PatchOptions scoring() const { return watched(patch_, label_ + " scores", context_); }
   PatchOptions choosing() const { return watched(patch_, label_ + " selection", context_); }
-  PatchOptions keeping() const { return watched(patch_, label_ + " curve", context_); }
+  PatchOptions keeping() const {
+    PatchOptions options = watched(patch_, label_ + " curve", context_);
+    if (context_.point)
+      options.point = [this](std::size_t kept, double effect) {
+        context_.point(label_, static_cast<double>(kept), effect);
+      };
+    return options;
+  }
   int steps() const { return options_.method == Method::kIntegrated ? options_.steps : 0; }
 
   // The circuit at the level; null where the level is not reached or the parts do not carry the

@@ -7,6 +7,7 @@
 #include "filigree/base/version.h"
 #include "filigree/report/packed_maps.h"
 #include "filigree/report/page_colors.h"
+#include "filigree/serve/long_work.h"
 #include "filigree/serve/model_run.h"
 #include "filigree/study/attention/model_analysis.h"
 #include "filigree/study/not_finite.h"
@@ -30,6 +31,7 @@ Json models_json(std::span<const study::LoadedModel> models, const Limits& limit
                     {"context", config.context},
                     {"vocabulary", config.vocabulary},
                     {"gated", config.gate.on()},
+                    {"features", has_features(model)},
                     {"layers", layers},
                     {"heads", heads}});
   }
@@ -85,22 +87,6 @@ Json maps_json(const study::LoadedModel& model, const MapsQuery& query, const Li
           {"kind", name_of(query.kind)},
           {"heads", heads},
           {"maps", packed.finish()}};
-}
-
-Json circuits_json(std::span<const study::LoadedModel> models, const CircuitQuery& query,
-                   const study::Context& context) {
-  study::CircuitRequest request = query.request;
-  request.task = study::choose_text(request.task, models);
-  study::CircuitsOfKind circuits;
-  for (const std::size_t m : query.models)
-    for (study::ModelCircuit& circuit :
-         study::find_circuits(request, models.subspan(m, 1), context)) {
-      circuit.model = circuit.label;
-      circuits.push_back(std::move(circuit));
-    }
-  Json json = to_json(circuits, study::Scores::kLeftOut);
-  json.erase("text");  // a path of this machine
-  return json;
 }
 
 }  // namespace filigree::serve

@@ -23,8 +23,4 @@ Json predictions_json(const study::LoadedModel& model, const PredictQuery& query
 Json maps_json(const study::LoadedModel& model, const MapsQuery& query, const Limits& limits,
                const study::Context& context);
 
-// As `filigree circuit --json`.
-Json circuits_json(std::span<const study::LoadedModel> models, const CircuitQuery& query,
-                   const study::Context& context);
-
 }  // namespace filigree::serve

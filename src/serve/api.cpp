@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 #include <numeric>
 
@@ -11,10 +12,12 @@
 #include "filigree/base/strings.h"
 #include "filigree/serve/answers.h"
 #include "filigree/serve/assets.h"
+#include "filigree/serve/export.h"
 #include "filigree/serve/generation.h"
 #include "filigree/serve/head_answer.h"
 #include "filigree/serve/head_order.h"
 #include "filigree/serve/lens_answers.h"
+#include "filigree/serve/long_work.h"
 #include "filigree/study/attention/prompts.h"
 
 namespace filigree::serve {
@@ -134,7 +137,8 @@ Answer Api::post(const ApiRequest& request) {
     const std::size_t m = query.run.models[0];
     return generation_answer(models_[m], query, turns_[m], request.gone);
   }
-  if (path == kJobs) return json_answer(start_circuit(body), 202);
+  if (path == "/api/export") return export_view(request);
+  if (path == kJobs) return json_answer(start_job(body), 202);
   refuse_path(request);
 }
 
@@ -180,13 +184,44 @@ Json Api::roles(const ApiRequest& request) {
   return roles_ = std::move(found);
 }
 
-Json Api::start_circuit(const std::string& body) {
+Answer Api::export_view(const ApiRequest& request) {
+  const ExportQuery query = reader_.exported(request.body);
+  study::Context context = quiet();
+  context.stop = request.gone;
+  std::vector<std::size_t> order = query.run.models;
+  std::sort(order.begin(), order.end());  // everybody takes turns in this order
+  Answer answer;
+  std::function<void()> work = [&] {
+    answer = export_answer(chosen_models(models_, order), query, limits_, context);
+  };
+  for (auto m = order.rbegin(); m != order.rend(); ++m)
+    work = [&turns = turns_[*m], &request, inner = std::move(work)] {
+      turns.run(request.gone, inner);
+    };
+  work();
+  require_unchanged_files();
+  return answer;
+}
+
+Json Api::start_job(const std::string& body) {
+  const auto labels = [&](const std::vector<std::size_t>& models) {
+    Json list = Json::array();
+    for (const std::size_t m : models) list.push_back(models_[m].label());
+    return list;
+  };
+  if (reader_.is_trace(body)) {
+    const TraceQuery query = reader_.trace(body);
+    const Json about = {{"trace", query.request.prompt}, {"models", labels(query.models)}};
+    return jobs_.start(about, quiet(), [this, query](const study::Context& watched) {
+      Json result = trace_json(models_, query, watched);
+      require_unchanged_files();
+      return result;
+    });
+  }
   const CircuitQuery query = reader_.circuit(body);
-  Json labels = Json::array();
-  for (const std::size_t m : query.models) labels.push_back(models_[m].label());
   const study::CircuitRequest& request = query.request;
   const Json about = {{"task", request.task.name},
-                      {"models", labels},
+                      {"models", labels(query.models)},
                       {"parts", name_of(request.search.parts)},
                       {"prompts", request.task.prompts},
                       {"level", request.search.level}};

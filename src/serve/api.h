@@ -63,7 +63,8 @@ class Api {
   study::Context quiet() const;  // nobody watches
   Answer look_at(const ApiRequest& request);
   Json roles(const ApiRequest& request);
-  Json start_circuit(const std::string& body);
+  Answer export_view(const ApiRequest& request);
+  Json start_job(const std::string& body);
 
   std::vector<study::LoadedModel> models_;
   std::uint64_t seed_;

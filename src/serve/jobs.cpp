@@ -22,6 +22,7 @@ struct Jobs::Job {
   study::Work work = {};                   // the piece at hand
   std::int64_t done = 0;
   std::string metric = {};
+  Json curves = Json::object();  // label: [[x, y], ...]
   Json result = {};
   std::string error = {};
   std::thread thread = {};
@@ -84,6 +85,10 @@ Json Jobs::start(const Json& about, study::Context context, Work work) {
   context.watch = [this, &job](const study::Work& piece) {
     return std::make_unique<Report>(*this, job, piece);
   };
+  context.point = [this, &job](const std::string& label, double x, double y) {
+    const std::lock_guard inner(mutex_);
+    job.curves[label].push_back({x, y});
+  };
   context.stop = [this, &job] {
     const std::lock_guard inner(mutex_);
     return job.cancelled || Clock::now() - job.asked > limits_.abandoned_job;
@@ -140,7 +145,7 @@ Json Jobs::json_of(const Job& job, bool with_result) {
                  {"total", job.work.total},
                  {"metric", job.metric}}},
                {"error", job.error.empty() ? Json() : Json(job.error)}};
-  if (with_result) json["result"] = job.result;
+  if (with_result) json["curves"] = job.curves, json["result"] = job.result;
   return json;
 }
 

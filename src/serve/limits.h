@@ -10,13 +10,14 @@ struct Limits {
   std::size_t body_bytes = 256 << 10;
   std::size_t prompt_bytes = 64 << 10;        // its tokens are bounded by the model's context
   std::size_t interventions = 512;            // changes of a run
-  std::size_t intervention_bytes = 16 << 10;  // all of them as they are written
-  std::size_t patches = 8;                    // each is a run more
+  std::size_t intervention_bytes = 96 << 10;  // all of them as they are written
+  std::size_t patch_texts = 8;                // each is a run more
   std::size_t map_cells = 20'000'000;         // of one answer: 144 heads at 512 tokens
   std::size_t head_cells = 600'000;           // of one head, written as numbers
   std::size_t lens_cells = 20'000;            // layers times tokens of one model
   std::int64_t generated_tokens = 256;
-  std::size_t waiting = 8;  // requests that wait for one model
+  std::int64_t traced_features = 4000;  // nodes of a graph before it is pruned
+  std::size_t waiting = 8;              // requests that wait for one model
   std::size_t running_jobs = 2;
   std::size_t kept_jobs = 16;
   std::chrono::milliseconds abandoned_job{180'000};  // nobody has asked for it so long

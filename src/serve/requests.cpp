@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
@@ -47,6 +48,14 @@ MapKind packed_kind(const JsonObject& object) {
 }
 
 }  // namespace
+
+std::span<const study::LoadedModel> chosen_models(std::span<const study::LoadedModel> models,
+                                                  std::vector<std::size_t> chosen) {
+  std::sort(chosen.begin(), chosen.end());
+  require(!chosen.empty() && chosen.back() - chosen.front() + 1 == chosen.size(),
+          "the request: models must lie side by side");
+  return models.subspan(chosen.front(), chosen.size());
+}
 
 JsonObject RequestReader::object(const std::string& body,
                                  std::initializer_list<std::string_view> keys) const {
@@ -97,9 +106,6 @@ Interventions RequestReader::interventions(const JsonObject& object) const {
   if (bytes > limits_.intervention_bytes)
     throw Refusal(413, fmt::format("the interventions have {} bytes", bytes),
                   fmt::format("send at most {}", limits_.intervention_bytes));
-  if (patch.size() > limits_.patches)
-    throw Refusal(413, fmt::format("there are {} patches", patch.size()),
-                  fmt::format("send at most {}", limits_.patches));
   Interventions read;
   for (const std::string& text : ablate) read.add_ablations(text);
   for (const std::string& text : scale) read.add_scales(text);
@@ -108,6 +114,12 @@ Interventions RequestReader::interventions(const JsonObject& object) const {
     throw Refusal(
         413, fmt::format("there are {} interventions", read.changes.size()),
         fmt::format("send at most {}; L6H* is all heads of a layer", limits_.interventions));
+  std::set<std::string_view> sources;
+  for (const Change& change : read.changes)
+    if (change.kind == ChangeKind::kPatch) sources.insert(change.prompt);
+  if (sources.size() > limits_.patch_texts)
+    throw Refusal(413, fmt::format("the patches come from {} texts", sources.size()),
+                  fmt::format("take at most {}", limits_.patch_texts));
   return read;
 }
 
@@ -180,14 +192,52 @@ LensQuery RequestReader::lens(const std::string& body) const {
 }
 
 AttributionQuery RequestReader::attribution(const std::string& body) const {
-  const JsonObject read = object(body, {"prompt", "models", "answer", "wrong"});
-  return {prompt(read), models(read), read.string("answer"), read.string_or("wrong", "")};
+  const JsonObject read = object(body, {"prompt", "models", "at", "answer", "wrong"});
+  AttributionQuery query = {prompt(read), models(read)};
+  if (read.has("at"))
+    query.at = read.integer("at", 1, kFarthest);
+  else
+    query.answer = read.string("answer");
+  query.wrong = read.string_or("wrong", "");
+  return query;
 }
 
 TaskQuery RequestReader::task(const std::string& body) const {
   const JsonObject read = object(body, {"task", "prompts"});
   return {std::string(task_definition(read.string("task")).name),
           read.integer_or("prompts", 8, 1, kMostTaskPrompts)};
+}
+
+ExportQuery RequestReader::exported(const std::string& body) const {
+  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "view",
+                                        "format", "theme", "heads", "kind", "answer"});
+  return {run(read),
+          named(read, "view", ExportView::kMaps),
+          named(read, "format", ExportFormat::kSvg),
+          named(read, "theme", study::FigureTheme::kLight),
+          read.string_or("heads", "*"),
+          named(read, "kind", MapKind::kWeights),
+          read.string_or("answer", "")};
+}
+
+bool RequestReader::is_trace(const std::string& body) const {
+  return object(body, {"trace", "models", "target", "against", "task", "pairs", "parts", "prompts",
+                       "level"})
+      .has("trace");
+}
+
+TraceQuery RequestReader::trace(const std::string& body) const {
+  const JsonObject read = object(body, {"trace", "models", "target", "against"});
+  TraceQuery query;
+  query.request.prompt = read.string("trace");
+  if (query.request.prompt.size() > limits_.prompt_bytes)
+    throw Refusal(413, fmt::format("the prompt has {} bytes", query.request.prompt.size()),
+                  fmt::format("send at most {}", limits_.prompt_bytes));
+  query.request.target = read.string_or("target", "");
+  query.request.against = read.string_or("against", "");
+  query.request.max_features = limits_.traced_features;
+  query.models = models(read);
+  return query;
 }
 
 // Pairs of prompts as lines of a task file; "" where there are none.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,8 +13,10 @@
 #include "filigree/json/object.h"
 #include "filigree/serve/limits.h"
 #include "filigree/study/circuits/model_circuits.h"
+#include "filigree/study/figures.h"
 #include "filigree/study/generation/token_steps.h"
 #include "filigree/study/loaded_model.h"
+#include "filigree/study/trace/trace.h"
 
 namespace filigree::serve {
 
@@ -70,12 +73,33 @@ struct LensQuery {
   std::int64_t top = 5;
 };
 
-// What each part adds to the logit of a token after the prompt.
+// What each part adds to the logit of a token: `answer` after the prompt, or the prompt's own at a
+// position after those before it.
 struct AttributionQuery {
   std::string prompt = {};
   std::vector<std::size_t> models = {};
+  std::optional<std::int64_t> at = {};
   std::string answer = {};
   std::string wrong = {};  // "": the logit alone
+};
+
+// What is exported, and as what.
+enum class ExportView { kMaps, kLens, kAttribution };
+enum class ExportFormat { kSvg, kPdf, kPng, kNpz, kJson };
+
+struct ExportQuery {
+  PromptQuery run = {};
+  ExportView view = ExportView::kMaps;
+  ExportFormat format = ExportFormat::kSvg;
+  study::FigureTheme theme = study::FigureTheme::kLight;
+  std::string heads = "*";  // of maps, in this order
+  MapKind kind = MapKind::kWeights;
+  std::string answer = {};  // of the lens and the attribution: the token
+};
+
+struct TraceQuery {
+  study::TraceRequest request = {};
+  std::vector<std::size_t> models = {};
 };
 
 struct TaskQuery {
@@ -87,6 +111,10 @@ struct CircuitQuery {
   study::CircuitRequest request = {};
   std::vector<std::size_t> models = {};
 };
+
+// Models of a request as they lie side by side. Throws Error where others lie between them.
+std::span<const study::LoadedModel> chosen_models(std::span<const study::LoadedModel> models,
+                                                  std::vector<std::size_t> chosen);
 
 // Reads requests for these models. Throws Refusal for what is too large, and Error for what cannot
 // be read.
@@ -105,6 +133,9 @@ class RequestReader {
   LensQuery lens(const std::string& body) const;
   AttributionQuery attribution(const std::string& body) const;
   TaskQuery task(const std::string& body) const;
+  ExportQuery exported(const std::string& body) const;
+  bool is_trace(const std::string& body) const;  // of the bodies of jobs
+  TraceQuery trace(const std::string& body) const;
   CircuitQuery circuit(const std::string& body) const;
 
  private:
@@ -121,3 +152,20 @@ class RequestReader {
 };
 
 }  // namespace filigree::serve
+
+namespace filigree {
+
+template <>
+inline constexpr auto kNames<serve::ExportView> =
+    std::to_array<Named<serve::ExportView>>({{serve::ExportView::kMaps, "maps"},
+                                             {serve::ExportView::kLens, "lens"},
+                                             {serve::ExportView::kAttribution, "attribution"}});
+template <>
+inline constexpr auto kNames<serve::ExportFormat> =
+    std::to_array<Named<serve::ExportFormat>>({{serve::ExportFormat::kSvg, "svg"},
+                                               {serve::ExportFormat::kPdf, "pdf"},
+                                               {serve::ExportFormat::kPng, "png"},
+                                               {serve::ExportFormat::kNpz, "npz"},
+                                               {serve::ExportFormat::kJson, "json"}});
+
+}  // namespace filigree

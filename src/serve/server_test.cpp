@@ -32,7 +32,7 @@ constexpr const char* kPrompt = "The cat sat on the";
 Limits small_limits() {
   Limits limits;
   limits.interventions = 4;
-  limits.patches = 1;
+  limits.patch_texts = 1;
   limits.map_cells = 8 * 21;  // eight heads at six tokens
   limits.receive = std::chrono::milliseconds(300);
   return limits;
@@ -270,7 +270,7 @@ TEST_F(ServerTest, RefusesWhatIsTooLargeBeforeItTakesMemory) {
                 .status,
             413);
   EXPECT_EQ(
-      post("/api/predict", Json{{"prompt", "The"}, {"ablate", {std::string(20'000, 'L')}}}).status,
+      post("/api/predict", Json{{"prompt", "The"}, {"ablate", {std::string(100'000, 'L')}}}).status,
       413);
   EXPECT_EQ(post("/api/predict", Json{{"prompt", "The"}, {"patch", {"L0H0=A", "L0H1=B"}}}).status,
             413);

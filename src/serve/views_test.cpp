@@ -182,6 +182,11 @@ TEST_F(ViewsTest, LensAndAttributionAgreeWithThePrediction) {
   const Json found = post("/api/attribution", {{"prompt", kPrompt}, {"answer", next["token"]}});
   EXPECT_NEAR(found["models"][0]["total"]["mean"].get<double>(), next["logit"].get<double>(), 1e-3);
   EXPECT_EQ(found["models"][1]["model"], "sparse");
+  const Json tokens = post("/api/tokens", {{"prompt", kPrompt}})["tokens"];
+  const std::string before = tokens[0].get<std::string>() + tokens[1].get<std::string>();
+  const Json own = post("/api/attribution", {{"prompt", kPrompt}, {"at", 2}});
+  EXPECT_EQ(own, post("/api/attribution", {{"prompt", before}, {"answer", tokens[2]}}));
+  EXPECT_EQ(ask("/api/attribution", {{"prompt", kPrompt}, {"at", 99}}).status, 400);
   EXPECT_EQ(ask("/api/attribution", {{"prompt", kPrompt}, {"answer", "no single token"}}).status,
             400);
 }
@@ -199,7 +204,57 @@ TEST_F(ViewsTest, TasksHavePromptsAndMayBeOnesOwn) {
   while (job["state"] == "running") job = get(path);
   EXPECT_EQ(job["state"], "done") << job;
   EXPECT_EQ(job["result"]["task"], "own prompts");
+  EXPECT_TRUE(job["result"].contains("figures"));
+  if (!job["result"]["models"][0]["curve"].is_null()) {
+    // The points that came while it was measured are those of the result.
+    EXPECT_EQ(job["curves"]["dense"].size(), job["result"]["models"][0]["curve"].size());
+  }
   EXPECT_EQ(ask("/api/jobs", {{"pairs", Json::array()}}).status, 400);
+}
+
+TEST_F(ViewsTest, WhatIsOnTheScreenIsExported) {
+  const Json query = {{"prompt", kPrompt}, {"heads", "L1H2,L0H1"}, {"ablate", {"L0H0"}}};
+  const auto file = [&](const char* view, const char* format) {
+    Json body = query;
+    body["view"] = view, body["format"] = format, body["answer"] = " the";
+    const Answer answer = ask("/api/export", body);
+    EXPECT_EQ(answer.status, 200) << view << format << answer.body.substr(0, 200);
+    EXPECT_EQ(answer.file, std::string("filigree-") + view + "." + format);
+    return answer.body;
+  };
+  const Json numbers = Json::parse(file("maps", "json"));
+  EXPECT_EQ(numbers["heads"], Json({"L0H1", "L1H2"}));
+  EXPECT_EQ(numbers["models"], Json({"dense", "sparse"}));
+  EXPECT_EQ(numbers["series"].size(), 2u);
+  const Json head =
+      post("/api/head", {{"prompt", kPrompt}, {"ablate", {"L0H0"}}, {"head", "L1H2"}});
+  EXPECT_NEAR(numbers["series"][1]["maps"]["L1H2"][2][1].get<double>(),
+              head["models"][1]["weights"][4].get<double>(), 1e-5);
+  EXPECT_EQ(file("maps", "npz").substr(0, 2), "PK");
+  EXPECT_EQ(Json::parse(file("lens", "json"))["models"][0]["model"], "dense");
+  EXPECT_EQ(Json::parse(file("attribution", "json"))["models"][1]["model"], "sparse");
+  if (study::has_figures())
+    for (const char* view : {"maps", "lens", "attribution"}) {
+      EXPECT_THAT(file(view, "svg"), HasSubstr("<svg"));
+      EXPECT_EQ(file(view, "pdf").substr(0, 4), "%PDF");
+      EXPECT_EQ(file(view, "png").substr(1, 3), "PNG");
+    }
+  Json wrong = query;
+  wrong["view"] = "lens", wrong["format"] = "npz";
+  EXPECT_EQ(ask("/api/export", wrong).status, 400);
+  wrong["format"] = "../x";
+  EXPECT_EQ(ask("/api/export", wrong).status, 400);
+}
+
+TEST_F(ViewsTest, TracesNeedTranscoders) {
+  EXPECT_EQ(get("/api/models")["models"][0]["features"], false);
+  const Answer started = ask("/api/jobs", {{"trace", kPrompt}});
+  ASSERT_EQ(started.status, 202) << started.body;
+  const std::string path = "/api/jobs/" + Json::parse(started.body)["job"].get<std::string>();
+  Json job = get(path);
+  while (job["state"] == "running") job = get(path);
+  EXPECT_EQ(job["state"], "failed");
+  EXPECT_THAT(job["error"].get<std::string>(), HasSubstr("features train"));
 }
 
 }  // namespace

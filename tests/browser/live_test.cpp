@@ -6,6 +6,7 @@
 
 #include "browser/browser.h"
 #include "filigree/serve/server.h"
+#include "filigree/study/figures.h"
 #include "support/served_models.h"
 
 namespace filigree {
@@ -255,11 +256,76 @@ TEST_F(LivePage, FollowsALinkAndTheTheme) {
   EXPECT_NE(page_color(), before);
 }
 
-TEST_F(LivePage, FindsTheHeadsOfATask) {
-  browser_->click("#find");
+TEST_F(LivePage, TasksGiveExamplesAndCircuits) {
+  browser_->click("#tab-task");
+  set("#task", "copy");
+  browser_->wait_for("return document.querySelectorAll('.example').length === 4");
+  EXPECT_THAT(hash(), HasSubstr("task=copy"));
+  const std::string example = text_of(".example");
+  browser_->click(".example");
   browser_->wait_for(
-      "return /dense: .* heads, sparse: .* heads/.test("
-      "document.querySelector('#circuit').textContent)");
+      fmt::format("return document.body.dataset.shown === {}", nlohmann::json(example).dump()));
+  set("#task-prompts", "4");
+  const auto find = [&] {
+    browser_->click("#find");
+    browser_->wait_for(
+        "return /dense: .* heads, sparse: .* heads/.test("
+        "document.querySelector('#circuit').textContent)");
+    EXPECT_EQ(count("#found tbody tr"), 2);
+  };
+  find();
+  set("#task", "own prompts");
+  browser_->wait_for("return !document.querySelector('#own').hidden");
+  EXPECT_THAT(std::string(browser_->run("return document.querySelector('#own').value")),
+              AllOf(StartsWith(example), HasSubstr(" | ")));
+  find();
+}
+
+TEST_F(LivePage, TheLensAndTheAttributionOfATokenAreShown) {
+  browser_->click("#tab-lens");
+  browser_->wait_for(
+      "return document.querySelectorAll('.lens').length === 2 && "
+      "document.querySelectorAll('#attribution .cells').length === 2");
+  EXPECT_EQ(count(".lens tbody tr"), 2 * 3) << "before, and after each layer";
+  EXPECT_EQ(count("#attribution .cells tr"), 2 * 2);
+  EXPECT_THAT(text_of("#attribution h2"), HasSubstr("likeliest"));
+  browser_->click(".lens .token[data-token=\"2\"]");
+  browser_->wait_for(
+      "return /\\(2\\)/.test(document.querySelector('#attribution h2').textContent)");
+  EXPECT_THAT(hash(), HasSubstr("at=2"));
+}
+
+TEST_F(LivePage, BothModelsGoOnWithThePrompt) {
+  browser_->click("#tab-generate");
+  set("#tokens", "3");
+  browser_->click("#generate");
+  browser_->wait_for("return document.querySelectorAll('.growing[data-finish]').length === 2");
+  EXPECT_EQ(count(".growing .fresh"), 6);
+  EXPECT_GT(count(".growing .arc"), 0);
+  browser_->click(".growing h3 button");
+  browser_->wait_for("return document.body.dataset.shown.length > 'The cat sat'.length");
+  EXPECT_THAT(std::string(browser_->run("return document.querySelector('#prompt').value")),
+              StartsWith("The cat sat"));
+}
+
+TEST_F(LivePage, WhatIsShownIsExportedAndSaidAsACommand) {
+  browser_->click("button[data-model=\"0\"][data-head=\"L0H3\"]");
+  browser_->wait_for("return document.querySelector('dialog').open");
+  browser_->press("\uE00C");
+  browser_->wait_for("return !document.querySelector('dialog').open");
+  browser_->click("[data-mlp=\"L1MLP\"]");
+  wait_for_changes("L1MLP");
+  for (const char* format : {"npz", "json", "svg"}) {
+    if (std::string(format) == "svg" && !study::has_figures()) continue;
+    set("#format", format);
+    browser_->click("#export");
+    browser_->wait_for("return / kB/.test(document.querySelector('#exported').textContent)");
+  }
+  browser_->click("#command");
+  EXPECT_EQ(text_of("#exported"),
+            "filigree attention dense sparse --prompt 'The cat sat' --ablate L1MLP --out maps.svg");
+  browser_->click("#link");
+  EXPECT_THAT(text_of("#exported"), AllOf(StartsWith(server_.address()), HasSubstr("off=L1MLP")));
 }
 
 }  // namespace

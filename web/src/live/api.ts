@@ -9,6 +9,7 @@ export interface ServedModel {
   context: number;
   vocabulary: number;
   gated: boolean;
+  features: boolean; // whether transcoders lie beside it
   layers: string[];
   heads: string[];
 }
@@ -129,14 +130,87 @@ export async function importance(run: Run, signal: AbortSignal): Promise<Importa
   return (await ask<{ models: Importance[] }>("POST", "/api/importance", run, signal)).models;
 }
 
-export interface CircuitJob {
+export interface LensCell {
+  top: { token: string; probability: number }[];
+}
+export interface Lens {
+  model: string;
+  tokens: string[];
+  points: { point: string; positions: LensCell[] }[];
+}
+export async function lens(run: Run, signal: AbortSignal): Promise<Lens[]> {
+  return (await ask<{ models: Lens[] }>("POST", "/api/lens", run, signal)).models;
+}
+
+export interface Attribution {
+  model: string;
+  total: { mean: number };
+  sums: Record<string, { mean: number }>;
+  parts: { part: string; kind: string; layer: number | null; head: number | null; contribution: number }[];
+}
+// Of the token at a position after those before it, or of `answer` after the whole prompt.
+export async function attribution(prompt: string, of: { at: number } | { answer: string }, signal: AbortSignal): Promise<Attribution[]> {
+  return (await ask<{ models: Attribution[] }>("POST", "/api/attribution", { prompt, ...of }, signal)).models;
+}
+
+export interface GeneratedToken {
+  token: string;
+  text: string;
+  probability: number;
+  edges: [string, number, number][]; // head, position, weight
+}
+export interface GenerateOptions {
+  tokens: number;
+  temperature: number;
+  seed: number;
+  least: number;
+}
+
+// Calls `each` as the tokens come; the text ends with the promise.
+export async function generate(run: Run, model: string, options: GenerateOptions, each: (token: GeneratedToken) => void, signal: AbortSignal): Promise<string> {
+  const response = await send("POST", "/api/generate", { ...run, models: [model], ...options }, signal);
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let finish = "";
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    const lines = (rest + piece.value).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) {
+      const said = JSON.parse(line) as GeneratedToken & { finish?: string; error?: string; remedy?: string };
+      if (said.error !== undefined) throw new Refused(said.error, said.remedy ?? "");
+      if (said.finish !== undefined) finish = said.finish;
+      else each(said);
+    }
+  }
+  return finish;
+}
+
+export interface TaskPrompt {
+  clean: string;
+  corrupt: string;
+  answer: string[];
+  wrong: string[];
+}
+export interface TaskExamples {
+  task: string;
+  description: string;
+  prompts: TaskPrompt[];
+}
+export const taskExamples = (task: string, signal: AbortSignal): Promise<TaskExamples> => ask("POST", "/api/task", { task, prompts: 4 }, signal);
+
+export interface Job<Result> {
   job: string;
   state: "running" | "done" | "failed" | "cancelled";
   progress: { label: string; unit: string; done: number; total: number };
   error: string | null;
-  result: { models: { model: string; size: number | null; parts: number | null; circuit: string[] | null }[] } | null;
+  curves?: Record<string, [number, number][]>; // by label, in the order measured
+  result?: Result | null;
 }
+export const startJob = <T>(request: object): Promise<Job<T>> => ask("POST", "/api/jobs", request);
+export const jobNow = <T>(job: string): Promise<Job<T>> => ask("GET", `/api/jobs/${job}`);
+export const cancelJob = (job: string): Promise<Job<unknown>> => ask("DELETE", `/api/jobs/${job}`);
 
-export const startCircuit = (task: string): Promise<CircuitJob> => ask("POST", "/api/jobs", { task });
-export const circuitJob = (job: string): Promise<CircuitJob> => ask("GET", `/api/jobs/${job}`);
-export const cancelJob = (job: string): Promise<CircuitJob> => ask("DELETE", `/api/jobs/${job}`);
+// A file of what is on the screen.
+export async function exported(request: object): Promise<Blob> {
+  return (await send("POST", "/api/export", request)).blob();
+}

@@ -55,11 +55,13 @@ export interface ArcsOptions {
   tokens: string[];
   models: { name: string; edges: Edge[] }[];
   chosen: number; // token
+  colour?: number; // of the first model; else its own
+  fresh?: number; // tokens from here on are new
   chose: (token: number) => void;
   clicked?: (model: number, edge: Edge) => void;
 }
 
-export function arcs({ tokens, models, chosen, chose, clicked }: ArcsOptions): HTMLElement {
+export function arcs({ tokens, models, chosen, colour = 0, fresh = Infinity, chose, clicked }: ArcsOptions): HTMLElement {
   const shown = tokens.map(visible);
   let x = kGap;
   const middles = shown.map((text) => {
@@ -74,7 +76,7 @@ export function arcs({ tokens, models, chosen, chose, clicked }: ArcsOptions): H
   const highs = models.map(({ edges }) => height(edges));
   const base = highs[0]! + 6; // top of the line of tokens
   const line = kLine + 8;
-  const total = base + line + (highs[1] ?? 0) + 6;
+  const total = base + line + (highs[1] ?? 0) + 6; // one model has nothing below
   const drawn: Node[] = [];
   models.forEach(({ name, edges }, m) => {
     const y = m === 0 ? base : base + line;
@@ -87,7 +89,7 @@ export function arcs({ tokens, models, chosen, chose, clicked }: ArcsOptions): H
       const said =
         `${name}: \u201c${shown[query]!}\u201d looks at \u201c${shown[key]!}\u201d \u2013 ` +
         edge.heads.slice(0, 6).map((head) => `${head.name} ${head.weight.toFixed(2)}`).join(", ");
-      const arc = svg("path", { d: path, class: `arc model-${m}${query === chosen ? "" : " out"}`, "stroke-width": 1 + 3.5 * strength(edge),
+      const arc = svg("path", { d: path, class: `arc model-${m + colour}${query === chosen ? "" : " out"}`, "stroke-width": 1 + 3.5 * strength(edge),
         "stroke-opacity": 0.25 + 0.75 * strength(edge), "data-edge": `${query}<-${key}`, "data-model": m });
       const title = svg("title", {});
       title.textContent = said;
@@ -97,7 +99,7 @@ export function arcs({ tokens, models, chosen, chose, clicked }: ArcsOptions): H
     }
   });
   shown.forEach((text, n) => {
-    const word = svg("text", { x: middles[n]!, y: base + line / 2, class: n === chosen ? "word chosen" : "word", "font-size": kLine,
+    const word = svg("text", { x: middles[n]!, y: base + line / 2, class: `word${n === chosen ? " chosen" : ""}${n >= fresh ? " fresh" : ""}`, "font-size": kLine,
       "text-anchor": "middle", "dominant-baseline": "central", tabindex: 0, role: "button", "data-token": n, "aria-pressed": String(n === chosen) });
     word.textContent = text;
     word.addEventListener("click", () => chose(n));

@@ -32,9 +32,9 @@ export function toggleAll(parts: string[]): void {
   set(on ? rest : [...rest, ...parts.map((text): Change => ({ kind: "ablate", text }))]);
 }
 
-// In the place of what was off before.
+// In the place of what was off or patched before.
 export function switchOffOnly(parts: string[]): void {
-  const rest = place().changes.filter(({ kind }) => kind !== "ablate");
+  const rest = place().changes.filter(({ kind }) => kind === "scale");
   set([...rest, ...parts.map((text): Change => ({ kind: "ablate", text }))]);
 }
 
@@ -49,8 +49,14 @@ export function patch(part: string, prompt: string): void {
   set([...rest, { kind: "patch", text: `${part}=${prompt}` }]);
 }
 
-export function remove(change: Change): void {
-  set(place().changes.filter((other) => other.kind !== change.kind || other.text !== change.text));
+// In the place of all other patches, and of what was off.
+export function patchAll(parts: string[], prompt: string): void {
+  const rest = place().changes.filter(({ kind }) => kind === "scale");
+  set([...rest, ...parts.map((part): Change => ({ kind: "patch", text: `${part}=${prompt}` }))]);
+}
+
+export function remove(some: Change[]): void {
+  set(place().changes.filter((change) => !some.includes(change)));
 }
 
 export function removeAll(): void {

@@ -11,6 +11,23 @@ function said(change: Change): string {
   return change.kind === "scale" ? `${part} \u00d7 ${value}` : `${part} from \u201c${value}\u201d`;
 }
 
+const kSingle = 8; // of one kind and value that have chips of their own
+
+// What is shown as one chip.
+function bundles(changes: Change[]): Change[][] {
+  const found = new Map<string, Change[]>();
+  for (const change of changes) {
+    const key = `${change.kind} ${change.text.slice(partOf(change).length)}`;
+    found.set(key, [...(found.get(key) ?? []), change]);
+  }
+  return [...found.values()].flatMap((alike) => (alike.length > kSingle ? [alike] : alike.map((one) => [one])));
+}
+
+function chipText(bundle: Change[]): string {
+  const first = said(bundle[0]!);
+  return bundle.length === 1 ? first : `${bundle.length} parts${first.slice(partOf(bundle[0]!).length)}`;
+}
+
 function button(id: string, text: string, action: () => void, title = text): HTMLButtonElement {
   const made = element("button", { type: "button", id, title }, text);
   made.addEventListener("click", action);
@@ -54,9 +71,9 @@ export function changesView(served: Served): HTMLElement {
   });
   const show = (): void => {
     chips.replaceChildren(
-      ...place().changes.map((change) => {
-        const chip = element("button", { type: "button", class: "chip", title: "take back" }, `${said(change)} \u00d7`);
-        chip.addEventListener("click", () => remove(change));
+      ...bundles(place().changes).map((bundle) => {
+        const chip = element("button", { type: "button", class: "chip", title: `take back ${bundle.map(partOf).join(", ")}` }, `${chipText(bundle)} \u00d7`);
+        chip.addEventListener("click", () => remove(bundle));
         return chip;
       }),
     );

@@ -4,13 +4,12 @@ import { gridView } from "../grid";
 import { legendView } from "../legend";
 import { change, subscribe } from "../state";
 import { tokensView } from "../tokens";
-import { importance } from "./api";
+import { Run, importance } from "./api";
 import { isOff, toggle } from "./changes";
 import { linkHover } from "./hover";
 import { LiveReport } from "./live_report";
 import { HeadOrder, orderChooser } from "./order";
 import { MapKind, go, onPlace, place } from "./place";
-import { Run } from "./api";
 import { SheetPainter } from "./sheet";
 import { View } from "./tabs";
 
@@ -25,10 +24,9 @@ function kindChooser(): HTMLElement {
   return element("label", {}, "maps ", select);
 }
 
-export function headsView(live: LiveReport, run: () => Run, failed: (error: unknown) => void): View {
+export function headsView(live: LiveReport, order: HeadOrder, run: () => Run, failed: (error: unknown) => void): View {
   const { heads } = live.report.models[0]!;
   const off = element("input", { type: "checkbox", id: "switch" });
-  const order = new HeadOrder(live);
   const grid = gridView(
     live,
     (head, event) => (event.shiftKey || off.checked ? toggle(heads[head]!) : change({ head })),

@@ -7,14 +7,19 @@ import { change, state, subscribe } from "../state";
 import { followTheme, themeButton } from "../theme";
 import { Refused, Run, Served, foundRoles, look, runOf, served, useToken } from "./api";
 import { changesView } from "./changes_view";
-import { circuitView } from "./circuit";
+import { exportView } from "./export";
+import { generateView } from "./generate_view";
 import { headView } from "./head_view";
 import { headsView } from "./heads_view";
+import { lensView } from "./lens_view";
 import { LiveReport } from "./live_report";
+import { HeadOrder } from "./order";
 import { go, onPlace, place } from "./place";
 import { PredictionsView } from "./predictions";
 import { tabsView } from "./tabs";
+import { taskView } from "./task_view";
 import { tokensArcView } from "./tokens_view";
+import { traceView } from "./trace_view";
 
 const kFirstPrompt = "When Mary and John went to the store, John gave a drink to";
 
@@ -84,10 +89,15 @@ function show(served: Served, { box, count, models, ask, below, failed }: Return
 
   // Views of maps are made when there is a first map.
   const draw = (): void => {
+    const order = new HeadOrder(live);
+    const run = (): Run => asked;
     below.replaceChildren(
-      element("div", { class: "above" }, changesView(served), circuitView(served, live, failed)),
-      tabsView([headsView(live, () => asked, failed), tokensArcView(live)]),
-      headView(live, () => asked, failed),
+      element("div", { class: "above" }, changesView(served), exportView(served, live, run, () => order.chosen(0), failed)),
+      tabsView([
+        headsView(live, order, run, failed), tokensArcView(live), lensView(live, run, failed), generateView(live, run, failed),
+        taskView(served, live, run, failed), traceView(served, live, run, failed),
+      ].filter((view) => view !== null)),
+      headView(live, run, failed),
     );
     follow();
     foundRoles().then((roles) => live.showRoles(roles), failed);

@@ -9,6 +9,17 @@ export interface Change {
   text: string; // "L6H11", "L3H4=0.5", "L6H11@-1=Another prompt"
 }
 
+// A node of a model's graph of features, and several that are shown as one.
+export interface Pin {
+  model: number;
+  node: number;
+}
+export interface PinGroup {
+  model: number;
+  name: string;
+  nodes: number[];
+}
+
 export type MapKind = "weights" | "value-weighted" | "gate";
 
 export interface Place {
@@ -23,6 +34,8 @@ export interface Place {
   layer: number | null; // of arcs; null: all
   least: number; // share below which arcs are left out
   task: string; // of the tab of tasks; "": the first
+  pins: Pin[]; // nodes of graphs
+  groups: PinGroup[];
   token: string; // for servers that ask for one
 }
 
@@ -57,6 +70,14 @@ function read(): Place {
     layer: whole(parts.get("layer")),
     least: least > 0 && least <= 1 ? least : 0.1,
     task: parts.get("task") ?? "",
+    pins: (parts.get("pins") ?? "").split(",").flatMap((text) => {
+      const found = /^(\d)\.(\d{1,6})$/.exec(text);
+      return found ? [{ model: Number(found[1]), node: Number(found[2]) }] : [];
+    }),
+    groups: parts.getAll("group").flatMap((text) => {
+      const found = /^(\d)\.([\d+]{1,400})=(.{1,40})$/.exec(text);
+      return found ? [{ model: Number(found[1]), name: found[3]!, nodes: found[2]!.split("+").map(Number) }] : [];
+    }),
     token: parts.get("token") ?? "",
   };
 }
@@ -77,6 +98,8 @@ function write(place: Place): string {
   if (place.layer !== null) parts.set("layer", String(place.layer));
   if (place.least !== 0.1) parts.set("least", String(place.least));
   if (place.task) parts.set("task", place.task);
+  if (place.pins.length > 0) parts.set("pins", place.pins.map(({ model, node }) => `${model}.${node}`).join(","));
+  for (const { model, name, nodes } of place.groups) parts.append("group", `${model}.${nodes.join("+")}=${name}`);
   if (place.token) parts.set("token", place.token);
   return parts.toString();
 }

@@ -39,8 +39,8 @@ export class PredictionsView {
       ),
     );
     const facts = [
-      loss === null ? "" : `loss of the prompt ${loss.toFixed(2)}${plain_loss === null ? "" : `, was ${plain_loss.toFixed(2)}`}`,
-      divergence === null ? "" : `next token changed by ${divergence.toPrecision(2)} nats`,
+      loss === null ? "" : `loss ${loss.toFixed(2)}${plain_loss === null ? " nats a token of the prompt" : `, was ${plain_loss.toFixed(2)}`}`,
+      divergence === null ? "" : `prediction moved by ${divergence.toPrecision(2)} nats`,
     ];
     this.panels[model]!.replaceChildren(
       element("table", {}, element("tbody", {}, ...rows)),

@@ -1,0 +1,15 @@
+// What is on the screen as a file: figures by the figure code, numbers for other programs.
+#pragma once
+
+#include <span>
+
+#include "filigree/serve/answer.h"
+#include "filigree/serve/requests.h"
+
+namespace filigree::serve {
+
+// `models` are those of the query, side by side.
+Answer export_answer(std::span<const study::LoadedModel> models, const ExportQuery& query,
+                     const Limits& limits, const study::Context& context);
+
+}  // namespace filigree::serve

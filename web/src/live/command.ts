@@ -1,0 +1,41 @@
+// The command that makes the same from the shell.
+import { Served } from "./api";
+import { Place } from "./place";
+
+// As a POSIX shell reads it back.
+export function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
+}
+
+function changesOf({ changes }: Place): string[] {
+  const off = changes.filter(({ kind }) => kind === "ablate").map(({ text }) => text);
+  const scaled = changes.filter(({ kind }) => kind === "scale").map(({ text }) => text);
+  return [
+    ...(off.length > 0 ? ["--ablate", off.join(",")] : []),
+    ...(scaled.length > 0 ? ["--scale", scaled.join(",")] : []),
+    ...changes.filter(({ kind }) => kind === "patch").flatMap(({ text }) => ["--patch", text]),
+  ];
+}
+
+// `heads` are those shown, null: all; `answer` the token that is explained.
+export function commandOf(place: Place, prompt: string, served: Served, heads: string[] | null, answer: string): string {
+  const models = served.models.map(({ name }) => name);
+  const words = ((): string[] => {
+    const asked = ["--prompt", prompt, ...changesOf(place)];
+    switch (place.view) {
+      case "lens":
+        return ["logit-lens", ...models, ...asked, "--out", "lens.svg"];
+      case "task":
+        return ["circuit", ...models, "--task", place.task || served.tasks[0]!.name, "--prompts", "16"];
+      case "generate":
+        return ["generate", models.at(-1)!, prompt, "--max-tokens", "12", "--temperature", "0", ...changesOf(place)];
+      case "trace":
+        return ["trace", models.at(-1)!, ...(models.length > 1 ? ["--dense-twin", models[0]!] : []), "--prompt", prompt, "--target", answer, "--out", "graph.json"];
+      default:
+        return ["attention", ...models, ...asked, ...(heads ? ["--heads", heads.join(",")] : []),
+          ...(place.kind === "weights" ? [] : ["--what", place.kind]), "--out", "maps.svg"];
+    }
+  })();
+  return ["filigree", ...words].map(quoted).join(" ");
+}
+

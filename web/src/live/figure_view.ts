@@ -1,0 +1,10 @@
+// Drawings of the server in both themes, of which the style sheet shows one.
+import { element } from "../dom";
+import { ServedFigure } from "./jobs";
+
+const source = (svg: string): string => `data:image/svg+xml,${encodeURIComponent(svg)}`;
+
+export function figureView({ title, svg, dark_svg }: ServedFigure): HTMLElement {
+  return element("figure", { class: "drawn" }, element("figcaption", {}, element("b", {}, title)),
+    element("img", { class: "light", alt: title, src: source(svg) }), element("img", { class: "dark", alt: title, src: source(dark_svg) }));
+}

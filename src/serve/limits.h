@@ -17,7 +17,7 @@ struct Limits {
   std::size_t lens_cells = 20'000;            // layers times tokens of one model
   std::int64_t generated_tokens = 256;
   std::int64_t traced_features = 4000;  // nodes of a graph before it is pruned
-  std::size_t waiting = 8;              // requests that wait for one model
+  std::size_t waiting = 16;             // requests that wait for one model
   std::size_t running_jobs = 2;
   std::size_t kept_jobs = 16;
   std::chrono::milliseconds abandoned_job{180'000};  // nobody has asked for it so long

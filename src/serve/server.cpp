@@ -87,6 +87,9 @@ class Server::Http final : public httplib::Server {
   }
 
   void start() {
+    // httplib lets five connections wait to be accepted, and those of a few pages at once are more:
+    // the system would drop them.
+    ::listen(svr_sock_, static_cast<int>(limits_.threads + limits_.waiting_connections));
     thread_ = std::thread([this] { listen_after_bind(); });
     while (!is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

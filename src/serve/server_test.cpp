@@ -11,8 +11,10 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <deque>
+#include <fstream>
 #include <thread>
 
 #include "filigree/base/error.h"
@@ -334,6 +336,78 @@ TEST_F(ServerTest, AnswersManyAtOnceAsOneAfterTheOther) {
     clients.emplace_back([&, n] { answers[n] = ask(static_cast<int>(n)); });
   for (std::thread& thread : clients) thread.join();
   for (std::size_t n = 0; n < answers.size(); ++n) EXPECT_EQ(answers[n], n % 2 == 0 ? even : odd);
+}
+
+// Bytes of memory that the process has.
+std::size_t resident() {
+  std::size_t pages = 0, in_memory = 0;
+  std::ifstream("/proc/self/statm") >> pages >> in_memory;
+  return in_memory * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(ServerTest, ThirtyTwoClientsLoseNothingAndTakeBoundedMemory) {
+  constexpr std::size_t kClients = 32, kEach = 8;
+  Api api(served_models(folder_), {});
+  const Server server(api, {});
+  const std::vector<std::pair<std::string, Json>> asked = {
+      {"/api/look", {{"prompt", "The cat"}, {"models", {"dense"}}}},
+      {"/api/look", {{"prompt", "A dog ran"}, {"ablate", {"L0H1"}}}},
+      {"/api/predict", {{"prompt", "The cat sat"}}},
+      {"/api/generate", {{"prompt", "The"}, {"models", {"sparse"}}, {"tokens", 3}}},
+      {"/api/tokens", {{"prompt", "The cat sat on the mat"}}}};
+  const auto ask = [&](std::size_t n) {
+    const auto& [path, body] = asked[n % asked.size()];
+    httplib::Client one("127.0.0.1", server.port());
+    one.set_read_timeout(60, 0);
+    const auto result = one.Post(path, body.dump(), "application/json");
+    return result ? fmt::format("{} {}", result->status, result->body) : "nothing";
+  };
+  std::vector<std::string> wanted;
+  for (std::size_t n = 0; n < asked.size(); ++n) wanted.push_back(ask(n));
+  EXPECT_THAT(wanted, ::testing::Each(::testing::StartsWith("200 ")));
+  std::atomic<int> wrong = 0;
+  const auto all_at_once = [&] {
+    std::vector<std::thread> clients;
+    for (std::size_t c = 0; c < kClients; ++c)
+      clients.emplace_back([&, c] {
+        for (std::size_t n = c; n < c + kEach; ++n)
+          if (ask(n) != wanted[n % asked.size()]) ++wrong;
+      });
+    for (std::thread& client : clients) client.join();
+  };
+  all_at_once();
+  const std::size_t before = resident();
+  all_at_once();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LT(resident(), before + (std::size_t{64} << 20)) << "grows with every request";
+}
+
+TEST_F(ServerTest, AClientThatIsKilledLeavesNothingBehind) {
+  Limits limits;
+  limits.abandoned_job = std::chrono::milliseconds(30);
+  Api api(served_models(folder_), {}, limits);
+  const Server server(api, {});
+  const auto head = [](const std::string& path, const std::string& body) {
+    return fmt::format(
+        "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: {}\r\n\r\n{}",
+        path, body.size(), body);
+  };
+  {
+    const Connection job(server.port()), text(server.port()), look(server.port());
+    // All its prompts and a search for edges: longer than anybody waits here.
+    job.send(head("/api/jobs", R"({"task": "copy", "prompts": 256, "parts": "edges"})"));
+    EXPECT_THAT(job.receive(), HasSubstr("202"));
+    text.send(head("/api/generate", R"({"prompt": "The", "models": ["dense"], "tokens": 60})"));
+    look.send(head("/api/look", R"({"prompt": "The cat sat"})"));
+  }  // gone, in the middle of it
+  httplib::Client other("127.0.0.1", server.port());
+  const auto state = [&] {
+    return Json::parse(other.Get("/api/jobs")->body)["jobs"][0]["state"].get<std::string>();
+  };
+  while (state() == "running") std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(state(), "cancelled");
+  EXPECT_EQ(other.Post("/api/predict", R"({"prompt": "The"})", "application/json")->status, 200);
 }
 
 TEST_F(ServerTest, GivesNoNumbersOfAModelThatIsNotFinite) {

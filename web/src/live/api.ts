@@ -36,11 +36,11 @@ export function useToken(text: string): void {
   token = text;
 }
 
-async function send(method: string, path: string, body?: object, signal?: AbortSignal): Promise<Response> {
+async function send(method: string, path: string, body?: object, signal?: AbortSignal, keepalive = false): Promise<Response> {
   const headers: Record<string, string> = {};
   if (token) headers["X-Filigree-Token"] = token;
   if (body) headers["Content-Type"] = "application/json";
-  const response = await fetch(path, { method, headers, body: body ? JSON.stringify(body) : null, signal: signal ?? null });
+  const response = await fetch(path, { method, headers, body: body ? JSON.stringify(body) : null, signal: signal ?? null, keepalive });
   if (response.ok) return response;
   const answer = (await response.json()) as { error?: string; remedy?: string };
   throw new Refused(answer.error ?? "no answer", answer.remedy ?? "");
@@ -208,7 +208,8 @@ export interface Job<Result> {
 }
 export const startJob = <T>(request: object): Promise<Job<T>> => ask("POST", "/api/jobs", request);
 export const jobNow = <T>(job: string): Promise<Job<T>> => ask("GET", `/api/jobs/${job}`);
-export const cancelJob = (job: string): Promise<Job<unknown>> => ask("DELETE", `/api/jobs/${job}`);
+// Also while the page goes away.
+export const cancelJob = (job: string): Promise<Response> => send("DELETE", `/api/jobs/${job}`, undefined, undefined, true);
 
 // A file of what is on the screen.
 export async function exported(request: object): Promise<Blob> {

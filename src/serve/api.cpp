@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <new>
 #include <numeric>
+#include <thread>
 
 #include "filigree/analyze/roles/head_role.h"
 #include "filigree/base/error.h"
@@ -23,7 +26,8 @@
 namespace filigree::serve {
 namespace {
 
-constexpr std::string_view kJobs = "/api/jobs";
+constexpr std::string_view kJobs = "/api/jobs", kEvents = "/events";
+constexpr std::chrono::milliseconds kLookAtJob{50};
 constexpr const char* kMendRequest = "change the request as the error says";
 
 [[noreturn]] void refuse_path(const ApiRequest& request) {
@@ -77,6 +81,8 @@ Answer Api::route(const ApiRequest& request) {
     if (!one_job) refuse_path(request);
     return json_answer(jobs_.cancel(number));
   }
+  if (number.ends_with(kEvents))
+    return follow_job(number.substr(0, number.size() - kEvents.size()), request.gone);
   if (one_job) return json_answer(jobs_.describe(number));
   if (request.path == kJobs) return json_answer(jobs_.list());
   if (request.path == "/api/models") return json_answer(models_json(models_, limits_));
@@ -200,6 +206,36 @@ Answer Api::export_view(const ApiRequest& request) {
     };
   work();
   require_unchanged_files();
+  return answer;
+}
+
+Answer Api::follow_job(const std::string& number, const std::function<bool()>& gone) {
+  jobs_.describe(number);  // is there one?
+  ++watchers_;
+  const std::shared_ptr<void> place(nullptr, [this](void*) { --watchers_; });
+  if (watchers_ > limits_.job_watchers)
+    throw Refusal(503, fmt::format("{} answers follow jobs", limits_.job_watchers),
+                  "GET /api/jobs/N says how far it is");
+  Answer answer;
+  answer.type = "application/x-ndjson";
+  answer.stream = [this, number, gone, place](const WritePiece& write) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point until = Clock::now() + limits_.watching;
+    try {
+      std::string last;
+      while (true) {
+        const Json job = jobs_.describe(number);
+        const std::string line = json_answer(job).body + "\n";
+        const bool left = (gone && gone()) || (line != last && !write(line));
+        last = line;
+        if (job.at("state") != name_of(JobState::kRunning)) break;
+        if (left) jobs_.cancel(number);
+        if (left || Clock::now() > until) break;
+        std::this_thread::sleep_for(kLookAtJob);
+      }
+    } catch (const std::exception&) {  // forgotten meanwhile
+    }
+  };
   return answer;
 }
 

@@ -19,6 +19,7 @@
 // Any number of threads may ask at once. Every failure is JSON {"error", "remedy"}.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -65,6 +66,7 @@ class Api {
   Json roles(const ApiRequest& request);
   Answer export_view(const ApiRequest& request);
   Json start_job(const std::string& body);
+  Answer follow_job(const std::string& number, const std::function<bool()>& gone);
 
   std::vector<study::LoadedModel> models_;
   std::uint64_t seed_;
@@ -74,7 +76,8 @@ class Api {
   PlainRuns plain_runs_;
   std::mutex roles_mutex_;
   Json roles_;  // null: not found yet
-  Jobs jobs_;   // last, so that it ends first
+  std::atomic<std::size_t> watchers_ = 0;
+  Jobs jobs_;  // last, so that it ends first
 };
 
 }  // namespace filigree::serve

@@ -20,6 +20,8 @@ struct Limits {
   std::size_t waiting = 16;             // requests that wait for one model
   std::size_t running_jobs = 2;
   std::size_t kept_jobs = 16;
+  std::size_t job_watchers = 4;                      // answers that follow jobs, each a connection
+  std::chrono::milliseconds watching{45'000};        // one of them; less than `send`
   std::chrono::milliseconds abandoned_job{180'000};  // nobody has asked for it so long
   std::size_t threads = 16;                          // connections that are served at once
   std::size_t waiting_connections = 64;

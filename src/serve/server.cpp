@@ -71,15 +71,13 @@ class Server::Http final : public httplib::Server {
       else if (request.method == "POST")
         return HandlerResponse::Unhandled;  // its body is still to be read
       else
-        put(api_.answer({request.method == "HEAD" ? "GET" : request.method, request.path}),
+        put(api_.answer(
+                {request.method == "HEAD" ? "GET" : request.method, request.path, "", gone()}),
             response);
       return HandlerResponse::Handled;
     });
     Post(".*", [this](const httplib::Request& request, httplib::Response& response) {
-      const BoundedStream* stream = this_connection;
-      put(api_.answer({request.method, request.path, request.body,
-                       [this, stream] { return ending_ || stream->gone(); }}),
-          response);
+      put(api_.answer({request.method, request.path, request.body, gone()}), response);
     });
     set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (response.body.empty()) put(answer_for(response.status), response);
@@ -117,6 +115,11 @@ class Server::Http final : public httplib::Server {
     }
     ::close(socket);
     return true;
+  }
+
+  // Whether nobody waits for the answer on this connection any more.
+  std::function<bool()> gone() const {
+    return [this, stream = this_connection] { return ending_ || stream->gone(); };
   }
 
   static void refuse(BoundedStream& stream) {

@@ -383,31 +383,40 @@ TEST_F(ServerTest, ThirtyTwoClientsLoseNothingAndTakeBoundedMemory) {
 }
 
 TEST_F(ServerTest, AClientThatIsKilledLeavesNothingBehind) {
-  Limits limits;
-  limits.abandoned_job = std::chrono::milliseconds(30);
-  Api api(served_models(folder_), {}, limits);
-  const Server server(api, {});
-  const auto head = [](const std::string& path, const std::string& body) {
+  const auto post_bytes = [](const std::string& path, const std::string& body) {
     return fmt::format(
         "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         "Content-Length: {}\r\n\r\n{}",
         path, body.size(), body);
   };
+  const auto state = [&] { return get("/api/jobs").json["jobs"].back()["state"]; };
   {
-    const Connection job(server.port()), text(server.port()), look(server.port());
-    // All its prompts and a search for edges: longer than anybody waits here.
-    job.send(head("/api/jobs", R"({"task": "copy", "prompts": 256, "parts": "edges"})"));
+    const Connection job(server_.port()), text(server_.port()), look(server_.port());
+    // A search among all edges of many prompts takes longer than anybody waits here.
+    job.send(post_bytes("/api/jobs", R"({"task": "copy", "prompts": 256, "parts": "edges"})"));
     EXPECT_THAT(job.receive(), HasSubstr("202"));
-    text.send(head("/api/generate", R"({"prompt": "The", "models": ["dense"], "tokens": 60})"));
-    look.send(head("/api/look", R"({"prompt": "The cat sat"})"));
-  }  // gone, in the middle of it
-  httplib::Client other("127.0.0.1", server.port());
-  const auto state = [&] {
-    return Json::parse(other.Get("/api/jobs")->body)["jobs"][0]["state"].get<std::string>();
-  };
+    text.send(
+        post_bytes("/api/generate", R"({"prompt": "The", "models": ["dense"], "tokens": 60})"));
+    look.send(post_bytes("/api/look", R"({"prompt": "The"})"));
+    const Connection follower(server_.port());
+    follower.send("GET /api/jobs/1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_THAT(follower.receive_for(0.2), HasSubstr("\"state\":\"running\""));
+  }  // gone, in the middle of all of it
   while (state() == "running") std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(state(), "cancelled");
-  EXPECT_EQ(other.Post("/api/predict", R"({"prompt": "The"})", "application/json")->status, 200);
+  EXPECT_EQ(post("/api/predict", Json{{"prompt", "The"}}).status, 200);
+}
+
+TEST_F(ServerTest, AJobIsFollowedToItsEnd) {
+  post("/api/jobs", Json{{"task", "copy"}, {"models", {"dense"}}, {"prompts", 2}});
+  const auto result = client().Get("/api/jobs/1/events");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+  const std::size_t last = result->body.rfind('\n', result->body.size() - 2);
+  const Json end = Json::parse(result->body.substr(last == std::string::npos ? 0 : last + 1));
+  EXPECT_EQ(end["state"], "done");
+  EXPECT_EQ(end["result"], get("/api/jobs/1").json["result"]);
+  EXPECT_EQ(get("/api/jobs/9/events").status, 404);
 }
 
 TEST_F(ServerTest, GivesNoNumbersOfAModelThatIsNotFinite) {

@@ -50,6 +50,17 @@ async function ask<T>(method: string, path: string, body?: object, signal?: Abor
   return (await (await send(method, path, body, signal)).json()) as T;
 }
 
+// Of an answer that comes bit by bit.
+async function eachLine(response: Response, each: (line: string) => void): Promise<void> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    const lines = (rest + piece.value).split("\n");
+    rest = lines.pop()!;
+    lines.forEach(each);
+  }
+}
+
 // A prompt with what is changed in its runs.
 export interface Run {
   prompt: string;
@@ -169,19 +180,13 @@ export interface GenerateOptions {
 // Calls `each` as the tokens come; the text ends with the promise.
 export async function generate(run: Run, model: string, options: GenerateOptions, each: (token: GeneratedToken) => void, signal: AbortSignal): Promise<string> {
   const response = await send("POST", "/api/generate", { ...run, models: [model], ...options }, signal);
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
   let finish = "";
-  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-    const lines = (rest + piece.value).split("\n");
-    rest = lines.pop()!;
-    for (const line of lines) {
-      const said = JSON.parse(line) as GeneratedToken & { finish?: string; error?: string; remedy?: string };
-      if (said.error !== undefined) throw new Refused(said.error, said.remedy ?? "");
-      if (said.finish !== undefined) finish = said.finish;
-      else each(said);
-    }
-  }
+  await eachLine(response, (line) => {
+    const said = JSON.parse(line) as GeneratedToken & { finish?: string; error?: string; remedy?: string };
+    if (said.error !== undefined) throw new Refused(said.error, said.remedy ?? "");
+    if (said.finish !== undefined) finish = said.finish;
+    else each(said);
+  });
   return finish;
 }
 
@@ -207,7 +212,10 @@ export interface Job<Result> {
   result?: Result | null;
 }
 export const startJob = <T>(request: object): Promise<Job<T>> => ask("POST", "/api/jobs", request);
-export const jobNow = <T>(job: string): Promise<Job<T>> => ask("GET", `/api/jobs/${job}`);
+// Calls `each` whenever the job has got on. The server ends long answers: the job may still run.
+export async function followJob<T>(job: string, each: (now: Job<T>) => void): Promise<void> {
+  await eachLine(await send("GET", `/api/jobs/${job}/events`), (line) => each(JSON.parse(line) as Job<T>));
+}
 // Also while the page goes away.
 export const cancelJob = (job: string): Promise<Response> => send("DELETE", `/api/jobs/${job}`, undefined, undefined, true);
 

@@ -66,7 +66,7 @@ function mapsRow(heads: HeadNumbers[], kind: Kind, name: string, clicked: (cell:
   const columns = heads.length === 2 ? 3 : 1;
   // Side by side where there is room, else below one another.
   const beside = window.innerWidth >= 900 ? columns : 1;
-  const side = Math.max(180, Math.min(460, (window.innerWidth - 120) / beside - 120));
+  const side = Math.max(170, Math.min(460, (window.innerWidth - 120) / beside - 120, window.innerHeight - 200));
   const readout = element("output", { class: "readout", id: "readout" });
   const rest = "Point at a cell: rows are queries, columns are keys. Bars: what each query gives, what each key gets. A click switches an edge off.";
   readout.textContent = rest;

@@ -1,7 +1,5 @@
 // Long work of the server: started, followed, cancelled.
-import { Job, cancelJob, jobNow, startJob } from "./api";
-
-const kAskEvery = 250; // milliseconds
+import { Job, cancelJob, followJob, startJob } from "./api";
 
 export class Following<Result> {
   private running: string | null = null;
@@ -20,12 +18,11 @@ export class Following<Result> {
       const started = await startJob<Result>(request);
       this.running = started.job;
       this.told(started);
-      while (this.running === started.job) {
-        const job: Job<Result> = await jobNow(started.job);
-        if (job.state !== "running") this.running = null;
-        this.told(job);
-        if (this.busy) await new Promise((wake) => setTimeout(wake, kAskEvery));
-      }
+      while (this.running === started.job)
+        await followJob<Result>(started.job, (job) => {
+          if (job.state !== "running") this.running = null;
+          this.told(job);
+        });
     } catch (error) {
       this.running = null;
       this.failed(error);

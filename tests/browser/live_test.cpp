@@ -243,6 +243,40 @@ TEST_F(LivePage, ChangesStackAndAreUndone) {
   browser_->console_errors();  // the refusal is one
 }
 
+TEST_F(LivePage, KeysReachEveryHeadAndView) {
+  const auto focused = [&] {
+    return std::string(
+        browser_->run("const e = document.activeElement; return (e.dataset.model ?? '') + "
+                      "(e.dataset.head ?? e.id)"));
+  };
+  EXPECT_EQ(count(".panel .head[tabindex=\"0\"]"), 2) << "one stop a panel";
+  browser_->run("document.querySelector('button[data-model=\"0\"][data-head=\"L0H0\"]').focus()");
+  browser_->press("\uE014");  // right
+  EXPECT_EQ(focused(), "0L0H1");
+  browser_->press("\uE015");  // down
+  EXPECT_EQ(focused(), "0L1H1");
+  browser_->press("\uE011");  // Home
+  EXPECT_EQ(focused(), "0L0H0");
+  browser_->press("\uE004");  // the tabulator goes on to the other panel
+  EXPECT_EQ(focused(), "1L0H0");
+  browser_->press("\uE007");  // Enter
+  browser_->wait_for("return document.querySelector('dialog').open");
+  browser_->press("\uE00C");
+  browser_->wait_for("return !document.querySelector('dialog').open");
+  browser_->run("document.querySelector('#tab-heads').focus()");
+  browser_->press("\uE014");
+  EXPECT_EQ(focused(), "tab-tokens");
+  browser_->wait_for("return document.querySelectorAll('#arcs .arc').length > 0");
+  // Everything that can be used has a name.
+  EXPECT_EQ(
+      browser_->run("return [...document.querySelectorAll("
+                    "'button,input,select,textarea,canvas,img,[role=button]')].filter(e => "
+                    "!(e.getAttribute('aria-label') || e.textContent.trim() || e.title || "
+                    "e.alt || e.getAttribute('aria-hidden') || (e.labels && e.labels.length)))"
+                    ".map(e => e.outerHTML)"),
+      nlohmann::json::array());
+}
+
 TEST_F(LivePage, FollowsALinkAndTheTheme) {
   browser_->run("location.hash = '#prompt=A+dog&off=L0H0,L0H1'");
   wait_for_prompt("A dog");

@@ -67,6 +67,7 @@ class Panel {
       element("div", { class: "title" }, element("h2", {}, model.name), element("p", { class: "facts" }, ...facts)),
       this.maps,
     );
+    this.maps.addEventListener("keydown", (event) => this.move(event));
     this.painter = painter(places, this.maps);
     this.mark();
   }
@@ -87,6 +88,22 @@ class Panel {
     this.maps.style.setProperty("--layers", String(model.layers.length));
     for (const button of this.buttons) button.remove();
     this.maps.append(...heads.map((head) => this.buttons[head]!));
+    for (const button of this.buttons) button.tabIndex = -1;
+    if (heads.length > 0) this.buttons[heads[0]!]!.tabIndex = 0;
+  }
+
+  // The arrow keys go from head to head, so that a panel is one stop of the tabulator.
+  private move(event: KeyboardEvent): void {
+    const buttons = this.shown.map((head) => this.buttons[head]!);
+    const from = buttons.indexOf((event.target as Element).closest<HTMLElement>(".head")!);
+    const inRow = buttons.filter(({ offsetTop }) => offsetTop === buttons[0]!.offsetTop).length;
+    const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -inRow, ArrowDown: inRow, Home: -from, End: buttons.length - 1 - from }[event.key];
+    const to = by === undefined ? undefined : buttons[from + by];
+    if (from < 0 || !to) return;
+    event.preventDefault();
+    buttons[from]!.tabIndex = -1;
+    to.tabIndex = 0;
+    to.focus();
   }
 
   paint(maps: AttentionMap[]): void {
@@ -101,7 +118,10 @@ class Panel {
       const { role, confidence } = model.roles[head]!;
       button.setAttribute("aria-label", `${label} of ${model.name}${role && `: ${role}`}`);
       button.title = role ? `${label} \u2013 ${role} (${confidence.toFixed(2)})` : label;
-      button.style.cssText = `--role: ${roleColour(role)}; --stripe: ${roleStripe(role)}`;
+      // What is not known yet has no colour.
+      button.style.cssText = role
+        ? `--role: ${roleColour(role)}; --stripe: ${roleStripe(role)}`
+        : "--role: transparent; --stripe: linear-gradient(transparent, transparent)";
       const rank = rankOf(this.loaded, this.index, label);
       button.classList.toggle("member", rank > 0);
       button.querySelector(".rank")!.textContent = rank > 0 ? String(rank) : "";

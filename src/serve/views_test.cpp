@@ -257,5 +257,26 @@ TEST_F(ViewsTest, TracesNeedTranscoders) {
   EXPECT_THAT(job["error"].get<std::string>(), HasSubstr("features train"));
 }
 
+TEST_F(ViewsTest, TracesThroughTheFeaturesBesideAModel) {
+  const TemporaryFolder beside;
+  Api api(model_with_features(folder_, beside.path()), {});
+  const auto get_json = [&](const std::string& path) {
+    return Json::parse(api.answer({"GET", path, "", {}}).body);
+  };
+  EXPECT_EQ(get_json("/api/models")["models"][0]["features"], true);
+  const Json body = {{"trace", kPrompt}, {"target", " mat"}};
+  EXPECT_EQ(api.answer({"POST", "/api/jobs", body.dump(), {}}).status, 202);
+  Json job = get_json("/api/jobs/1");
+  while (job["state"] == "running") job = get_json("/api/jobs/1");
+  ASSERT_EQ(job["state"], "done") << job;
+  const Json& traced = job["result"]["models"][0];
+  EXPECT_EQ(traced["model"], "dense");
+  EXPECT_EQ(traced["targets"][0]["name"], "' mat'");
+  EXPECT_FALSE(traced["nodes"].empty());
+  EXPECT_FALSE(traced["edges"].empty());
+  EXPECT_THAT(job.dump(), ::testing::Not(HasSubstr(beside.path().string())))
+      << "no answer holds a path";
+}
+
 }  // namespace
 }  // namespace filigree::serve

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "browser/browser.h"
 #include "filigree/serve/server.h"
 #include "filigree/study/figures.h"
@@ -21,6 +23,10 @@ using ::testing::StartsWith;
 
 class LivePage : public ::testing::Test {
  protected:
+  LivePage() : api_(served_models(folder_), {}) {}
+  explicit LivePage(const std::filesystem::path& features)
+      : api_(model_with_features(folder_, features), {}) {}
+
   void SetUp() override {
     if (const std::string why = Browser::unavailable(); !why.empty()) GTEST_SKIP() << why;
     browser_ = std::make_unique<Browser>();
@@ -37,8 +43,8 @@ class LivePage : public ::testing::Test {
   void wait_for_prompt(const std::string& text) {
     browser_->wait_for(
         fmt::format("return document.body.dataset.shown === '{}' && "
-                    "document.querySelectorAll('#predictions table').length === 2",
-                    text));
+                    "document.querySelectorAll('#predictions table').length === {}",
+                    text, api_.models().size()));
   }
   void wait_for_off(const std::string& heads) {
     browser_->wait_for(fmt::format("return document.body.dataset.off === '{}'", heads));
@@ -72,7 +78,7 @@ class LivePage : public ::testing::Test {
   std::string hash() { return browser_->run("return decodeURIComponent(location.hash)"); }
 
   const ModelFolder folder_;
-  serve::Api api_{served_models(folder_), {}};
+  serve::Api api_;
   const serve::Server server_{api_, {}};
   std::unique_ptr<Browser> browser_;
 };
@@ -360,6 +366,43 @@ TEST_F(LivePage, WhatIsShownIsExportedAndSaidAsACommand) {
             "filigree attention dense sparse --prompt 'The cat sat' --ablate L1MLP --out maps.svg");
   browser_->click("#link");
   EXPECT_THAT(text_of("#exported"), AllOf(StartsWith(server_.address()), HasSubstr("off=L1MLP")));
+}
+
+// A folder that lives longer than the page that reads it.
+struct FeaturesFolder {
+  const TemporaryFolder beside_ = {};
+};
+
+class TracedPage : public FeaturesFolder, public LivePage {
+ protected:
+  TracedPage() : LivePage(beside_.path()) {}
+};
+
+TEST_F(TracedPage, NodesOfAGraphArePinnedAndGrouped) {
+  browser_->click("#tab-trace");
+  browser_->click("#trace");
+  browser_->wait_for("return document.querySelectorAll('svg.features .node').length > 3");
+  const int nodes = count("svg.features .node");
+  const auto pin = [&](int n) {
+    browser_->run(
+        fmt::format("document.querySelectorAll('svg.features .node.feature')[{}]"
+                    ".dispatchEvent(new MouseEvent('click'))",
+                    n));
+  };
+  pin(0);
+  browser_->wait_for("return document.querySelectorAll('svg.features .pinned').length === 1");
+  pin(1);
+  browser_->wait_for("return document.querySelectorAll('svg.features .pinned').length === 2");
+  EXPECT_THAT(hash(), HasSubstr("pins=0."));
+  browser_->type("#group-name", "names");
+  browser_->click("#group");
+  browser_->wait_for(fmt::format(
+      "return document.querySelectorAll('svg.features .node').length === {}", nodes - 1));
+  EXPECT_THAT(text_of("svg.features"), HasSubstr("names"));
+  EXPECT_THAT(hash(), HasSubstr("=names"));
+  browser_->click("#ungroup");
+  browser_->wait_for(
+      fmt::format("return document.querySelectorAll('svg.features .node').length === {}", nodes));
 }
 
 }  // namespace

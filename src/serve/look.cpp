@@ -179,10 +179,11 @@ Answer looked_answer(std::span<Looked> models) {
   body.insert(0, front, sizeof front);
   std::size_t at = body.size();
   body.resize(at + cells * sizeof(std::uint16_t));
-  for (const Looked& one : models) {
+  for (Looked& one : models) {
     const std::size_t bytes = one.cells.size() * sizeof(std::uint16_t);
     std::memcpy(body.data() + at, one.cells.data(), bytes);
     at += bytes;
+    one.cells = {};  // they may be many
   }
   return {200, "application/octet-stream", std::move(body)};
 }

@@ -23,12 +23,16 @@ RequestHead head_of(const httplib::Request& request) {
   return head;
 }
 
-void put(const Answer& answer, httplib::Response& response) {
+void put(Answer answer, httplib::Response& response) {
   response.status = answer.status;
   if (!answer.file.empty())
     response.set_header("Content-Disposition",
                         fmt::format("attachment; filename=\"{}\"", answer.file));
-  if (!answer.stream) return response.set_content(answer.body, answer.type);
+  if (!answer.stream) {  // as set_content(), without a copy of what may be large
+    response.body = std::move(answer.body);
+    response.set_header("Content-Type", answer.type);
+    return;
+  }
   response.set_chunked_content_provider(
       answer.type, [stream = answer.stream](std::size_t, httplib::DataSink& sink) {
         stream([&](std::string_view piece) { return sink.write(piece.data(), piece.size()); });

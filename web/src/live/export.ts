@@ -5,14 +5,9 @@ import { Run, Served, exported } from "./api";
 import { commandOf } from "./command";
 import { LiveReport } from "./live_report";
 import { link, onPlace, place } from "./place";
+import { save } from "./save";
 
 const kFormats = ["svg", "pdf", "png", "npz", "json"];
-
-function save(file: Blob, name: string): void {
-  const address = URL.createObjectURL(file);
-  element("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
 
 // `heads` are those that the grid shows, in its order.
 export function exportView(served: Served, live: LiveReport, run: () => Run, heads: () => number[], failed: (error: unknown) => void): HTMLElement {

@@ -51,6 +51,12 @@ function widthOf(text: string): number {
   return measuring.measureText(text).width;
 }
 
+// Brings the chosen token of arcs that are in the page into the middle of what is seen of them.
+export function showChosen(box: HTMLElement): void {
+  const middle = Number(box.querySelector(".chosen")?.getAttribute("x") ?? 0);
+  box.scrollLeft = middle - box.clientWidth / 2;
+}
+
 export interface ArcsOptions {
   tokens: string[];
   models: { name: string; edges: Edge[] }[];

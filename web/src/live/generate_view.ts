@@ -3,7 +3,7 @@
 import { visible } from "../data";
 import { element } from "../dom";
 import { GeneratedToken, Run, generate } from "./api";
-import { Edge, arcs } from "./arcs";
+import { Edge, arcs, showChosen } from "./arcs";
 import { LiveReport } from "./live_report";
 import { percent } from "./predictions";
 import { go, place } from "./place";
@@ -77,7 +77,7 @@ class GrowingText {
       },
     });
     this.body.replaceChildren(picture);
-    picture.scrollLeft = picture.scrollWidth;
+    showChosen(picture);
     const heads = token.edges.slice(0, 6).map(([head, key, weight]) => `${head} \u2190 ${key} ${weight.toFixed(2)}`);
     this.said.textContent = `\u201c${visible(token.token)}\u201d ${percent(token.probability)} \u00b7 ${token.edges.length} open edges: ${heads.join(", ")}`;
   }

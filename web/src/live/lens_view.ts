@@ -29,7 +29,7 @@ function lensTable(one: Lens, chosen: number | null): HTMLElement {
         return cell;
       })));
   return element("section", {}, element("h3", {}, one.model),
-    scrolled(element("table", { class: "lens" }, element("caption", {}, "The likeliest next token, were the stream read out there; darker is more probable. Click a token below to explain it."),
+    scrolled(element("table", { class: "lens" }, element("caption", {}, "The likeliest next token, were the stream read out there, coloured by its probability as weights are. Click a token below to explain it."),
       element("tbody", {}, ...rows), element("tfoot", {}, element("tr", {}, element("th", {}, "read last"), ...words)))));
 }
 

@@ -2,7 +2,7 @@
 import { headsInLayer, visible } from "../data";
 import { element } from "../dom";
 import { subscribe } from "../state";
-import { Edge, arcs, edgesOf, strength } from "./arcs";
+import { Edge, arcs, edgesOf, showChosen, strength } from "./arcs";
 import { toggleAll } from "./changes";
 import { LiveReport } from "./live_report";
 import { go, onPlace, place } from "./place";
@@ -60,10 +60,11 @@ export function tokensArcView(live: LiveReport): View {
       return { name: model.name, edges: edgesOf(live.mapsNow()[m]!, model.heads, chosen, first, end, now.least) };
     });
     const word = `\u201c${visible(tokens[chosen]!)}\u201d (${chosen})`;
+    const picture = arcs({ tokens, models, chosen, chose: (at) => go({ at }), clicked: (_, edge) => switched(edge) });
     body.replaceChildren(
       element("p", { class: "facts" }, models.map(({ name }, m) => `${name} ${m === 0 ? "above" : "below"}`).join(", "),
         " \u00b7 thick arcs carry much; full ones bring something to the token, dashed ones take it on \u00b7 click a token, or an arc to switch it off"),
-      arcs({ tokens, models, chosen, chose: (at) => go({ at }), clicked: (_, edge) => switched(edge) }),
+      picture,
       element("div", { class: "row" }, ...models.map(({ name, edges }) => {
         const sorted = [...edges].sort((a, b) => strength(b) - strength(a));
         return element("section", { class: "does" }, element("h3", {}, name),
@@ -71,6 +72,7 @@ export function tokensArcView(live: LiveReport): View {
           table(`${word} gives to`, sorted.filter(({ query }) => query !== chosen), tokens, ({ query }) => query));
       })),
     );
+    showChosen(picture);
   };
   const seen = (): boolean => place().view === "tokens";
   onPlace((now, before) => {

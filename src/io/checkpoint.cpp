@@ -10,6 +10,7 @@
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/matrix_type.h"
+#include "filigree/io/torch_file.h"
 #include "filigree/json/object.h"
 
 namespace filigree {
@@ -18,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
-constexpr std::string_view kTorchFiles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
+constexpr std::string_view kTorchFile = "pytorch_model.bin",
+                           kTorchIndex = "pytorch_model.bin.index.json";
 
 // Errors other than "not there" surface when the file is opened.
 bool is_present(const fs::path& path) {
@@ -31,14 +33,9 @@ bool is_plain_file_name(std::string_view name) {
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-[[noreturn]] void fail_without_weights(const fs::path& folder) {
-  for (const std::string_view torch_file : kTorchFiles)
-    if (is_present(folder / torch_file))
-      fail(
-          "checkpoint: '{}' has {}, which is not supported yet, and neither {} nor {}; load it in "
-          "transformers and save it with safe_serialization=True",
-          folder.string(), torch_file, kWeightsFile, kIndexFile);
-  fail("checkpoint: '{}' has neither {} nor {}", folder.string(), kWeightsFile, kIndexFile);
+std::vector<TensorView> tensors_of(const fs::path& file) {
+  return has_torch_ending(file) ? TorchFile::open(file).tensors()
+                                : SafetensorsFile::open(file).tensors();
 }
 
 }  // namespace
@@ -67,23 +64,35 @@ Checkpoint::Checkpoint(fs::path folder) : folder_(std::move(folder)) {}
 
 Checkpoint Checkpoint::open(const fs::path& folder) {
   std::error_code ignored;
+  Checkpoint checkpoint(folder);
+  if (fs::is_regular_file(folder, ignored) && has_torch_ending(folder)) {
+    checkpoint.open_file(folder);
+    return checkpoint;
+  }
   if (!fs::is_directory(folder, ignored))
     fail("checkpoint: '{}' is not a folder; give the one that holds config.json and {}",
          folder.string(), kWeightsFile);
-  Checkpoint checkpoint(folder);
-  const bool whole = is_present(folder / kWeightsFile);
-  const bool sharded = !whole && is_present(folder / kIndexFile);
-  if (whole || (!sharded && is_present(folder / kEightBitWeightsFile))) {
-    checkpoint.files_.push_back(folder / (whole ? kWeightsFile : kEightBitWeightsFile));
-    checkpoint.tensors_ = SafetensorsFile::open(checkpoint.files_[0]).tensors();
-    std::sort(checkpoint.tensors_.begin(), checkpoint.tensors_.end(),
-              [](const auto& a, const auto& b) { return a.name < b.name; });
-  } else if (sharded) {
+  if (is_present(folder / kWeightsFile))
+    checkpoint.open_file(folder / kWeightsFile);
+  else if (is_present(folder / kIndexFile))
     checkpoint.open_shards(folder / kIndexFile);
-  } else {
-    fail_without_weights(folder);
-  }
+  else if (is_present(folder / kEightBitWeightsFile))
+    checkpoint.open_file(folder / kEightBitWeightsFile);
+  else if (is_present(folder / kTorchFile))
+    checkpoint.open_file(folder / kTorchFile);
+  else if (is_present(folder / kTorchIndex))
+    checkpoint.open_shards(folder / kTorchIndex);
+  else
+    fail("checkpoint: '{}' has neither {} nor {}, and not {} or its index either", folder.string(),
+         kWeightsFile, kIndexFile, kTorchFile);
   return checkpoint;
+}
+
+void Checkpoint::open_file(const fs::path& path) {
+  files_.push_back(path);
+  tensors_ = tensors_of(path);
+  std::sort(tensors_.begin(), tensors_.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
 }
 
 void Checkpoint::open_shards(const fs::path& index) {
@@ -98,8 +107,7 @@ void Checkpoint::open_shards(const fs::path& index) {
       fail("checkpoint: '{}' names the shard '{}', which is not in the folder", index.string(),
            printable(shard));
     files_.push_back(folder_ / shard);
-    const SafetensorsFile file = SafetensorsFile::open(files_.back());
-    for (const TensorView& tensor : file.tensors()) {
+    for (const TensorView& tensor : tensors_of(files_.back())) {
       const auto [first, inserted] = found_in.emplace(tensor.name, shard);
       if (!inserted)
         fail("checkpoint: '{}': tensor '{}' is in two shards, '{}' and '{}'", folder_.string(),

@@ -1,6 +1,8 @@
 // The weights of a Hugging Face model folder as one set of named tensors, from model.safetensors
 // or, where that is missing, from the shards that model.safetensors.index.json lists; or in 8 bits
-// (matrix_type.h) from model-i8.safetensors, which other programs do not take for weights.
+// (matrix_type.h) from model-i8.safetensors, which other programs do not take for weights; where
+// there is none of them, from pytorch_model.bin or the shards of its index. A file of torch.save
+// (.pth, .pt, .bin) may stand for a folder.
 //
 // After opening, every tensor of the index is in the shard the index names, and no name is in two
 // shards. Nothing is read beyond the headers; the views keep their files mapped.
@@ -42,12 +44,13 @@ class Checkpoint {
   // Throws Error listing the nearest names.
   const TensorView& at(std::string_view name) const;
 
-  // The safetensors files that hold the tensors.
+  // The files that hold the tensors.
   const std::vector<std::filesystem::path>& files() const { return files_; }
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
   explicit Checkpoint(std::filesystem::path folder);
+  void open_file(const std::filesystem::path& path);
   void open_shards(const std::filesystem::path& index);
 
   std::filesystem::path folder_;

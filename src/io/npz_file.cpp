@@ -8,120 +8,14 @@
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
+#include "filigree/io/zip_archive.h"
 
 namespace filigree {
 namespace {
 
-constexpr std::uint32_t kEndRecord = 0x06054b50, kEnd64Record = 0x06064b50,
-                        kEnd64Locator = 0x07064b50, kCentralHeader = 0x02014b50,
-                        kLocalHeader = 0x04034b50;
-constexpr std::uint64_t kLongestComment = 65535;
 constexpr std::string_view kNpyEnding = ".npy";
 constexpr std::size_t kMostArrays = 10000;  // more than anybody writes
-
-// Numbers of the archive, each checked to lie inside of it.
-class Archive {
- public:
-  Archive(std::span<const std::byte> bytes, std::string label)
-      : bytes_(bytes), label_(std::move(label)) {}
-
-  std::uint64_t number(std::uint64_t at, int bytes) const {
-    check(at, static_cast<std::uint64_t>(bytes));
-    std::uint64_t value = 0;
-    for (int i = bytes; i-- > 0;)
-      value =
-          value << 8 | std::to_integer<std::uint64_t>(bytes_[at + static_cast<std::uint64_t>(i)]);
-    return value;
-  }
-  std::span<const std::byte> part(std::uint64_t at, std::uint64_t size) const {
-    check(at, size);
-    return bytes_.subspan(at, size);
-  }
-  std::string_view text(std::uint64_t at, std::uint64_t size) const {
-    return {reinterpret_cast<const char*>(part(at, size).data()), size};
-  }
-  std::uint64_t size() const { return bytes_.size(); }
-  const std::string& label() const { return label_; }
-
- private:
-  void check(std::uint64_t at, std::uint64_t size) const {
-    if (at > bytes_.size() || size > bytes_.size() - at)
-      fail("{}: {} bytes at {} lie outside of the file, which has {}", label_, size, at,
-           bytes_.size());
-  }
-
-  std::span<const std::byte> bytes_;
-  std::string label_;
-};
-
-struct Directory {
-  std::uint64_t at = 0, size = 0;
-};
-
-Directory find_directory(const Archive& archive) {
-  constexpr std::uint64_t kEndSize = 22;
-  if (archive.size() < kEndSize)
-    fail("{}: {} bytes long, too short for an archive", archive.label(), archive.size());
-  const std::uint64_t last = archive.size() - kEndSize;
-  const std::uint64_t first = last - std::min(last, kLongestComment);
-  std::uint64_t end = last;
-  while (archive.number(end, 4) != kEndRecord) {
-    if (end == first) fail("{}: not a zip archive, as .npz files are", archive.label());
-    --end;
-  }
-  if (end >= 20 && archive.number(end - 20, 4) == kEnd64Locator) {
-    const std::uint64_t end64 = archive.number(end - 20 + 8, 8);
-    if (archive.number(end64, 4) != kEnd64Record)
-      fail("{}: the end record of zip64 is not at byte {}", archive.label(), end64);
-    return {archive.number(end64 + 48, 8), archive.number(end64 + 40, 8)};
-  }
-  return {archive.number(end + 16, 4), archive.number(end + 12, 4)};
-}
-
-struct Member {
-  std::string name;
-  std::uint64_t method = 0, size = 0, offset = 0;
-};
-
-// Sizes and offsets that do not fit 32 bits are in the extra field of kind 1, those only.
-void read_zip64(const Archive& archive, std::uint64_t at, std::uint64_t size,
-                std::uint64_t compressed, Member& member) {
-  constexpr std::uint64_t kElsewhere = 0xFFFFFFFF;
-  const std::uint64_t end = at + size;
-  while (at + 4 <= end) {
-    const std::uint64_t kind = archive.number(at, 2), length = archive.number(at + 2, 2);
-    at += 4;
-    if (kind == 1) {
-      for (std::uint64_t* field : {&member.size, &compressed, &member.offset}) {
-        if (*field != kElsewhere) continue;
-        *field = archive.number(at, 8);
-        at += 8;
-      }
-      return;
-    }
-    at += length;
-  }
-}
-
-std::vector<Member> members_of(const Archive& archive) {
-  const Directory directory = find_directory(archive);
-  archive.part(directory.at, directory.size);
-  std::vector<Member> members;
-  std::uint64_t at = directory.at;
-  const std::uint64_t end = directory.at + directory.size;
-  while (at < end) {
-    if (archive.number(at, 4) != kCentralHeader)
-      fail("{}: no entry of the directory at byte {}", archive.label(), at);
-    const std::uint64_t name = archive.number(at + 28, 2), extra = archive.number(at + 30, 2),
-                        comment = archive.number(at + 32, 2);
-    Member member{std::string(archive.text(at + 46, name)), archive.number(at + 10, 2),
-                  archive.number(at + 24, 4), archive.number(at + 42, 4)};
-    read_zip64(archive, at + 46 + name, extra, archive.number(at + 20, 4), member);
-    members.push_back(std::move(member));
-    at += 46 + name + extra + comment;
-  }
-  return members;
-}
+constexpr std::size_t kMostEntries = 1000000;
 
 // The description that a .npy file begins with, a Python dictionary of three keys.
 class NpyHeader {
@@ -220,17 +114,13 @@ std::optional<TensorKind> kind_of_type(std::string_view type) {
   return std::nullopt;
 }
 
-TensorView view_of(const Archive& archive, const Member& member) {
+TensorView view_of(const ZipArchive& archive, const ZipMember& member) {
   TensorView view;
   view.name = member.name.substr(0, member.name.size() - kNpyEnding.size());
   const std::string label = fmt::format("{}: array '{}'", archive.label(), printable(view.name));
   if (member.method != 0)
     fail("{} is compressed; write it with numpy.savez instead of savez_compressed", label);
-  if (archive.number(member.offset, 4) != kLocalHeader)
-    fail("{}: nothing begins at byte {}", label, member.offset);
-  const std::uint64_t at = member.offset + 30 + archive.number(member.offset + 26, 2) +
-                           archive.number(member.offset + 28, 2);
-  archive.part(at, member.size);
+  const std::uint64_t at = archive.content(member, label);
   constexpr std::string_view kMagic = "\x93NUMPY";
   if (member.size < 12 || archive.text(at, kMagic.size()) != kMagic)
     fail("{} has no header as NumPy writes it", label);
@@ -264,10 +154,10 @@ NpzFile NpzFile::open(const std::filesystem::path& path) {
 
 NpzFile NpzFile::from_bytes(std::span<const std::byte> bytes, const std::string& source,
                             const std::shared_ptr<const void>& owner) {
-  const Archive archive(bytes, fmt::format("npz: '{}'", source));
+  const ZipArchive archive(bytes, fmt::format("npz: '{}'", source), ".npz files");
   NpzFile file;
   file.source_ = source;
-  for (const Member& member : members_of(archive)) {
+  for (const ZipMember& member : archive.members(kMostEntries)) {
     if (!member.name.ends_with(kNpyEnding)) continue;
     TensorView view = view_of(archive, member);
     if (file.find(view.name) != nullptr)

@@ -11,9 +11,11 @@
 #include "filigree/io/checkpoint.h"
 #include "filigree/io/matrix_type.h"
 #include "filigree/io/safetensors.h"
+#include "filigree/io/torch_file.h"
 #include "filigree/json/object.h"
 #include "filigree/model/adapters_file.h"
 #include "filigree/model/family.h"
+#include "filigree/model/transformer_lens.h"
 #include "filigree/runtime/threads.h"
 
 namespace filigree {
@@ -152,6 +154,11 @@ void refuse_what_is_not_computed(const JsonObject& json) {
           "{}: pruned_heads is not supported; save the model with all heads", json.source());
 }
 
+bool is_state_dict(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) && has_torch_ending(path);
+}
+
 ModelConfig config_from(const JsonObject& json) {
   refuse_what_is_not_computed(json);
   ModelConfig config = family_of(json.string("model_type"), json.source()).read_config(json);
@@ -196,6 +203,17 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& so
 }
 
 ModelConfig read_model_config(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (is_state_dict(folder)) {
+    const std::filesystem::path beside = folder.parent_path() / "config.json";
+    if (std::filesystem::exists(beside, ignored)) return config_from(JsonObject::open(beside));
+    const Checkpoint checkpoint = Checkpoint::open(folder);
+    require(has_transformer_lens_names(checkpoint.tensors()),
+            "model '{}': a state dict needs its config.json beside it; put it there, or make a "
+            "model folder with 'convert --config FOLDER'",
+            folder.string());
+    return transformer_lens_config(checkpoint.tensors(), folder.string());
+  }
   require(std::filesystem::is_directory(folder),
           "model '{}': no such folder; a model is a folder with config.json and *.safetensors",
           folder.string());
@@ -203,10 +221,17 @@ ModelConfig read_model_config(const std::filesystem::path& folder) {
 }
 
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options) {
-  const ModelConfig config = read_model_config(folder);
+  const ModelConfig config = options.config ? *options.config : read_model_config(folder);
   if (has_checksums(folder)) require_whole(folder, options.check);
   const Family& family = family_of(config.family, folder.string());
   const Checkpoint checkpoint = Checkpoint::open(folder);
+  if (has_transformer_lens_names(checkpoint.tensors())) {
+    auto model = model_from_transformer_lens(checkpoint.tensors(), config, folder.string());
+    if (options.warn_about_values) warn_if_not_finite(model->parameters());
+    model->place(options.placement);
+    ++loads;
+    return model;
+  }
   // A config may ask for more layers than any file holds; compare before listing them all.
   require(config.layers <= static_cast<std::int64_t>(checkpoint.tensors().size()),
           "'{}': config.json asks for {} layers, but the weights are only {} tensors",

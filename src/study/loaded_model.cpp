@@ -18,12 +18,12 @@ LoadedModel::LoadedModel(std::string name, std::string label, std::unique_ptr<Mo
       model_(std::move(model)) {}
 
 const Tokenizer& LoadedModel::tokenizer() const {
-  if (!tokenizer_) tokenizer_ = Tokenizer::from_folder(folder_);
+  if (!tokenizer_) tokenizer_ = Tokenizer::from_folder(tokenizer_folder(folder_));
   return *tokenizer_;
 }
 
 const Tokenizer* LoadedModel::tokenizer_if_any() const {
-  return !folder_.empty() && has_tokenizer(folder_) ? &tokenizer() : nullptr;
+  return !folder_.empty() && has_tokenizer(tokenizer_folder(folder_)) ? &tokenizer() : nullptr;
 }
 
 std::vector<LoadedModel> load_models(const std::vector<std::string>& names, const Context& context,

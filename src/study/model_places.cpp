@@ -8,6 +8,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/circuit_tracer_names.h"
+#include "filigree/io/torch_file.h"
 #include "filigree/study/context.h"
 
 namespace filigree::study {
@@ -111,9 +112,12 @@ std::filesystem::path model_folder(const std::string& name) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(name, ignored);
   if (std::filesystem::is_directory(status)) return name;
+  if (std::filesystem::is_regular_file(status) && has_torch_ending(name)) return name;
   if (std::filesystem::exists(status))
-    fail("model '{}' is a file; give the folder that holds config.json and *.safetensors",
-         printable(name));
+    fail(
+        "model '{}' is a file; give the folder that holds config.json and *.safetensors, or a "
+        "PyTorch state dict (.pth, .pt, .bin)",
+        printable(name));
   if (const auto named = find_named_model(name)) return *named;
   if (name.find('/') != std::string::npos)
     fail("model '{}': no such folder; a model is a folder with config.json and *.safetensors",
@@ -151,6 +155,12 @@ fs::path features_of_model(const std::string& features, const std::string& model
   }
   throw RequestError(
       fmt::format("say which transcoder: {} DIR; none came with '{}'", option, printable(model)));
+}
+
+fs::path tokenizer_folder(const fs::path& model) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(model, ignored)) return model;
+  return model.has_parent_path() ? model.parent_path() : fs::path(".");
 }
 
 Tokenizer open_tokenizer(const std::string& name) {

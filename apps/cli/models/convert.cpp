@@ -30,17 +30,28 @@ void add_convert(Program& program) {
   const auto request = std::make_shared<study::ConversionRequest>();
   CLI::App& app = program.add(
       {"convert",
-       "Write a model as one file of weights in another type.",
+       "Write a model or a PyTorch state dict as a folder with one file of weights.",
        {"filigree convert run --out small --dtype bf16", "filigree convert sharded-gpt2 --out gpt2",
-        "filigree convert sparse --out opener --raise-gates 0.4"}},
+        "filigree convert sparse --out opener --raise-gates 0.4",
+        "filigree convert final.pth --out sparse-gpt2 --config gpt2 --gate-bias 0"}},
       [request](Session& session) { run_convert(*request, session); });
-  app.add_option("MODEL", request->model, "model folder or name")->required();
+  app.add_option("MODEL", request->model, "model folder or name, or a PyTorch state dict")
+      ->required();
   app.add_option("--out", request->out, "folder of the new model")->required()->type_name("DIR");
   add_choice(app, "--dtype", request->dtype, "of the weights; other programs do not read i8");
   app.add_option(
          "--raise-gates", request->raise_gates,
          "added to the bias of every gate of a sparse model: above 0 opens more edges, below "
          "0 fewer (default 0)")
+      ->check(number(-1e6, 1e6))
+      ->type_name("X");
+  app.add_option("--config", request->config,
+                 "model whose config.json says what the weights are, or gpt2 for the smallest one "
+                 "(default what lies beside them)")
+      ->type_name("MODEL");
+  app.add_option("--gate-bias", request->gate_bias,
+                 "puts a gate of this bias on every head; 0 keeps an edge where its score is above "
+                 "zero")
       ->check(number(-1e6, 1e6))
       ->type_name("X");
 }

@@ -10,6 +10,7 @@
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
 #include "filigree/study/model_places.h"
+#include "filigree/study/models/model_shape.h"
 #include "filigree/study/training/training_data.h"
 
 namespace filigree::study {
@@ -27,6 +28,21 @@ void raise_gates(Model& model, const ConversionRequest& request) {
   model.set_gate(gate);
 }
 
+// Of a model, or of the smallest GPT-2 that was published.
+ModelConfig named_config(const std::string& name) {
+  std::error_code ignored;
+  if (name == "gpt2" && !fs::is_directory(name, ignored) && !find_named_model(name))
+    return ModelShape().config();
+  return read_model_config(model_folder(name));
+}
+
+void put_gates_on(Model& model, const ConversionRequest& request) {
+  if (!request.gate_bias) return;
+  require(!model.config().gate.on(), "{} has gates already; --raise-gates changes their biases",
+          printable(request.model));
+  model.set_gate({{*request.gate_bias}});
+}
+
 }  // namespace
 
 Conversion convert_model(const ConversionRequest& request) {
@@ -37,11 +53,17 @@ Conversion convert_model(const ConversionRequest& request) {
   require(!fs::exists(request.out / "config.json", ignored),
           "'{}' holds a model already; choose another folder or remove it",
           printable(request.out.string()));
-  const std::unique_ptr<Model> model = load_model(from);
+  LoadOptions load;
+  if (!request.config.empty()) load.config = named_config(request.config);
+  const std::unique_ptr<Model> model = load_model(from, load);
   model->merge_lora();
+  put_gates_on(*model, request);
   raise_gates(*model, request);
   make_folders(request.out);
-  copy_tokenizer(from, request.out);
+  // Of a file, the folder that it lies in; else of the one that gave the configuration.
+  const fs::path folder = tokenizer_folder(from);
+  const bool other = !has_tokenizer(folder) && fs::is_directory(request.config, ignored);
+  copy_tokenizer(other ? fs::path(request.config) : folder, request.out);
   save_model(*model, request.out, {.dtype = request.dtype});  // last: it makes it a whole model
   const char* weights = request.dtype == MatrixType::kI8 ? kEightBitWeightsFile : kWeightsFile;
   return {request, model->parameter_count(),
@@ -54,6 +76,8 @@ Json to_json(const Conversion& conversion) {
           {"out", conversion.request.out.string()},
           {"dtype", name_of(conversion.request.dtype)},
           {"raised_gates", conversion.request.raise_gates},
+          {"gate_bias",
+           conversion.request.gate_bias ? Json(*conversion.request.gate_bias) : Json(nullptr)},
           {"parameters", conversion.parameters},
           {"bytes", conversion.bytes},
           {"tokenizer", conversion.tokenizer}};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "filigree/io/matrix_type.h"
@@ -16,6 +17,8 @@ struct ConversionRequest {
   std::filesystem::path out = {};
   MatrixType dtype = MatrixType::kF32;  // of the weights
   float raise_gates = 0.0f;             // added to the bias of every gate: above 0 opens more edges
+  std::string config = {};              // model whose config.json is taken; empty: that of `model`
+  std::optional<float> gate_bias = {};  // puts a gate of this bias on every head
 };
 
 struct Conversion {
@@ -25,7 +28,8 @@ struct Conversion {
   bool tokenizer = false;   // one was there to take along
 };
 
-// Throws Error when `out` holds a model already, or when gates are to be raised and there are none.
+// Throws Error when `out` holds a model already, when gates are to be raised and there are none, or
+// when gates are to be put on and there are some.
 Conversion convert_model(const ConversionRequest& request);
 
 Json to_json(const Conversion& conversion);

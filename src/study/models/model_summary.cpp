@@ -13,6 +13,7 @@
 #include "filigree/io/checkpoint.h"
 #include "filigree/model/family.h"
 #include "filigree/model/model.h"
+#include "filigree/model/transformer_lens.h"
 #include "filigree/study/model_places.h"
 #include "filigree/text/tokenizer.h"
 
@@ -136,7 +137,8 @@ ModelSummary summarize_model(const SummaryRequest& request) {
   const Family& family = family_of(summary.config.family, summary.folder);
   const Checkpoint checkpoint = Checkpoint::open(folder);
   const std::vector<ParameterSpec> specs = family.parameters(summary.config);
-  check_tensors(checkpoint, family, summary.config, specs);
+  if (!has_transformer_lens_names(checkpoint.tensors()))
+    check_tensors(checkpoint, family, summary.config, specs);
   summary.parts = parts_of(specs);
   summary.parameters = parameter_count(summary.config);
   summary.stored_as = stored_types(checkpoint);
@@ -145,7 +147,7 @@ ModelSummary summarize_model(const SummaryRequest& request) {
     std::error_code ignored;
     summary.file_bytes += std::filesystem::file_size(file, ignored);
   }
-  summary.tokenizer = summarize_tokenizer(folder);
+  summary.tokenizer = summarize_tokenizer(tokenizer_folder(folder));
   const std::int64_t length = request.length > 0 ? request.length : summary.config.context;
   require(length <= summary.config.context, "a length of {} is more than the model's context of {}",
           length, summary.config.context);

@@ -71,7 +71,8 @@ bool LiteralMatcher::find(std::string_view text, std::size_t from, Match& match)
   return false;
 }
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, std::vector<NormalizerStep> steps)
+    : tokens_(std::move(tokens)), steps_(std::move(steps)) {
   WordTable contents;
   for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
     const AddedToken& token = tokens_[i];
@@ -83,22 +84,35 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
       fail("added token '{}': not valid UTF-8", printable(token.content));
     if (contents.intern(token.content) != i)
       fail("added token '{}' is listed twice", printable(token.content));
-    (token.normalized ? normalized_ : raw_).add(token.content, i);
+    if (!token.normalized)
+      raw_.add(token.content, i);
+    else if (const std::string content = normalize(steps_, token.content); !content.empty())
+      normalized_.add(content, i);
   }
 }
 
-std::vector<TextSegment> AddedTokens::split(std::string_view text, bool recognise_special) const {
-  std::vector<TextSegment> first_pass;
-  split_by(raw_, text, recognise_special, first_pass);
-  if (normalized_.empty()) return first_pass;
+std::vector<TextSegment> AddedTokens::split(std::string_view text, bool recognise_special,
+                                            std::deque<std::string>& storage) const {
   std::vector<TextSegment> segments;
-  for (const TextSegment& segment : first_pass) {
-    if (segment.id == TextSegment::kText)
-      split_by(normalized_, segment.text, recognise_special, segments);
-    else
-      segments.push_back(segment);
+  split_by(raw_, text, recognise_special, segments);
+  for (TextSegment& segment : segments) segment.first = segment.text.data() == text.data();
+  if (!steps_.empty())
+    for (TextSegment& segment : segments)
+      if (segment.id == TextSegment::kText)
+        segment.text = storage.emplace_back(normalize(steps_, segment.text));
+  if (normalized_.empty()) return segments;
+  std::vector<TextSegment> parts;
+  for (const TextSegment& segment : segments) {
+    if (segment.id != TextSegment::kText) {
+      parts.push_back(segment);
+      continue;
+    }
+    const std::size_t before = parts.size();
+    split_by(normalized_, segment.text, recognise_special, parts);
+    for (std::size_t p = before; p < parts.size(); ++p)
+      parts[p].first = segment.first && parts[p].text.data() == segment.text.data();
   }
-  return segments;
+  return parts;
 }
 
 void AddedTokens::split_by(const LiteralMatcher& matcher, std::string_view text,

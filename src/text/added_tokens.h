@@ -7,10 +7,12 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "filigree/text/normalizer.h"
 #include "filigree/text/pair_table.h"
 #include "filigree/text/token_id.h"
 
@@ -33,6 +35,7 @@ struct TextSegment {
   static constexpr TokenId kText = -1;
   std::string_view text;
   TokenId id = kText;
+  bool first = false;  // begins where the whole text does
 };
 
 // Finds one set of strings at once by a trie.
@@ -62,20 +65,24 @@ class AddedTokens {
  public:
   AddedTokens() = default;
 
-  // Throws Error for an empty or overlong content and for one that occurs twice.
-  explicit AddedTokens(std::vector<AddedToken> tokens);
+  // Throws Error for an empty or overlong content and for one that occurs twice. Tokens that match
+  // normalized text are looked for as `steps` leave their contents.
+  explicit AddedTokens(std::vector<AddedToken> tokens, std::vector<NormalizerStep> steps = {});
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
-  // Cuts `text`, which the segments point into. Without `recognise_special`, the contents of
+  // Cuts `text`, and normalizes what lies between tokens that match it raw; the segments point into
+  // `text` or, where it is normalized, into `storage`. Without `recognise_special`, the contents of
   // special tokens are ordinary text. No segment of text is empty.
-  std::vector<TextSegment> split(std::string_view text, bool recognise_special) const;
+  std::vector<TextSegment> split(std::string_view text, bool recognise_special,
+                                 std::deque<std::string>& storage) const;
 
  private:
   void split_by(const LiteralMatcher& matcher, std::string_view text, bool recognise_special,
                 std::vector<TextSegment>& segments) const;
 
   std::vector<AddedToken> tokens_;
+  std::vector<NormalizerStep> steps_;
   LiteralMatcher raw_;
   LiteralMatcher normalized_;
 };

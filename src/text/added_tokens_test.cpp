@@ -10,7 +10,8 @@ namespace {
 std::string split(const std::vector<AddedToken>& tokens, std::string_view text,
                   bool special = true) {
   std::string all;
-  for (const TextSegment& segment : AddedTokens(tokens).split(text, special)) {
+  std::deque<std::string> storage;
+  for (const TextSegment& segment : AddedTokens(tokens).split(text, special, storage)) {
     if (!all.empty()) all += "|";
     all += segment.id == TextSegment::kText ? std::string(segment.text)
                                             : fmt::format("<{}>", segment.id);

@@ -6,6 +6,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/base/utf8.h"
 #include "filigree/text/byte_level.h"
 
 namespace filigree {
@@ -42,22 +43,30 @@ BpeModel::BpeModel(Vocabulary vocabulary, const std::vector<MergeRule>& rules,
         merge;
     rules_.emplace_back(left, right);
   }
-  for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte)
-    byte_tokens_[byte] =
-        vocabulary_.find(byte_level_character(static_cast<std::uint8_t>(byte))).value_or(kNoToken);
+  for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte) {
+    const auto name = settings_.characters
+                          ? fmt::format("<0x{:02X}>", byte)
+                          : std::string(byte_level_character(static_cast<std::uint8_t>(byte)));
+    byte_tokens_[byte] = vocabulary_.find(name).value_or(kNoToken);
+  }
   if (settings_.unknown_token)
     unknown_ = vocabulary_.find(*settings_.unknown_token).value_or(kNoToken);
 }
 
 void BpeModel::encode_word(std::string_view word, std::vector<TokenId>& ids) const {
   if (settings_.ignore_merges) {
-    if (const std::optional<TokenId> id = vocabulary_.find(to_byte_level(word))) {
+    const std::optional<TokenId> id =
+        vocabulary_.find(settings_.characters ? std::string(word) : to_byte_level(word));
+    if (id) {
       ids.push_back(*id);
       return;
     }
   }
   const std::size_t begin = ids.size();
-  append_byte_tokens(word, ids);
+  if (settings_.characters)
+    append_characters(word, ids);
+  else
+    append_byte_tokens(word, ids);
   if (ids.size() - begin <= kFewSymbols)
     merge_few(ids, begin);
   else
@@ -78,6 +87,32 @@ void BpeModel::append_byte_tokens(std::string_view word, std::vector<TokenId>& i
       ids.push_back(unknown_);
     }
     after_unknown = id == kNoToken;
+  }
+}
+
+void BpeModel::append_characters(std::string_view word, std::vector<TokenId>& ids) const {
+  bool after_unknown = false;
+  while (!word.empty()) {
+    const std::string_view character = word.substr(0, utf8_sequence(word).length);
+    word.remove_prefix(character.size());
+    if (const std::optional<TokenId> id = vocabulary_.find(character)) {
+      ids.push_back(*id);
+      after_unknown = false;
+      continue;
+    }
+    const auto has_token = [&](char c) {
+      return byte_tokens_[static_cast<unsigned char>(c)] != kNoToken;
+    };
+    if (settings_.byte_fallback && std::ranges::all_of(character, has_token)) {
+      for (const char c : character) ids.push_back(byte_tokens_[static_cast<unsigned char>(c)]);
+      after_unknown = false;
+      continue;
+    }
+    if (unknown_ == kNoToken)
+      fail("encode: the vocabulary has no token for '{}' and no unknown token",
+           printable(character));
+    if (!after_unknown || !settings_.fuse_unknown) ids.push_back(unknown_);
+    after_unknown = true;
   }
 }
 

@@ -32,6 +32,10 @@ struct BpeSettings {
   bool fuse_unknown = false;
   // A word that is in the vocabulary becomes that token whatever the rules say.
   bool ignore_merges = false;
+  // Words begin as their characters, written in the vocabulary as they are, instead of their bytes.
+  bool characters = false;
+  // A character without a token becomes its bytes, as tokens "<0x0A>", where all of them exist.
+  bool byte_fallback = false;
 };
 
 class BpeModel {
@@ -49,7 +53,7 @@ class BpeModel {
   const std::vector<std::pair<TokenId, TokenId>>& rules() const { return rules_; }
 
   // Appends the tokens of `word` (bytes, not in the byte-level alphabet) in O(n log n). Throws
-  // Error for a byte without a token when there is no unknown token.
+  // Error for a byte or character without a token when there is no unknown token.
   void encode_word(std::string_view word, std::vector<TokenId>& ids) const;
 
  private:
@@ -63,6 +67,7 @@ class BpeModel {
   }
 
   void append_byte_tokens(std::string_view word, std::vector<TokenId>& ids) const;
+  void append_characters(std::string_view word, std::vector<TokenId>& ids) const;
   void merge_few(std::vector<TokenId>& ids, std::size_t begin) const;
   void merge_many(std::vector<TokenId>& ids, std::size_t begin) const;
 

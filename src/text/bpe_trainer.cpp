@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <limits>
 #include <mutex>
 #include <utility>
@@ -29,7 +30,8 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 std::vector<std::string_view> cut_into_pieces(std::string_view text,
                                               const AddedTokens& special_tokens) {
   std::vector<std::string_view> pieces;
-  for (const TextSegment& segment : special_tokens.split(text, true)) {
+  std::deque<std::string> storage;  // nothing is normalized
+  for (const TextSegment& segment : special_tokens.split(text, true, storage)) {
     if (segment.id != TextSegment::kText) continue;
     std::string_view rest = segment.text;
     while (!rest.empty()) {

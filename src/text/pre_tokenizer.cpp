@@ -18,16 +18,21 @@ namespace {
   "\\x{9}-\\x{D}\\x{20}\\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}" \
   "\\x{202F}\\x{205F}\\x{3000}"
 
-constexpr std::string_view kPattern =
-    "'s|'t|'re|'ve|'m|'ll|'d"
-    "| ?\\p{L}+"
-    "| ?\\p{N}+"
-    "| ?[^" FILIGREE_WHITE_SPACE
-    "\\p{L}\\p{N}]+"
-    "|[" FILIGREE_WHITE_SPACE "]+(?![^" FILIGREE_WHITE_SPACE
-    "])"
-    "|[" FILIGREE_WHITE_SPACE "]+";
+#define FILIGREE_SPACES_AT_THE_END \
+  "[" FILIGREE_WHITE_SPACE "]+(?![^" FILIGREE_WHITE_SPACE "])|[" FILIGREE_WHITE_SPACE "]+"
+#define FILIGREE_LLAMA_PATTERN(digits)                                          \
+  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" digits    \
+  "| ?[^" FILIGREE_WHITE_SPACE "\\p{L}\\p{N}]+[\\r\\n]*|[" FILIGREE_WHITE_SPACE \
+  "]*[\\r\\n]+|" FILIGREE_SPACES_AT_THE_END
 
+// By SplitPattern.
+constexpr std::string_view kPatterns[] = {
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" FILIGREE_WHITE_SPACE
+    "\\p{L}\\p{N}]+|" FILIGREE_SPACES_AT_THE_END,
+    FILIGREE_LLAMA_PATTERN("{1,3}"), FILIGREE_LLAMA_PATTERN("")};
+
+#undef FILIGREE_LLAMA_PATTERN
+#undef FILIGREE_SPACES_AT_THE_END
 #undef FILIGREE_WHITE_SPACE
 
 struct FreeCode {
@@ -44,20 +49,32 @@ std::string pcre2_message(int code) {
 }
 
 // Compiled on first use: commands that never tokenize must not pay for it.
-const pcre2_code* pattern() {
-  static const std::unique_ptr<pcre2_code, FreeCode> compiled = [] {
+const pcre2_code* compiled(SplitPattern pattern) {
+  using Code = std::unique_ptr<pcre2_code, FreeCode>;
+  const auto compile = [](std::string_view text) {
     int error = 0;
     PCRE2_SIZE offset = 0;
-    std::unique_ptr<pcre2_code, FreeCode> code(
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern.data()), kPattern.size(),
-                      PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &offset, nullptr));
+    Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                            PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &offset, nullptr));
     if (!code)
       fail("pre-tokenizer: PCRE2 refuses the pattern at {}: {}", offset, pcre2_message(error));
     // Where there is no JIT, pcre2_match interprets the pattern: slower, the same words.
     pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
     return code;
-  }();
-  return compiled.get();
+  };
+  switch (pattern) {
+    case SplitPattern::kLlama3: {
+      static const Code code = compile(kPatterns[1]);
+      return code.get();
+    }
+    case SplitPattern::kQwen2: {
+      static const Code code = compile(kPatterns[2]);
+      return code.get();
+    }
+    case SplitPattern::kGpt2: break;
+  }
+  static const Code code = compile(kPatterns[0]);
+  return code.get();
 }
 
 pcre2_match_data* match_data() {
@@ -73,10 +90,25 @@ bool is_ascii_whitespace(char byte) {
 
 }  // namespace
 
+std::optional<SplitPattern> split_pattern(std::string_view regex) {
+  constexpr std::string_view kBegin =
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}";
+  constexpr std::string_view kEnd =
+      "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+  if (regex == "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+")
+    return SplitPattern::kGpt2;
+  if (!regex.starts_with(kBegin) || !regex.ends_with(kEnd)) return std::nullopt;
+  if (regex.size() < kBegin.size() + kEnd.size()) return std::nullopt;
+  const std::string_view digits =
+      regex.substr(kBegin.size(), regex.size() - kBegin.size() - kEnd.size());
+  if (digits == "{1,3}") return SplitPattern::kLlama3;
+  return digits.empty() ? std::optional(SplitPattern::kQwen2) : std::nullopt;
+}
+
 bool PreTokenScanner::next(std::string_view& word) {
   if (at_ == text_.size()) return false;
   pcre2_match_data* data = match_data();
-  const int matched = pcre2_match(pattern(), reinterpret_cast<PCRE2_SPTR>(text_.data()),
+  const int matched = pcre2_match(compiled(pattern_), reinterpret_cast<PCRE2_SPTR>(text_.data()),
                                   text_.size(), at_, PCRE2_NO_UTF_CHECK, data, nullptr);
   if (matched < 0)
     fail("pre-tokenizer: no word at byte {} of {}: {}", at_, text_.size(), pcre2_message(matched));

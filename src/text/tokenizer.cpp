@@ -1,11 +1,14 @@
 #include "filigree/text/tokenizer.h"
 
 #include <algorithm>
+#include <charconv>
+#include <deque>
 #include <system_error>
 #include <utility>
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/folders.h"
 #include "filigree/base/log.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
@@ -77,10 +80,14 @@ struct Tokenizer::State {
   explicit State(const TokenizerSpec& spec)
       : model(Vocabulary(spec.vocabulary, spec.vocabulary_name), spec.rules, spec.rules_name,
               spec.bpe),
-        added(spec.added_tokens),
+        added(spec.added_tokens, spec.normalizer),
         add_prefix_space(spec.add_prefix_space),
         use_pattern(spec.use_pattern),
-        post_processor(spec.post_processor) {
+        pattern(spec.pattern),
+        metaspace(spec.metaspace),
+        decoding(spec.decoding),
+        post_processor(spec.post_processor),
+        source(spec.source) {
     const Vocabulary& vocabulary = model.vocabulary();
     const std::size_t limit =
         Vocabulary::largest_id_limit(vocabulary.entry_count() + added.tokens().size());
@@ -96,7 +103,7 @@ struct Tokenizer::State {
       const auto name = vocabulary.token(static_cast<TokenId>(i));
       if (!name) continue;
       // A token outside the byte-level alphabet stands for itself.
-      tokens[i].bytes = from_byte_level(*name).value_or(std::string(*name));
+      tokens[i].bytes = bytes_of(*name);
       tokens[i].name = *name;
     }
     for (const AddedToken& token : added.tokens()) {
@@ -108,8 +115,21 @@ struct Tokenizer::State {
       if (!in_vocabulary && !slot.name.empty())
         fail("{}: added token '{}' has id {}, which is that of token '{}'", spec.vocabulary_name,
              printable(token.content), token.id, printable(slot.name));
-      slot = {token.content, token.content, token.special};
+      // Tokens of bytes may be added ones too.
+      const bool byte = model.settings().characters && bytes_of(token.content).size() == 1;
+      slot = {byte ? bytes_of(token.content) : token.content, token.content, token.special};
     }
+    const auto ids_of = [&](const std::vector<std::string>& names, std::vector<TokenId>& to) {
+      for (const std::string& name : names) {
+        const std::optional<TokenId> id = find(name);
+        if (!id)
+          fail("{}: the post_processor adds '{}', which is no token", spec.vocabulary_name,
+               printable(name));
+        to.push_back(*id);
+      }
+    };
+    ids_of(spec.begin_tokens, begin_ids);
+    ids_of(spec.end_tokens, end_ids);
     if (spec.end_token) {
       eos = find(*spec.end_token);
       if (!eos)
@@ -135,8 +155,43 @@ struct Tokenizer::State {
     return found;
   }
 
-  void encode_segment(std::string_view text, WordEncoder& encoder,
+  // What a token of the vocabulary stands for. One outside the byte-level alphabet is itself.
+  std::string bytes_of(std::string_view name) const {
+    if (!model.settings().characters) return from_byte_level(name).value_or(std::string(name));
+    if (decoding.bytes && name.size() == 6 && name.starts_with("<0x") && name.back() == '>') {
+      unsigned value = 0;
+      const auto [stop, failure] = std::from_chars(name.data() + 3, name.data() + 5, value, 16);
+      if (failure == std::errc() && stop == name.data() + 5)
+        return std::string(1, static_cast<char>(value));
+    }
+    return decoding.space.empty() ? std::string(name) : replace_all(name, decoding.space, " ");
+  }
+
+  // A text as the vocabulary would write it.
+  std::string name_of(std::string_view text) const {
+    if (!model.settings().characters) return to_byte_level(text);
+    return decoding.space.empty() ? std::string(text) : replace_all(text, " ", decoding.space);
+  }
+
+  void encode_metaspace(const TextSegment& segment, WordEncoder& encoder,
+                        std::vector<TokenId>& ids) const {
+    const std::string& mark = metaspace.character;
+    std::string text = replace_all(segment.text, " ", mark);
+    const bool prepends = metaspace.prepend == Metaspace::Prepend::kAlways ||
+                          (metaspace.prepend == Metaspace::Prepend::kFirst && segment.first);
+    if (prepends && !text.starts_with(mark)) text.insert(0, mark);
+    if (!metaspace.split) return encoder.encode(text, ids);
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t stop = std::min(text.find(mark, begin + 1), text.size());
+      encoder.encode(std::string_view(text).substr(begin, stop - begin), ids);
+      begin = stop;
+    }
+  }
+
+  void encode_segment(const TextSegment& segment, WordEncoder& encoder,
                       std::vector<TokenId>& ids) const {
+    std::string_view text = segment.text;
+    if (!metaspace.character.empty()) return encode_metaspace(segment, encoder, ids);
     std::string prefixed;
     if (add_prefix_space && !text.starts_with(' ')) {
       prefixed.reserve(text.size() + 1);
@@ -147,7 +202,7 @@ struct Tokenizer::State {
       encoder.encode(text, ids);
       return;
     }
-    PreTokenScanner scanner(text);
+    PreTokenScanner scanner(text, pattern);
     for (std::string_view word; scanner.next(word);) encoder.encode(word, ids);
   }
 
@@ -155,7 +210,12 @@ struct Tokenizer::State {
   AddedTokens added;
   bool add_prefix_space;
   bool use_pattern;
+  SplitPattern pattern;
+  Metaspace metaspace;
+  CharacterDecoding decoding;
+  std::vector<TokenId> begin_ids, end_ids;  // what belongs around a text
   std::string post_processor;
+  std::string source;
   std::vector<Token> tokens;  // by id
   std::optional<TokenId> eos;
 };
@@ -214,6 +274,10 @@ Tokenizer Tokenizer::from_vocab_and_merges_text(std::string_view vocab_json,
 }
 
 void Tokenizer::save(const std::filesystem::path& folder) const {
+  if (!state_->source.empty()) {
+    make_folders(folder);
+    return write_file_atomically(folder / "tokenizer.json", state_->source);
+  }
   const TokenizerFiles files =
       write_tokenizer_files(state_->model, state_->added.tokens(), state_->add_prefix_space,
                             state_->use_pattern, state_->post_processor);
@@ -237,12 +301,15 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   }
   std::vector<TokenId> ids;
   WordEncoder encoder(state_->model, text.size() >= kCacheFromBytes);
-  for (const TextSegment& segment : state_->added.split(text, options.special_tokens)) {
+  if (options.add_template) ids = state_->begin_ids;
+  std::deque<std::string> storage;
+  for (const TextSegment& segment : state_->added.split(text, options.special_tokens, storage)) {
     if (segment.id == TextSegment::kText)
-      state_->encode_segment(segment.text, encoder, ids);
+      state_->encode_segment(segment, encoder, ids);
     else
       ids.push_back(segment.id);
   }
+  if (options.add_template) ids.insert(ids.end(), state_->end_ids.begin(), state_->end_ids.end());
   return ids;
 }
 
@@ -252,6 +319,7 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, const DecodeOptions&
     const State::Token& token = state_->token(id);
     if (!token.special || !options.skip_special_tokens) bytes += token.bytes;
   }
+  if (state_->decoding.strip_space && bytes.starts_with(' ')) bytes.erase(0, 1);
   return bytes;
 }
 
@@ -275,12 +343,12 @@ std::optional<TokenId> Tokenizer::id_of(std::string_view name) const { return st
 
 TokenId Tokenizer::require_id(std::string_view token) const {
   if (const auto id = id_of(token)) return *id;
-  if (const auto id = id_of(to_byte_level(token))) return *id;
+  if (const auto id = id_of(state_->name_of(token))) return *id;
   std::vector<std::string> names;
   for (const State::Token& candidate : state_->tokens)
     if (!candidate.name.empty()) names.push_back(candidate.name);
   // A name far longer than any token would only make the search slow.
-  const auto nearest = nearest_names(to_byte_level(token.substr(0, 64)), names, 3);
+  const auto nearest = nearest_names(state_->name_of(token.substr(0, 64)), names, 3);
   fail("the vocabulary has no token '{}'; the nearest are '{}'", printable(token),
        join(nearest, "', '"));
 }
@@ -289,13 +357,17 @@ const std::vector<AddedToken>& Tokenizer::added_tokens() const { return state_->
 
 bool Tokenizer::is_special(TokenId id) const { return state_->token(id).special; }
 
+const std::vector<TokenId>& Tokenizer::begin_ids() const { return state_->begin_ids; }
+
 std::optional<TokenId> Tokenizer::eos_id() const { return state_->eos; }
 
 StreamingDecoder::StreamingDecoder(Tokenizer tokenizer, DecodeOptions options)
     : tokenizer_(std::move(tokenizer)), options_(options) {}
 
 std::string StreamingDecoder::push(TokenId id) {
-  pending_ += tokenizer_.decode(std::span(&id, 1), options_);
+  // By itself: what a tokenizer strips from the beginning of a text is not at that of a token.
+  if (!options_.skip_special_tokens || !tokenizer_.is_special(id))
+    pending_ += tokenizer_.token_bytes(id);
   // Hold back the start of a character that the next token may complete.
   std::size_t complete = 0;
   while (complete < pending_.size()) {

@@ -1,8 +1,11 @@
-// Byte-level BPE exactly as GPT-2's and Hugging Face's tokenizers: text to token ids and back.
+// BPE exactly as Hugging Face's tokenizers: text to token ids and back. Of bytes, as GPT-2, Llama
+// 3, Qwen and GPT-NeoX have it, or of characters with bytes for those that are unknown, as Llama 2,
+// Mistral and Gemma do.
 //
 // A Tokenizer is immutable: copies share one state, and any number of threads may use it at once.
 // Round trip: decode(encode(text)) == text for every well-formed text, unless the tokenizer adds a
-// prefix space, replaces bytes it does not know, or has added tokens that strip white space.
+// prefix space, normalizes, replaces bytes it does not know, or has added tokens that strip white
+// space.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +30,9 @@ struct EncodeOptions {
   bool special_tokens = true;
   // Put U+FFFD in place of invalid UTF-8 instead of failing.
   bool replace_invalid_utf8 = false;
+  // Put the tokens around the text that belong there, such as a begin-of-text token. Otherwise
+  // nothing is added that the text does not contain.
+  bool add_template = false;
 };
 
 struct DecodeOptions {
@@ -50,12 +56,12 @@ class Tokenizer {
 
   explicit Tokenizer(const TokenizerSpec& spec);
 
-  // Writes vocab.json, merges.txt and tokenizer.json, each atomically, for Hugging Face to load.
-  // Creates the folder when it is missing.
+  // Writes vocab.json, merges.txt and tokenizer.json, each atomically, for Hugging Face to load; of
+  // a tokenizer that these cannot tell, tokenizer.json alone, as it was read. Creates the folder
+  // when it is missing.
   void save(const std::filesystem::path& folder) const;
 
-  // Never adds tokens that the text does not contain. Throws Error naming the byte offset of
-  // invalid UTF-8.
+  // Throws Error naming the byte offset of invalid UTF-8.
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   // The bytes the tokens stand for; a part of a text may begin or end inside a character. Throws
@@ -83,6 +89,9 @@ class Tokenizer {
 
   const std::vector<AddedToken>& added_tokens() const;
   bool is_special(TokenId id) const;
+
+  // What the post-processor puts in front of a text: a begin-of-text token, or nothing.
+  const std::vector<TokenId>& begin_ids() const;
 
   // End of text: the eos_token of tokenizer_config.json, else <|endoftext|>, else </s>.
   std::optional<TokenId> eos_id() const;

@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <unordered_set>
 #include <utility>
 
 #include "filigree/base/error.h"
-#include "filigree/base/log.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/utf8.h"
 #include "filigree/json/object.h"
@@ -115,21 +115,168 @@ void refuse_other_models(const JsonObject& model) {
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (!model.string_or(key, "").empty())
       fail("{}: the model has a {}, which byte-level BPE does not use", name, key);
-  if (model.boolean_or("byte_fallback", false))
-    fail("{}: \"byte_fallback\": true is not supported; byte-level BPE has a token for each byte",
-         name);
   if (const double dropout = model.number_or("dropout", 0); dropout != 0)
     fail("{}: the model has dropout {}; only encoding without dropout is supported", name, dropout);
 }
 
-// True when the post-processor puts tokens around a text.
-bool adds_tokens(const JsonObject& processor) {
-  const std::string type = type_of(processor);
-  if (type == "ByteLevel") return false;
-  if (type != "TemplateProcessing") return true;
-  const auto single = processor.raw().find("single");
-  return single == processor.raw().end() || !single->is_array() || single->size() != 1 ||
-         !single->front().is_object() || !single->front().contains("Sequence");
+// The literal text of {"String": ...}.
+std::string pattern_text(const JsonObject& component) {
+  const JsonObject pattern = component.object("pattern");
+  require(pattern.has("String"), "{}: a {} by a regular expression is not supported",
+          component.source(), printable(type_of(component)));
+  const std::string text = pattern.string("String");
+  require(!text.empty(), "{}: a {} of an empty text", component.source(),
+          printable(type_of(component)));
+  return text;
+}
+
+std::vector<NormalizerStep> parse_normalizer(const JsonObject& root) {
+  constexpr std::size_t kMostSteps = 100;
+  std::vector<NormalizerStep> steps;
+  const auto found = components(root, "normalizer", "normalizers");
+  for (const JsonObject& component : found) {
+    const std::string type = type_of(component);
+    if (type == "NFC") {
+      steps.push_back({NormalizerStep::Kind::kNfc});
+    } else if (type == "Prepend") {
+      steps.push_back({NormalizerStep::Kind::kPrepend, "", component.string("prepend")});
+    } else if (type == "Replace") {
+      steps.push_back(
+          {NormalizerStep::Kind::kReplace, pattern_text(component), component.string("content")});
+    } else {
+      fail("{}: the normalizer is {}; NFC, Prepend and Replace are supported", root.source(),
+           types_of(found));
+    }
+    // Each could make a text longer by its own length.
+    require(steps.size() <= kMostSteps && steps.back().to.size() <= kMaxAddedTokenBytes,
+            "{}: a normalizer of more than {} steps or {} bytes", root.source(), kMostSteps,
+            kMaxAddedTokenBytes);
+  }
+  return steps;
+}
+
+// A pre-tokenizer of bytes: ByteLevel with its own pattern or none, or behind a Split.
+bool parse_byte_level(const std::vector<JsonObject>& found, TokenizerSpec& spec) {
+  if (found.empty() || found.size() > 2 || type_of(found.back()) != "ByteLevel") return false;
+  if (found.size() == 2 && type_of(found[0]) != "Split") return false;
+  spec.add_prefix_space = found.back().boolean("add_prefix_space");
+  spec.use_pattern = found.back().boolean_or("use_regex", true);
+  if (found.size() == 1) return true;
+  const JsonObject& split = found[0];
+  require(!spec.use_pattern, "{}: a pre_tokenizer that splits twice is not supported",
+          split.source());
+  const JsonObject pattern = split.object("pattern");
+  const std::string regex = pattern.string_or("Regex", "");
+  const std::optional<SplitPattern> known = split_pattern(regex);
+  require(
+      known.has_value(),
+      "{}: the pre_tokenizer splits by the pattern '{}', which is not one of GPT-2's, Llama 3's "
+      "and Qwen's",
+      split.source(), printable(regex, 200));
+  require(
+      split.string_or("behavior", "Isolated") == "Isolated" && !split.boolean_or("invert", false),
+      "{}: a pre_tokenizer Split must be \"Isolated\" and not inverted", split.source());
+  spec.use_pattern = true;
+  spec.pattern = *known;
+  return true;
+}
+
+// A pre-tokenizer of characters: none, Metaspace, or a Split at spaces that the normalizer has
+// replaced already.
+bool parse_character_level(const std::vector<JsonObject>& found, TokenizerSpec& spec) {
+  spec.bpe.characters = true;
+  spec.use_pattern = false;
+  if (found.empty()) return true;
+  if (found.size() != 1) return false;
+  const JsonObject& only = found[0];
+  if (type_of(only) == "Split") {
+    const bool replaced = std::ranges::any_of(spec.normalizer, [](const NormalizerStep& step) {
+      return step.kind == NormalizerStep::Kind::kReplace && step.from == " ";
+    });
+    return replaced && only.object("pattern").string_or("String", "") == " ";
+  }
+  if (type_of(only) != "Metaspace") return false;
+  spec.metaspace.character = only.string_or("replacement", "\u2581");
+  require(!spec.metaspace.character.empty() && spec.metaspace.character.size() <= 4,
+          "{}: Metaspace replaces spaces by '{}'; one character is needed", only.source(),
+          printable(spec.metaspace.character));
+  const std::string scheme = only.string_or(
+      "prepend_scheme", only.boolean_or("add_prefix_space", true) ? "always" : "never");
+  require(scheme == "always" || scheme == "first" || scheme == "never",
+          "{}: the prepend_scheme '{}' is none of 'always', 'first' and 'never'", only.source(),
+          printable(scheme));
+  spec.metaspace.prepend = scheme == "always"  ? Metaspace::Prepend::kAlways
+                           : scheme == "first" ? Metaspace::Prepend::kFirst
+                                               : Metaspace::Prepend::kNever;
+  spec.metaspace.split = only.boolean_or("split", true);
+  return true;
+}
+
+void parse_character_decoder(const JsonObject& root, const std::vector<JsonObject>& found,
+                             TokenizerSpec& spec) {
+  CharacterDecoding& decoding = spec.decoding;
+  for (const JsonObject& component : found) {
+    const std::string type = type_of(component);
+    if (type == "Replace" && component.string("content") == " ") {
+      decoding.space = pattern_text(component);
+    } else if (type == "ByteFallback") {
+      decoding.bytes = true;
+    } else if (type == "Metaspace") {
+      decoding.space = component.string_or("replacement", "\u2581");
+      decoding.strip_space = component.string_or("prepend_scheme", "always") != "never";
+    } else if (type == "Strip" && component.string_or("content", " ") == " " &&
+               component.integer_or("start", 0) == 1 && component.integer_or("stop", 0) == 0) {
+      decoding.strip_space = true;
+    } else if (type != "Fuse") {
+      fail("{}: the decoder is {}; of these {} is not supported as it stands", root.source(),
+           types_of(found), printable(type));
+    }
+  }
+  require(decoding.space.size() <= 4, "{}: the decoder writes '{}' for a space", root.source(),
+          printable(decoding.space));
+}
+
+// What belongs around a text: SpecialToken, Sequence, SpecialToken.
+void parse_template(const JsonObject& processor, TokenizerSpec& spec) {
+  bool after = false;
+  for (const JsonObject& piece : processor.objects("single")) {
+    if (piece.has("Sequence")) {
+      after = true;
+      continue;
+    }
+    const std::string token = piece.object("SpecialToken").string("id");
+    std::vector<std::string>& to = after ? spec.end_tokens : spec.begin_tokens;
+    // The map may spell a piece as other tokens.
+    const bool spelled =
+        processor.has("special_tokens") && processor.object("special_tokens").has(token);
+    if (!spelled) {
+      to.push_back(token);
+      continue;
+    }
+    const JsonObject known = processor.object("special_tokens").object(token);
+    for (const nlohmann::json& name : known.array("tokens")) {
+      require(name.is_string(), "{}: tokens of '{}' that are no texts", processor.source(),
+              printable(token));
+      to.push_back(name.get<std::string>());
+    }
+  }
+  require(spec.begin_tokens.size() + spec.end_tokens.size() <= 16,
+          "{}: a template of more than 16 tokens", processor.source());
+}
+
+void parse_post_processor(const JsonObject& root, TokenizerSpec& spec) {
+  if (!root.has("post_processor")) return;
+  const JsonObject whole = root.object("post_processor");
+  if (type_of(whole) != "ByteLevel") spec.post_processor = whole.raw().dump(2);
+  const auto found = components(root, "post_processor", "processors");
+  for (const JsonObject& processor : found) {
+    const std::string type = type_of(processor);
+    if (type == "ByteLevel") continue;
+    if (type != "TemplateProcessing")
+      fail("{}: the post_processor is {}; ByteLevel and TemplateProcessing are supported",
+           root.source(), types_of(found));
+    parse_template(processor, spec);
+  }
 }
 
 }  // namespace
@@ -142,26 +289,28 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& nam
 
   const JsonObject model = root.object("model");
   refuse_other_models(model);
-  if (const auto found = components(root, "normalizer", "normalizers"); !found.empty())
-    fail("{}: the normalizer is {}; only tokenizers without one are supported", name,
-         types_of(found));
+  spec.normalizer = parse_normalizer(root);
   const auto pre_tokenizer = components(root, "pre_tokenizer", "pretokenizers");
-  if (!is_only_byte_level(pre_tokenizer))
-    fail("{}: the pre_tokenizer is {}; only ByteLevel by itself is supported", name,
-         types_of(pre_tokenizer));
   const auto decoder = components(root, "decoder", "decoders");
-  if (!decoder.empty() && !is_only_byte_level(decoder))
-    fail("{}: the decoder is {}; only ByteLevel by itself is supported", name, types_of(decoder));
-  spec.add_prefix_space = pre_tokenizer[0].boolean("add_prefix_space");
-  spec.use_pattern = pre_tokenizer[0].boolean_or("use_regex", true);
-
-  if (root.has("post_processor")) {
-    const JsonObject processor = root.object("post_processor");
-    if (type_of(processor) != "ByteLevel") spec.post_processor = processor.raw().dump(2);
-    if (adds_tokens(processor))
-      warn("{}: the post_processor {} is not applied: encoding adds no tokens", name,
-           printable(type_of(processor)));
+  if (parse_byte_level(pre_tokenizer, spec)) {
+    require(!model.boolean_or("byte_fallback", false),
+            "{}: byte_fallback beside the pre_tokenizer ByteLevel, which has a token for each byte",
+            name);
+    if (!decoder.empty() && !is_only_byte_level(decoder))
+      fail("{}: the decoder is {}; only ByteLevel by itself goes with the pre_tokenizer", name,
+           types_of(decoder));
+  } else if (parse_character_level(pre_tokenizer, spec)) {
+    spec.bpe.byte_fallback = model.boolean_or("byte_fallback", false);
+    parse_character_decoder(root, decoder, spec);
+  } else {
+    fail(
+        "{}: the pre_tokenizer is {}; ByteLevel, alone or behind a Split, Metaspace or none are "
+        "supported",
+        name, types_of(pre_tokenizer));
   }
+  if (spec.bpe.characters || !spec.normalizer.empty() || spec.pattern != SplitPattern::kGpt2)
+    spec.source = text;
+  parse_post_processor(root, spec);
 
   spec.vocabulary = parse_vocabulary(model.object("vocab"));
   spec.rules = parse_json_rules(model.array("merges"), spec.rules_name);

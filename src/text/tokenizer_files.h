@@ -1,5 +1,5 @@
-// The two file forms of a byte-level BPE tokenizer, to and from plain data: Hugging Face's
-// tokenizer.json, and GPT-2's pair vocab.json + merges.txt. All input is untrusted.
+// The two file forms of a BPE tokenizer, to and from plain data: Hugging Face's tokenizer.json, and
+// GPT-2's pair vocab.json + merges.txt. All input is untrusted.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,29 @@
 
 #include "filigree/text/added_tokens.h"
 #include "filigree/text/bpe_model.h"
+#include "filigree/text/normalizer.h"
+#include "filigree/text/pre_tokenizer.h"
 #include "filigree/text/vocabulary.h"
 
 namespace filigree {
 
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+// Spaces written as another character, with one more in front of the text, or of every stretch of
+// it between added tokens; words may begin at each of them.
+struct Metaspace {
+  enum class Prepend { kNever, kFirst, kAlways };
+  std::string character = {};  // empty: off
+  Prepend prepend = Prepend::kNever;
+  bool split = false;
+};
+
+// How tokens of characters become text again.
+struct CharacterDecoding {
+  std::string space = {};    // this is written for a space; empty: nothing is
+  bool bytes = false;        // "<0x0A>" is a byte
+  bool strip_space = false;  // one space at the beginning is not part of the text
+};
 
 // Everything that makes a tokenizer.
 struct TokenizerSpec {
@@ -23,8 +41,15 @@ struct TokenizerSpec {
   BpeSettings bpe;
   // A space is put before every text that does not begin with one.
   bool add_prefix_space = false;
-  // Words are cut by GPT-2's pattern; otherwise the text between added tokens is one word.
+  // Words are cut by a pattern; otherwise the text between added tokens is one word.
   bool use_pattern = true;
+  SplitPattern pattern = SplitPattern::kGpt2;
+  std::vector<NormalizerStep> normalizer = {};
+  Metaspace metaspace = {};
+  CharacterDecoding decoding = {};  // of models whose words begin as characters
+  // Tokens that belong around a text, as the post-processor says.
+  std::vector<std::string> begin_tokens = {}, end_tokens = {};
+  std::string source;  // tokenizer.json itself, where it cannot be written anew from the rest
   std::optional<std::string> end_token;
   // JSON text, kept for saving; empty: the byte-level default, which adds no tokens.
   std::string post_processor;
@@ -33,10 +58,11 @@ struct TokenizerSpec {
   std::string rules_name = "merge rule";       // begins messages about a rule
 };
 
-// Accepts a BPE model with the ByteLevel pre-tokenizer and decoder and no normalizer; anything else
-// is an Error that names what was found. Merges may be "a b" strings or ["a", "b"] pairs.
-// Truncation and padding are ignored: they concern batches. A post-processor that would add tokens
-// is not applied; that gives a warning. `name` is what messages call the file.
+// Accepts a BPE model, either of bytes (ByteLevel, alone or behind a Split by a pattern that is
+// known) or of characters with byte fallback (Llama 2, Mistral, Gemma); normalizers NFC, Prepend
+// and Replace; a post-processor ByteLevel or TemplateProcessing. Anything else is an Error that
+// names what was found. Merges may be "a b" strings or ["a", "b"] pairs. Truncation and padding are
+// ignored: they concern batches. `name` is what messages call the file.
 TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& name);
 
 // Makes <|endoftext|> special when the vocabulary has it.

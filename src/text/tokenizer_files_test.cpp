@@ -112,14 +112,21 @@ TEST(TokenizerJson, AcceptsWhatMeansTheSame) {
 }
 
 TEST(TokenizerJson, NamesWhatIsNotSupported) {
-  EXPECT_ERROR(parse(with("/normalizer", json::parse(R"({"type": "NFC"})"))),
-               "tokenizer.json: the normalizer is NFC; only tokenizers without one");
+  EXPECT_ERROR(parse(with("/normalizer", json::parse(R"({"type": "NFKC"})"))),
+               "tokenizer.json: the normalizer is NFKC; NFC, Prepend and Replace are supported");
+  EXPECT_ERROR(parse(with("/normalizer", json::parse(R"({"type": "Replace", "content": "x",
+                   "pattern": {"Regex": "a+"}})"))),
+               "a Replace by a regular expression");
+  EXPECT_ERROR(parse(with("/pre_tokenizer", json::parse(R"({"type": "Sequence", "pretokenizers":
+                   [{"type": "Split", "pattern": {"Regex": "[a-z]+"}, "behavior": "Isolated"},
+                    {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})"))),
+               "the pattern '[a-z]+', which is not one of");
   EXPECT_ERROR(parse(with("/pre_tokenizer", json::parse(R"({"type": "Sequence", "pretokenizers":
                    [{"type": "Split"}, {"type": "Digits"}, {"type": "ByteLevel"}]})"))),
-               "the pre_tokenizer is Split, Digits, ByteLevel; only ByteLevel by itself");
+               "the pre_tokenizer is Split, Digits, ByteLevel; ByteLevel, alone");
   EXPECT_ERROR(parse(with("/pre_tokenizer", json::parse(R"({"type": "Whitespace"})"))),
-               "the pre_tokenizer is Whitespace; only ByteLevel");
-  EXPECT_ERROR(parse(with("/pre_tokenizer", nullptr)), "the pre_tokenizer is nothing");
+               "the pre_tokenizer is Whitespace; ByteLevel, alone");
+  EXPECT_ERROR(parse(with("/pre_tokenizer", nullptr)), "the decoder is ByteLevel");
   EXPECT_ERROR(parse(with("/pre_tokenizer", json::object())), "the pre_tokenizer is (no type)");
   EXPECT_ERROR(parse(with("/decoder", json::parse(R"({"type": "WordPiece"})"))),
                "the decoder is WordPiece");
@@ -127,6 +134,8 @@ TEST(TokenizerJson, NamesWhatIsNotSupported) {
   EXPECT_ERROR(parse(with("/model/continuing_subword_prefix", "##")), "continuing_subword_prefix");
   EXPECT_ERROR(parse(with("/model/end_of_word_suffix", "</w>")), "end_of_word_suffix");
   EXPECT_ERROR(parse(with("/model/byte_fallback", true)), "byte_fallback");
+  EXPECT_ERROR(parse(with("/post_processor", json::parse(R"({"type": "RobertaProcessing"})"))),
+               "the post_processor is RobertaProcessing");
   EXPECT_ERROR(parse(with("/model/dropout", 0.1)), "dropout 0.1");
   EXPECT_ERROR(parse(with("/added_tokens/0/single_word", true)), "'<end>' has \"single_word\"");
 }
@@ -195,26 +204,70 @@ TEST(TokenizerJson, NamesBadIdsAndRules) {
     EXPECT_ERROR(parse(with("/model/merges/0", rule)), "is neither \"left right\" nor");
 }
 
-TEST(TokenizerJson, WarnsOfTokensThatAPostProcessorWouldAdd) {
-  std::vector<std::string> warnings;
-  const WarningHandler previous =
-      set_warning_handler([&](const std::string& message) { warnings.push_back(message); });
-  const json template_alone = json::parse(
+TEST(TokenizerJson, PutsAroundATextWhatThePostProcessorSaysWhereAsked) {
+  const json alone = json::parse(
       R"({"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}]})");
-  load(with("/post_processor", template_alone));
-  EXPECT_TRUE(warnings.empty());
-  const json template_with_token = json::parse(
+  EXPECT_TRUE(load(with("/post_processor", alone)).begin_ids().empty());
+  const json with_token = json::parse(
       R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<end>", "type_id": 0}},
-                                                  {"Sequence": {"id": "A", "type_id": 0}}]})");
-  const Tokenizer tokenizer = load(with("/post_processor", template_with_token));
-  set_warning_handler(previous);
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0], testing::HasSubstr("TemplateProcessing is not applied"));
+                                                  {"Sequence": {"id": "A", "type_id": 0}},
+                                                  {"SpecialToken": {"id": "b", "type_id": 0}}],
+          "special_tokens": {"b": {"id": "b", "ids": [2], "tokens": ["ab"]}}})");
+  const Tokenizer tokenizer = load(with("/post_processor", with_token));
+  const TokenId end = *tokenizer.id_of("<end>");
+  EXPECT_EQ(tokenizer.encode("ab"), (std::vector<TokenId>{2}));
+  EXPECT_EQ(tokenizer.encode("ab", {.add_template = true}), (std::vector<TokenId>{end, 2, 2}));
+  EXPECT_EQ(tokenizer.begin_ids(), (std::vector<TokenId>{end}));
   // It is still there after saving.
   const auto folder = fresh_folder();
   tokenizer.save(folder);
-  EXPECT_EQ(json::parse(read_file(folder / "tokenizer.json"))["post_processor"],
-            template_with_token);
+  EXPECT_EQ(json::parse(read_file(folder / "tokenizer.json"))["post_processor"], with_token);
+  const json absent = json::parse(
+      R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<no>", "type_id": 0}}]})");
+  EXPECT_ERROR(load(with("/post_processor", absent)), "adds '<no>', which is no token");
+}
+
+// Spaces as another character, with one in front of the text alone or of every part of it.
+TEST(TokenizerJson, MetaspacesAndByteFallback) {
+  const auto tokenizer = [](const char* pre_tokenizer) {
+    json document = json::parse(R"({"normalizer": null, "post_processor": null, "decoder":
+        {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "_"},
+          "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
+          {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+        "added_tokens": [{"id": 0, "content": "<x>"}],
+        "model": {"type": "BPE", "byte_fallback": true, "unk_token": "<u>", "fuse_unk": true,
+          "vocab": {"<x>": 0, "<u>": 1, "a": 2, "b": 3, "_": 4, "_a": 5, "a_": 6, "<0xC3>": 7,
+                    "<0xA9>": 8}, "merges": [["a", "_"], ["_", "a"]]}})");
+    document["pre_tokenizer"] = json::parse(pre_tokenizer);
+    return load(document);
+  };
+  using Ids = std::vector<TokenId>;
+  const Tokenizer first =
+      tokenizer(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "first",
+                    "split": false})");
+  EXPECT_EQ(first.encode("a b"), (Ids{4, 6, 3}));  // "a_" is the earlier rule
+  EXPECT_EQ(first.encode("<x>a"), (Ids{0, 2}));
+  EXPECT_EQ(first.encode("b\u00e9"), (Ids{4, 3, 7, 8}));
+  EXPECT_EQ(first.encode("b\u00e8zz"), (Ids{4, 3, 1}));
+  EXPECT_EQ(first.decode(Ids{4, 6, 3, 7, 8}), "a b\u00e9");
+  EXPECT_EQ(first.require_id(" a"), 5);
+  const Tokenizer always =
+      tokenizer(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "always",
+                    "split": true})");
+  EXPECT_EQ(always.encode("a a"), (Ids{5, 5}));
+  EXPECT_EQ(always.encode("<x>a"), (Ids{0, 5}));
+  EXPECT_ERROR(tokenizer(R"({"type": "Metaspace", "prepend_scheme": "last"})"), "'last'");
+}
+
+TEST(TokenizerJson, NormalizesBetweenAddedTokens) {
+  const Tokenizer composing = load(with("/normalizer", json::parse(R"({"type": "Sequence",
+      "normalizers": [{"type": "NFC"}, {"type": "Replace", "pattern": {"String": "c"},
+                       "content": "a"}]})")));
+  EXPECT_EQ(composing.encode("cbab"), load(with("/decoder", nullptr)).encode("abab"));
+  EXPECT_EQ(normalize({{NormalizerStep::Kind::kNfc}}, "e\u0301 e\u0301"), "\u00e9 \u00e9");
+  const std::string zero("e\u0301\0e\u0301", 7);
+  EXPECT_EQ(normalize({{NormalizerStep::Kind::kNfc}}, zero), std::string("\u00e9\0\u00e9", 5));
+  EXPECT_EQ(normalize({{NormalizerStep::Kind::kPrepend, "", "_"}}, ""), "");
 }
 
 TEST(VocabAndMerges, ReadsTheParts) {

@@ -64,5 +64,47 @@ TEST(TokenizerGolden, Gpt2Vocabulary) {
             (std::vector<TokenId>{15496, 50256, 995}));
 }
 
+// Those of other families: text -> ids with what belongs around it, ids_plain without, and back.
+class FamilyTokenizers : public testing::TestWithParam<const char*> {};
+
+TEST_P(FamilyTokenizers, GiveTheIdsOfTheTokenizersLibrary) {
+  const std::filesystem::path folder = golden_folder() / GetParam();
+  const Tokenizer tokenizer = Tokenizer::from_folder(folder);
+  const json cases = json::parse(read_file(folder / "cases.json"));
+  ASSERT_EQ(cases.size(), 239u);
+  for (const json& entry : cases) {
+    const std::string text = entry.at("text").get<std::string>();
+    const auto plain = entry.at("ids_plain").get<std::vector<TokenId>>();
+    EXPECT_EQ(tokenizer.encode(text), plain) << entry.at("text").dump();
+    EXPECT_EQ(tokenizer.encode(text, {.add_template = true}),
+              entry.at("ids").get<std::vector<TokenId>>())
+        << entry.at("text").dump();
+    const std::string decoded = entry.at("decoded").get<std::string>();
+    EXPECT_EQ(tokenizer.decode(plain), decoded) << entry.at("text").dump();
+    StreamingDecoder decoder(tokenizer);
+    std::string streamed;
+    for (const TokenId id : plain) streamed += decoder.push(id);
+    streamed += decoder.finish();
+    if (streamed != decoded) {
+      EXPECT_EQ(streamed, " " + decoded) << entry.at("text").dump();
+    }
+  }
+}
+
+// What is saved is what was read.
+TEST_P(FamilyTokenizers, AreSavedAsTheyWereRead) {
+  const auto folder = fresh_folder();
+  const Tokenizer tokenizer = Tokenizer::from_folder(golden_folder() / GetParam());
+  tokenizer.save(folder);
+  EXPECT_EQ(
+      Tokenizer::from_folder(folder).encode("Hello  world 1234\n\n\u00e9", {.add_template = true}),
+      tokenizer.encode("Hello  world 1234\n\n\u00e9", {.add_template = true}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyTokenizers,
+                         testing::Values("tokenizer-llama2", "tokenizer-llama3", "tokenizer-qwen2",
+                                         "tokenizer-neox"),
+                         [](const auto& fixture) { return std::string(fixture.param).substr(10); });
+
 }  // namespace
 }  // namespace filigree

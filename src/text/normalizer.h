@@ -18,8 +18,8 @@ struct NormalizerStep {
   std::string from = {}, to = {};
 };
 
-// `text` must be well-formed UTF-8; so is the result. Throws Error for steps that make it many times
-// as long.
+// `text` must be well-formed UTF-8; so is the result. Throws Error for steps that make it many
+// times as long.
 std::string normalize(const std::vector<NormalizerStep>& steps, std::string_view text);
 
 // Every `from`, which is not empty, by `to`.

@@ -357,6 +357,8 @@ const std::vector<AddedToken>& Tokenizer::added_tokens() const { return state_->
 
 bool Tokenizer::is_special(TokenId id) const { return state_->token(id).special; }
 
+bool Tokenizer::of_bytes() const { return !state_->model.settings().characters; }
+
 const std::vector<TokenId>& Tokenizer::begin_ids() const { return state_->begin_ids; }
 
 std::optional<TokenId> Tokenizer::eos_id() const { return state_->eos; }

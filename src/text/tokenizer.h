@@ -90,6 +90,9 @@ class Tokenizer {
   const std::vector<AddedToken>& added_tokens() const;
   bool is_special(TokenId id) const;
 
+  // Whether words begin as bytes, else as characters.
+  bool of_bytes() const;
+
   // What the post-processor puts in front of a text: a begin-of-text token, or nothing.
   const std::vector<TokenId>& begin_ids() const;
 

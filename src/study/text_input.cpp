@@ -1,5 +1,7 @@
 #include "filigree/study/text_input.h"
 
+#include <algorithm>
+
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 
@@ -13,6 +15,17 @@ std::vector<TokenId> encode_text(const Tokenizer& tokenizer, std::string_view te
   } catch (const Error& error) {
     fail("{}: {}{}", source, error.what(), remedy);
   }
+}
+
+std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view text,
+                                   const std::string& source, const EncodeOptions& options,
+                                   std::string_view remedy) {
+  std::vector<TokenId> ids = encode_text(tokenizer, text, source, options, remedy);
+  const std::vector<TokenId>& begin = tokenizer.begin_ids();
+  const bool there =
+      ids.size() >= begin.size() && std::equal(begin.begin(), begin.end(), ids.begin());
+  if (!ids.empty() && !there) ids.insert(ids.begin(), begin.begin(), begin.end());
+  return ids;
 }
 
 void check_ids(const std::vector<TokenId>& ids, std::int64_t vocabulary, const std::string& model) {

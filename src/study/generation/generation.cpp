@@ -149,7 +149,7 @@ bool Generation::reached_context() const {
 Generation generate(const GenerationRequest& request, const LoadedModel& model,
                     const Context& context, const GenerationReader& reader) {
   const ModelConfig& config = model.config();
-  const std::vector<TokenId> ids = encode_text(model.tokenizer(), request.prompt, "the prompt");
+  const std::vector<TokenId> ids = encode_prompt(model.tokenizer(), request.prompt, "the prompt");
   check_ids(ids, config.vocabulary, model.name());
   std::optional<AppliedInterventions> changes;
   if (!request.interventions.empty())

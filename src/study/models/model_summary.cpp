@@ -119,7 +119,7 @@ TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder) {
   if (!summary.present) return summary;
   try {
     const Tokenizer tokenizer = Tokenizer::from_folder(folder);
-    summary.kind = "byte-level BPE";
+    summary.kind = tokenizer.of_bytes() ? "byte-level BPE" : "BPE of characters";
     summary.tokens = static_cast<std::int64_t>(tokenizer.vocab_size());
     for (const AddedToken& token : tokenizer.added_tokens())
       if (token.special) summary.special.push_back(token);

@@ -111,6 +111,27 @@ TEST_F(ConvertTest, MergesAdapters) {
   EXPECT_FALSE(load_model(path("merged"))->lora().has_value());
 }
 
+TEST_F(ConvertTest, MakesAFolderOfAPyTorchStateDict) {
+  const std::string golden = FILIGREE_SOURCE_DIR "/tests/golden/transformer-lens-pth/";
+  const ProgramRun run =
+      run_program({"convert", golden + "final.pth", "--out", path("lens"), "--config",
+                   golden + "hugging-face", "--gate-bias", "0", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(nlohmann::json::parse(run.out)["gate_bias"], 0.0);
+  EXPECT_EQ(weights(path("lens")), weights(golden + "hugging-face"));
+  EXPECT_EQ(load_model(path("lens"))->config().gate.bias, std::vector<float>{0.0f});
+  EXPECT_THAT(
+      run_program({"convert", path("lens"), "--out", path("again"), "--gate-bias", "1"}).err,
+      HasSubstr("has gates already"));
+  // Its own shape, padded vocabulary and all.
+  const auto info =
+      nlohmann::json::parse(run_program({"info", golden + "final.pth", "--json"}).out);
+  EXPECT_EQ(info["architecture"]["vocabulary"], 64);
+  EXPECT_THAT(
+      run_program({"convert", golden + "final.pth", "--out", path("x"), "--config", "gpt2"}).err,
+      HasSubstr("unembed.W_U"));
+}
+
 TEST_F(ConvertTest, DoesNotWriteOverAModel) {
   const ProgramRun run = run_program({"convert", model_.name(), "--out", model_.name()});
   EXPECT_EQ(run.code, 1);

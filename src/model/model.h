@@ -198,11 +198,11 @@ struct LoadOptions {
   std::optional<ModelConfig> config = {};
 };
 
-// Reads config.json and the weights of a Hugging Face folder, or of a PyTorch state dict (.pth, .pt,
-// .bin) with config.json beside it, under transformers' names or TransformerLens's, whose GPT-2s
-// need no config.json. f32 weights stay in the mapped file;
-// bf16 and f16 are widened. Adapters that save_model kept are there again. Throws Error naming the
-// file, tensor or key at fault, also for files that are not what was saved.
+// Reads config.json and the weights of a Hugging Face folder, or of a PyTorch state dict (.pth,
+// .pt, .bin) with config.json beside it, under transformers' names or TransformerLens's, whose
+// GPT-2s need no config.json. f32 weights stay in the mapped file; bf16 and f16 are widened.
+// Adapters that save_model kept are there again. Throws Error naming the file, tensor or key at
+// fault, also for files that are not what was saved.
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder,
                                   const LoadOptions& options = {});
 // How often load_model has read weights since the process started: nothing needs to read the same
@@ -214,7 +214,8 @@ std::int64_t models_loaded();
 std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed,
                                   const Placement& placement = {});
 
-// The configuration in a Hugging Face folder, of a state dict, or in memory (`source` names it in messages).
+// The configuration in a Hugging Face folder, of a state dict, or in memory (`source` names it in
+// messages).
 ModelConfig read_model_config(const std::filesystem::path& folder);
 ModelConfig parse_model_config(const nlohmann::json& json, const std::string& source);
 

@@ -45,14 +45,15 @@ void add_convert(Program& program) {
          "0 fewer (default 0)")
       ->check(number(-1e6, 1e6))
       ->type_name("X");
-  app.add_option("--config", request->config,
-                 "model whose config.json says what the weights are, or gpt2 for the smallest one "
-                 "(default what lies beside them)")
-      ->type_name("MODEL");
+  app.add_option(
+         "--config", request->config,
+         "config.json that says what the weights are, a model that has one, or gpt2 for the "
+         "smallest of these (default what lies beside them)")
+      ->type_name("FILE");
   app.add_option("--gate-bias", request->gate_bias,
                  "puts a gate of this bias on every head; 0 keeps an edge where its score is above "
                  "zero")
-      ->check(number(-1e6, 1e6))
+      ->check(number(-1000.0, 1000.0))
       ->type_name("X");
 }
 

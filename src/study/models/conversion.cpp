@@ -7,6 +7,7 @@
 #include "filigree/base/folders.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/checkpoint.h"
+#include "filigree/json/json.h"
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
 #include "filigree/study/model_places.h"
@@ -28,11 +29,12 @@ void raise_gates(Model& model, const ConversionRequest& request) {
   model.set_gate(gate);
 }
 
-// Of a model, or of the smallest GPT-2 that was published.
+// Of a model, of a config.json by itself, or of the smallest GPT-2 that was published.
 ModelConfig named_config(const std::string& name) {
   std::error_code ignored;
   if (name == "gpt2" && !fs::is_directory(name, ignored) && !find_named_model(name))
     return ModelShape().config();
+  if (name.ends_with(".json")) return parse_model_config(read_json(name), name);
   return read_model_config(model_folder(name));
 }
 

@@ -17,7 +17,7 @@ struct ConversionRequest {
   std::filesystem::path out = {};
   MatrixType dtype = MatrixType::kF32;  // of the weights
   float raise_gates = 0.0f;             // added to the bias of every gate: above 0 opens more edges
-  std::string config = {};              // model whose config.json is taken; empty: that of `model`
+  std::string config = {};  // config.json, or a model that has one; empty: that of `model`
   std::optional<float> gate_bias = {};  // puts a gate of this bias on every head
 };
 

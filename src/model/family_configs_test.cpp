@@ -64,6 +64,7 @@ TEST(FamilyConfigs, WindowsAreThoseOfLayerTypesOrOfTheFamilysRule) {
   EXPECT_EQ(parse_model_config(absent, "test").windows, Windows({4096, 4096}));
   EXPECT_EQ(with("qwen2", nlohmann::json::object()).windows, Windows({0, 4}));
   EXPECT_EQ(with("qwen2", {{"use_sliding_window", false}}).windows, Windows());
+  EXPECT_EQ(with("qwen2", {{"sliding_window", nullptr}}).windows, Windows());
   EXPECT_EQ(with("qwen3", {{"sliding_window", 4}}).windows, Windows());
   EXPECT_EQ(with("gemma2", nlohmann::json::object()).windows, Windows({4, 0}));
   const nlohmann::json types = {{"layer_types", {"full_attention", "sliding_attention"}}};

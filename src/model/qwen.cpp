@@ -6,7 +6,9 @@ namespace {
 
 // The layers from max_window_layers on slide, where use_sliding_window says so.
 std::vector<std::int64_t> windows(const JsonObject& json, std::int64_t layers) {
-  const std::int64_t given = json.integer_or("sliding_window", 4096, 1, kMostExtent);
+  // Absent it has transformers' default, null says that there is none.
+  const bool none = json.raw().contains("sliding_window") && !json.has("sliding_window");
+  const std::int64_t given = none ? 0 : json.integer_or("sliding_window", 4096, 1, kMostExtent);
   const std::int64_t window = json.boolean_or("use_sliding_window", false) ? given : 0;
   const std::int64_t first = json.integer_or("max_window_layers", 28, 0, kMostExtent);
   return read_windows(json, layers, window,

@@ -20,7 +20,7 @@ namespace {
 using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 
-constexpr std::size_t kMostEntries = 1000000;
+constexpr std::size_t kMostMembers = 1000000;
 // Tensors that share a storage may be copied more than once, but not without end: in sizes of the
 // file.
 constexpr std::size_t kMostCopies = 4;
@@ -269,7 +269,7 @@ std::vector<TensorView> from_zip(std::span<const std::byte> bytes, const std::st
   const ZipArchive archive(bytes, label, "files of torch.save");
   std::map<std::string, ZipMember, std::less<>> members;
   std::string root;
-  for (ZipMember& member : archive.members(kMostEntries)) {
+  for (ZipMember& member : archive.members(kMostMembers)) {
     if (member.name.ends_with("/data.pkl")) {
       require(root.empty(), "{}: two entries are called data.pkl", label);
       root = member.name.substr(0, member.name.size() - 8);

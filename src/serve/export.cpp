@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "filigree/analyze/maps/map_file.h"
+#include "filigree/base/error.h"
+#include "filigree/base/mapped_file.h"
+#include "filigree/base/scratch_folder.h"
 #include "filigree/base/version.h"
 #include "filigree/serve/model_run.h"
-#include "filigree/serve/scratch_folder.h"
 #include "filigree/study/attention/attention.h"
 #include "filigree/study/lens/logit_attribution.h"
 #include "filigree/study/lens/logit_lens.h"
@@ -91,14 +95,19 @@ Answer export_answer(std::span<const study::LoadedModel> models, const ExportQue
   const bool figure = is_figure(query.format);
   const study::FigureStyle style = {.theme = query.theme};
   Answer answer = {200, type_of(query.format), {}, {}, name};
-  const ScratchFolder folder;
-  const fs::path file = folder.path() / name;
+  std::optional<ScratchFolder> folder;
+  try {
+    folder.emplace();
+  } catch (const Error&) {  // names a folder of this machine, which no answer does
+    fail("the server cannot make a folder for what is to be sent; set TMPDIR to one it may use");
+  }
+  const fs::path file = folder->path() / name;
   if (query.view == ExportView::kMaps) {
     const ModelConfig& config = models[0].config();
     check_cells(models.size() * parse_heads(query.heads, config.layers, config.heads).size(),
                 run_of(models[0], query.run).prompt.ids.size(), limits.map_cells);
     figure ? draw_maps(models, query, file, context) : write_numbers(models, query, file, context);
-    answer.body = bytes_of(file);
+    answer.body = MappedFile::open(file)->text();
     return answer;
   }
   if (query.format == ExportFormat::kNpz)
@@ -122,7 +131,7 @@ Answer export_answer(std::span<const study::LoadedModel> models, const ExportQue
   }
   if (figure) {
     study::save_figure(&drawing, file, style);
-    answer.body = bytes_of(file);
+    answer.body = MappedFile::open(file)->text();
   } else {
     answer.body = json_answer(with_labels(std::move(json), models)).body;
   }

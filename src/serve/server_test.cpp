@@ -8,7 +8,6 @@
 #include <httplib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +19,7 @@
 #include "filigree/base/error.h"
 #include "filigree/serve/guard.h"
 #include "filigree/study/run/run.h"
-#include "support/base64.h"
+#include "support/packed_maps.h"
 #include "support/served_models.h"
 
 namespace filigree::serve {
@@ -163,21 +162,6 @@ TEST_F(ServerTest, PredictsAsRunDoes) {
   ASSERT_EQ(one.json["models"].size(), 1u);
   EXPECT_EQ(one.json["models"][0]["model"], "sparse");
   EXPECT_TRUE(one.json["models"][0]["changed"].is_null());
-}
-
-// The 16-bit numbers of a packed map.
-std::vector<double> unpacked(const Json& maps, std::size_t cells) {
-  const std::string packed = from_base64(maps.get<std::string>());
-  std::vector<unsigned char> bytes(2 * cells + 1);
-  uLongf size = bytes.size();
-  EXPECT_EQ(
-      uncompress(bytes.data(), &size, reinterpret_cast<const Bytef*>(packed.data()), packed.size()),
-      Z_OK);
-  EXPECT_EQ(size, 2 * cells);
-  std::vector<double> weights;
-  for (std::size_t c = 0; c < cells; ++c)
-    weights.push_back((bytes[2 * c] + 256 * bytes[2 * c + 1]) / 65535.0);
-  return weights;
 }
 
 TEST_F(ServerTest, MapsAndNumbersOfAHeadAgree) {

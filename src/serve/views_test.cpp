@@ -1,14 +1,13 @@
 // What the views of the page ask for, answered without HTTP.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "filigree/serve/api.h"
 #include "filigree/study/run/run.h"
-#include "support/base64.h"
+#include "support/packed_maps.h"
 #include "support/served_models.h"
 
 namespace filigree::serve {
@@ -29,21 +28,6 @@ class ViewsTest : public ::testing::Test {
   const ModelFolder folder_;
   Api api_{served_models(folder_), {}};
 };
-
-// The 16-bit numbers of a packed map.
-std::vector<double> unpacked(const Json& maps, std::size_t cells) {
-  const std::string packed = from_base64(maps.get<std::string>());
-  std::vector<unsigned char> bytes(2 * cells + 1);
-  uLongf size = bytes.size();
-  EXPECT_EQ(
-      uncompress(bytes.data(), &size, reinterpret_cast<const Bytef*>(packed.data()), packed.size()),
-      Z_OK);
-  EXPECT_EQ(size, 2 * cells);
-  std::vector<double> weights;
-  for (std::size_t c = 0; c < cells; ++c)
-    weights.push_back((bytes[2 * c] + 256 * bytes[2 * c + 1]) / 65535.0);
-  return weights;
-}
 
 // An answer of /api/look taken apart.
 struct LookedAt {

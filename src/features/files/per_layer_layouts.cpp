@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 
 #include "filigree/base/error.h"
@@ -132,17 +131,13 @@ StoredMatrix TensorFile::matrix(std::string_view name, std::initializer_list<std
   const std::int64_t rows = extents[0];
   const std::int64_t width = extents[1] * (extents.size() > 2 ? extents[2] : 1);
   if (!eight_bit) return {std::move(tensor), rows, width};
-  if (tensor.view.kind != TensorKind::kI8)
-    fail("{} is {}, should be I8", tensor.label(), name_of(tensor.view.kind));
-  const StoredTensor stored = find(scales_name(name));
-  stored.check_shape(std::span(extents).first(extents.size() - 1));
-  if (stored.view.kind != TensorKind::kF32)
-    fail("{} is {}, should be F32", stored.label(), name_of(stored.view.kind));
-  Tensor scales = stored.read();
-  for (const float scale : scales.values())
-    require(std::isfinite(scale) && scale >= 0.0f,
-            "{} has the scale {}; they are finite and not negative", stored.label(), scale);
-  return {std::move(tensor), std::move(scales), rows, width};
+  const StoredTensor scales = find(scales_name(name));
+  try {
+    check_eight_bits(tensor.view, scales.view);
+  } catch (const Error& error) {
+    fail("'{}': {}", path().string(), error.what());
+  }
+  return {std::move(tensor), scales.read(), rows, width};
 }
 
 Tensor TensorFile::thresholds(std::string_view name, std::int64_t features) const {

@@ -109,5 +109,22 @@ TEST_F(BundledModels, PredictionsAreTracedOutOfTheBox) {
   EXPECT_EQ(run_program({"verify", "sparse-12x12-features", "dense-12x12-features"}).code, 0);
 }
 
+// The sentence of the paper: a handful of heads where the dense model needs dozens.
+TEST_F(BundledModels, TheSparseModelCarriesAWordThroughFewHeads) {
+  if (!study::find_named_features("dense-28m-features") ||
+      !study::find_named_features("sparse-28m-features"))
+    GTEST_SKIP() << "the transcoders of the larger pair are not here";
+  const nlohmann::json json =
+      json_of({"trace", study::kReferenceSparse, "--dense-twin", study::kReferenceDense, "--prompt",
+               "The opposite of \"large\" is \"", "--target", "small", "--max-features", "300"});
+  const auto &dense = json["models"][0], &sparse = json["models"][1];
+  EXPECT_GT(dense["heads_for_80"].get<int>(), 20);
+  EXPECT_LT(sparse["heads_for_80"].get<int>(), 9);
+  for (const auto* model : {&dense, &sparse}) {
+    EXPECT_GT((*model)["replacement_score"].get<double>(), 0.7);
+    EXPECT_GT((*model)["completeness_score"].get<double>(), 0.85);
+  }
+}
+
 }  // namespace
 }  // namespace filigree::cli

@@ -15,7 +15,6 @@ namespace {
 
 FlashShape flash_shape(const AttentionShape& s) {
   const auto fits = [](std::int64_t value) { return value < (std::int64_t{1} << 30); };
-  if (!s.plain()) return {};  // no window and no soft cap in these kernels
   if (!fits(s.B) || !fits(s.H) || !fits(s.Tq) || !fits(s.Tk) || !fits(s.D)) return {};
   return {static_cast<int>(s.B),
           static_cast<int>(s.H),
@@ -23,7 +22,9 @@ FlashShape flash_shape(const AttentionShape& s) {
           static_cast<int>(s.Tq),
           static_cast<int>(s.Tk),
           static_cast<int>(s.D),
-          s.scale};
+          s.scale,
+          static_cast<int>(s.window > 0 && s.window < s.Tk ? s.window : s.Tk),
+          s.soft_cap};
 }
 
 TokenStrides query_strides(const AttentionShape& s) { return {s.q_token, s.Tq * s.q_token}; }

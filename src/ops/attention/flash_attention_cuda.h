@@ -22,8 +22,11 @@ struct TokenStrides {
 };
 
 struct FlashShape {
-  int B = 0, H = 0, G = 0, Tq = 0, Tk = 0, D = 0;  // D: 16, 32, 64 or 128; G divides H
-  float scale = 1.0f;                              // positive
+  int B = 0, H = 0, G = 0, Tq = 0, Tk = 0;
+  int D = 0;              // 16, 32, 64, 80, 96, 128 or 256
+  float scale = 1.0f;     // positive
+  int window = 0;         // keys that a query sees, its own the last; Tk where it sees all
+  float soft_cap = 0.0f;  // 0: none
 };
 
 enum class FlashGate { kNone, kHard, kSampled };
@@ -49,7 +52,7 @@ struct FlashForwardArgs {
   float* active_rows = nullptr;    // [B, H, Tq], with a gate: open gates
 };
 
-// [B, H, Tq, Tk] of a forward pass that has been; zero where a key is after its query.
+// [B, H, Tq, Tk] of a forward pass that has been; zero where a query does not see a key.
 struct FlashMapsArgs {
   FlashShape shape;
   const void* q = nullptr;
@@ -81,7 +84,8 @@ struct FlashBackwardArgs {
   float* scratch = nullptr;          // flash_backward_scratch() floats
 };
 
-// Whether the kernels take this shape.
+// Whether the kernels take this shape, on the GPU in use: heads of 256 need the shared memory of
+// Hopper.
 bool flash_attention_takes(const FlashShape& shape);
 std::int64_t flash_backward_scratch(const FlashShape& shape);
 

@@ -1,6 +1,8 @@
 // The two halves of flash attention's backward pass and what they share.
 #pragma once
 
+#include <algorithm>
+
 #include "filigree/ops/attention/flash_attention_cuda.h"
 
 namespace filigree::cuda::flash {
@@ -26,9 +28,11 @@ cudaError_t backward_queries(const FlashBackwardArgs& args, cudaStream_t stream)
 // dk and dv.
 cudaError_t backward_keys(const FlashBackwardArgs& args, cudaStream_t stream);
 
-// What the second half needs, which is more than all others: its shared memory, and its blocks for
-// an example.
+// Shared memory of a block; the forward pass takes no more than the larger of them.
+int backward_queries_bytes(int D);
 int backward_keys_bytes(int D);
-int backward_keys_blocks(int D);
+inline int most_shared_bytes(int D) {
+  return std::max(backward_queries_bytes(D), backward_keys_bytes(D));
+}
 
 }  // namespace filigree::cuda::flash

@@ -2,13 +2,30 @@
 // dL/dz_i . z_i, dq, and the gradient of the gates' biases.
 //
 //   dq_i = scale * sum_j dL/ds_ij k_j
+//
+// A warp has 16 queries and all columns of dq; at heads of 256, whose accumulators would not fit,
+// two warps share them: each computes dL/ds for half of the keys of a tile, eight by eight in turn,
+// so that the four keys of a block of noise stay together, they exchange these through shared
+// memory, and each has half of the columns.
 #include "filigree/ops/attention/flash_backward_cuda.h"
 #include "filigree/ops/attention/flash_loop_cuda.h"
 
 namespace filigree::cuda::flash {
+namespace {
 
-constexpr int kWarps = 4, kThreads = kWarps * 32;
-static_assert(kWarps * 16 == kQueriesOfBlock);
+constexpr int kRowGroups = kQueriesOfBlock / 16;
+// Warps that share 16 queries.
+template <int D>
+constexpr int kParty = D <= 128 ? 1 : 2;
+template <int D>
+constexpr int kThreads = kRowGroups* kParty<D> * 32;
+template <int D>
+constexpr int kBlocks = D <= 64    ? 3
+                        : D <= 128 ? 2
+                                   : 1;  // on a multiprocessor
+template <int D>
+constexpr int kBytes = (2 * kQueriesOfBlock + 4 * kTileKeys) * kRowBytes<D> +
+                       (kParty<D> > 1 ? kQueriesOfBlock * kRowBytes<kTileKeys> : 0);
 
 struct QueryParameters {
   FlashBackwardArgs args;
@@ -43,30 +60,62 @@ __device__ __forceinline__ float row_total(const FlashBackwardArgs& args, std::i
   return row_sum(sum);
 }
 
-template <int D, FlashGate kGate>
-__global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
+// s [16, 64 / kParty] of 16 rows of one tile times the keys of another: all of them, or of every 16
+// keys the eight that `half` says.
+template <int D, int kTiles>
+__device__ __forceinline__ void score_products(float (&s)[kTiles][4], std::uint32_t left,
+                                               std::uint32_t right, int group, int half, int lane) {
+  if constexpr (kParty<D> == 1) {
+    add_products<D>(s, left, right, group, lane);
+  } else {
+#pragma unroll
+    for (int step = 0; step < D / 16; ++step) {
+      std::uint32_t rows[4];
+      load_left<D>(rows, left, group * 16, step, lane);
+#pragma unroll
+      for (int n = 0; n < kTiles; n += 2) {
+        std::uint32_t b[4];
+        load_right_rows_apart<D>(b, right, n * 16 + half * 8, step, lane);
+        multiply(s[n], rows, b[0], b[1]);
+        multiply(s[n + 1], rows, b[2], b[3]);
+      }
+    }
+  }
+}
+
+template <int D, FlashGate kGate, bool kCap>
+__global__ void __launch_bounds__(kThreads<D>, kBlocks<D>)
     query_gradients(const __grid_constant__ QueryParameters parameters, float* totals,
                     float* bias_parts) {
-  constexpr int kSteps = D / 16, kTileBytes = kQueriesOfBlock * D * 2;
+  constexpr int kTileBytes = kQueriesOfBlock * kRowBytes<D>;
+  constexpr int kTiles = 8 / kParty<D>;            // of 8 keys, a warp's
+  constexpr int kColumnTiles = D / 8 / kParty<D>;  // of 8 columns of dq, likewise
+  constexpr int kWarps = kThreads<D> / 32;
   const FlashBackwardArgs& args = parameters.args;
   const FlashShape& shape = args.shape;
   const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5;
+  const int group = warp / kParty<D>, half = warp % kParty<D>;
   const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // the long ones first
   const int first_query = block * kQueriesOfBlock;
   const int head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
   const int key_head = head / (shape.H / shape.G);
-  const int offset = shape.Tk - shape.Tq;
+  const Sight sight(shape);
+  const SoftCap cap(shape);
 
   extern __shared__ __align__(128) unsigned char memory[];
   const std::uint32_t q_tile = shared_address(memory), dz_tile = q_tile + kTileBytes;
-  const KeyTiles<D, kThreads> keys(args, batch, key_head, dz_tile + kTileBytes);
+  const KeyTiles<D, kThreads<D>> keys(args, batch, key_head, dz_tile + kTileBytes);
+  const std::uint32_t exchange = dz_tile + kTileBytes + 4 * keys.kBytes;
 
   const bf16* q = static_cast<const bf16*>(args.q) + batch * args.q_strides.batch + head * D;
   const bf16* dz = static_cast<const bf16*>(args.dz) + batch * args.z_strides.batch + head * D;
-  const int last_position = min(first_query + kQueriesOfBlock, shape.Tq) - 1 + offset;
-  load_tile<D, kQueriesOfBlock, kThreads>(q_tile, q, args.q_strides.token, first_query, shape.Tq);
-  load_tile<D, kQueriesOfBlock, kThreads>(dz_tile, dz, args.z_strides.token, first_query, shape.Tq);
-  keys.load(0);
+  const int last_position = min(first_query + kQueriesOfBlock, shape.Tq) - 1 + sight.offset;
+  const int first_tile = sight.first_tile(first_query);
+  load_tile<D, kQueriesOfBlock, kThreads<D>>(q_tile, q, args.q_strides.token, first_query,
+                                             shape.Tq);
+  load_tile<D, kQueriesOfBlock, kThreads<D>>(dz_tile, dz, args.z_strides.token, first_query,
+                                             shape.Tq);
+  keys.load(first_tile);
 
   const float scale = shape.scale * kLog2E;
   const std::int64_t row_of_head = static_cast<std::int64_t>(batch) * shape.H + head;
@@ -75,7 +124,8 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
     bias = args.gate.bias[head] * kLog2E;
     dexpected = args.dexpected[row_of_head];
   }
-  const int row0 = first_query + warp * 16 + (lane >> 2);  // and row0 + 8
+  const int group_query = first_query + group * 16;
+  const int row0 = group_query + (lane >> 2);  // and row0 + 8
   float minus_lse[2], total[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -84,65 +134,93 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 3 : 2)
     minus_lse[r] = valid ? -args.log_sum_exp[row_of_head * shape.Tq + row] * kLog2E : -INFINITY;
     total[r] = row_total<D>(
         args, batch * args.z_strides.batch + row * args.z_strides.token + head * D, valid, lane);
-    if (valid && (lane & 3) == 0) totals[row_of_head * shape.Tq + row] = total[r];
+    if (valid && half == 0 && (lane & 3) == 0) totals[row_of_head * shape.Tq + row] = total[r];
   }
-  const RowNoise noise = row_noise<kGate>(
-      parameters.noise, (parameters.noise.first_batch + batch) * shape.H + head, row0 + offset);
+  const RowNoise noise =
+      row_noise<kGate>(parameters.noise, (parameters.noise.first_batch + batch) * shape.H + head,
+                       row0 + sight.offset);
 
-  float dq[2 * kSteps][4] = {};
+  float dq[kColumnTiles][4] = {};
   float dbias = 0.0f;
-  keys.each(last_position / kTileKeys + 1, [&](int tile, std::uint32_t k_tile,
-                                               std::uint32_t v_tile) {
-    const int first_key = tile * kTileKeys;
-    if (first_key > first_query + warp * 16 + 15 + offset) return;
+  keys.each(
+      first_tile, last_position / kTileKeys + 1,
+      [&](int tile, std::uint32_t k_tile, std::uint32_t v_tile) {
+        const int first_key = tile * kTileKeys, last_key = first_key + kTileKeys - 1;
+        if (sight.none(group_query, group_query + 15, first_key, last_key)) return;
 
-    float s[8][4] = {}, slope[8][4] = {};  // q . k, then dL/ds; dz . v
-    add_products<D>(s, q_tile, k_tile, warp, lane);
-    add_products<D>(slope, dz_tile, v_tile, warp, lane);
-    const bool cut = first_key + kTileKeys - 1 > first_query + warp * 16 + offset ||
-                     first_key + kTileKeys > shape.Tk || first_query + warp * 16 + 16 > shape.Tq;
+        float s[kTiles][4] = {}, slope[kTiles][4] = {};  // q . k, then dL/d(q . k); dz . v
+        score_products<D>(s, q_tile, k_tile, group, half, lane);
+        score_products<D>(slope, dz_tile, v_tile, group, half, lane);
+        if constexpr (kCap) cap.apply(s);
+        const bool cut = !sight.all(group_query, group_query + 15, first_key, last_key) ||
+                         group_query + 16 > shape.Tq;
 #pragma unroll
-    for (int part = 0; part < 4; ++part) {
-      const int n0 = part >> 1, c0 = part & 1;
-      KeyNoise key_part = {};
-      if constexpr (kGate == FlashGate::kSampled)
-        key_part = key_noise(parameters.noise, noise.head,
-                             static_cast<std::uint32_t>(tile * 16 + n0 * 8 + 2 * (lane & 3) + c0));
+        for (int part = 0; part < 4 / kParty<D>; ++part) {
+          const int n0 = kParty<D> == 1 ? part >> 1 : half, c0 = part & 1;
+          KeyNoise key_part = {};
+          if constexpr (kGate == FlashGate::kSampled)
+            key_part =
+                key_noise(parameters.noise, noise.head,
+                          static_cast<std::uint32_t>(tile * 16 + n0 * 8 + 2 * (lane & 3) + c0));
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        std::uint32_t words[4] = {};
-        if constexpr (kGate == FlashGate::kSampled)
-          noise_words(words, parameters.noise, noise.query[r], key_part);
+          for (int r = 0; r < 2; ++r) {
+            std::uint32_t words[4] = {};
+            if constexpr (kGate == FlashGate::kSampled)
+              noise_words(words, parameters.noise, noise.query[r], key_part);
 #pragma unroll
-        for (int w = 0; w < 4; ++w) {
-          float& x = s[2 * w + n0][2 * r + c0];
-          EdgeGradient edge =
-              edge_gradient<kGate>(x, scale, bias, minus_lse[r], slope[2 * w + n0][2 * r + c0],
-                                   total[r], dexpected, words[w]);
-          if (cut) {
-            const int key = first_key + (2 * w + n0) * 8 + 2 * (lane & 3) + c0;
-            const int row = row0 + 8 * r;
-            if (key > row + offset || key >= shape.Tk || row >= shape.Tq)
-              edge.score = edge.logit = 0.0f;
+            for (int w = 0; w < 4; ++w) {
+              const int n = kParty<D> == 1 ? 2 * w + (part >> 1) : w;  // in this warp's tiles
+              float& x = s[n][2 * r + c0];
+              EdgeGradient edge =
+                  edge_gradient<kGate>(x, scale, bias, minus_lse[r], slope[n][2 * r + c0], total[r],
+                                       dexpected, words[w]);
+              if (cut) {
+                const int key = first_key + (2 * w + n0) * 8 + 2 * (lane & 3) + c0;
+                const int row = row0 + 8 * r;
+                if (!sight.sees(row, key) || row >= shape.Tq) edge.score = edge.logit = 0.0f;
+              }
+              if constexpr (kCap) edge.score *= cap.slope(x);
+              x = edge.score;
+              if constexpr (kGate != FlashGate::kNone) dbias += edge.logit;
+            }
           }
-          x = edge.score;
-          if constexpr (kGate != FlashGate::kNone) dbias += edge.logit;
         }
-      }
-    }
-    add_mixture<D>(dq, s, k_tile, lane, [](const std::uint32_t(&)[4]) {});
-  });
+        if constexpr (kParty<D> == 1) {
+          add_mixture<D>(dq, s, k_tile, lane, [](const std::uint32_t(&)[4]) {});
+        } else {
+#pragma unroll
+          for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+            for (int r = 0; r < 2; ++r)
+              put_pair<kTileKeys>(exchange, group * 16 + (lane >> 2) + 8 * r, 2 * n + half, lane,
+                                  s[n][2 * r], s[n][2 * r + 1]);
+          party_barrier<kParty<D>>(1 + group);
+#pragma unroll
+          for (int step = 0; step < kTileKeys / 16; ++step) {
+            std::uint32_t a[4];
+            load_left<kTileKeys>(a, exchange, group * 16, step, lane);
+#pragma unroll
+            for (int pair = 0; pair < kColumnTiles / 2; ++pair) {
+              std::uint32_t b[4];
+              load_right_columns<D>(b, k_tile, step * 16, half * (kColumnTiles / 2) + pair, lane);
+              multiply(dq[2 * pair], a, b[0], b[1]);
+              multiply(dq[2 * pair + 1], a, b[2], b[3]);
+            }
+          }
+        }
+      });
 
-  // Each warp only ever reads its own rows of the query tile, so it may write them now.
+  // Only this party reads its rows of the query tile, so it may write them once all of it is done.
+  if constexpr (kParty < D >> 1) party_barrier<kParty<D>>(1 + group);
 #pragma unroll
   for (int r = 0; r < 2; ++r)
 #pragma unroll
-    for (int n = 0; n < 2 * kSteps; ++n)
-      put_pair<D>(q_tile, warp * 16 + (lane >> 2) + 8 * r, n, lane, dq[n][2 * r] * shape.scale,
-                  dq[n][2 * r + 1] * shape.scale);
-  store_rows<D>(memory, warp * 16,
-                static_cast<bf16*>(args.dq) + batch * args.dq_strides.batch + head * D,
-                args.dq_strides.token, first_query + warp * 16, shape.Tq, lane);
+    for (int n = 0; n < kColumnTiles; ++n)
+      put_pair<D>(q_tile, group * 16 + (lane >> 2) + 8 * r, half * kColumnTiles + n, lane,
+                  dq[n][2 * r] * shape.scale, dq[n][2 * r + 1] * shape.scale);
+  store_rows<D, kColumnTiles>(
+      memory, group * 16, static_cast<bf16*>(args.dq) + batch * args.dq_strides.batch + head * D,
+      args.dq_strides.token, group_query, shape.Tq, lane, half * kColumnTiles);
 
   if constexpr (kGate != FlashGate::kNone) {
     for (int step = 16; step > 0; step /= 2) dbias += __shfl_xor_sync(0xffffffffu, dbias, step);
@@ -168,12 +246,13 @@ __global__ void sum_bias_parts(const float* parts, float* dbias, int rows, int b
 template <int D, FlashGate kGate>
 cudaError_t launch_queries(const FlashBackwardArgs& args, cudaStream_t stream) {
   const FlashShape& shape = args.shape;
-  constexpr int kBytes = 2 * kQueriesOfBlock * D * 2 + 4 * kTileKeys * D * 2;
   const BackwardScratch scratch = divide_scratch(args);
   const dim3 grid(static_cast<unsigned>(query_blocks(shape)), static_cast<unsigned>(shape.H),
                   static_cast<unsigned>(shape.B));
+  const auto kernel =
+      shape.soft_cap > 0.0f ? query_gradients<D, kGate, true> : query_gradients<D, kGate, false>;
   if (const cudaError_t code = launch_with_memory(
-          query_gradients<D, kGate>, grid, kThreads, kBytes, stream,
+          kernel, grid, kThreads<D>, kBytes<D>, stream,
           QueryParameters{args, noise_keys(args.gate.noise)}, scratch.totals, scratch.bias_parts);
       code != cudaSuccess)
     return code;
@@ -183,6 +262,17 @@ cudaError_t launch_queries(const FlashBackwardArgs& args, cudaStream_t stream) {
         scratch.bias_parts, args.dbias, heads, query_blocks(shape));
   }
   return cudaGetLastError();
+}
+
+}  // namespace
+
+int backward_queries_bytes(int D) {
+  int bytes = 0;
+  with_width(D, [&](auto width) {
+    bytes = kBytes<width()>;
+    return cudaSuccess;
+  });
+  return bytes;
 }
 
 cudaError_t backward_queries(const FlashBackwardArgs& args, cudaStream_t stream) {

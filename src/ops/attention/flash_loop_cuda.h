@@ -10,25 +10,78 @@
 
 namespace filigree::cuda::flash {
 
-// Pieces 0 to count - 1, in two places of shared memory by turns: while use(i) reads one,
-// load(i + 1) copies the next to the other. The copies of piece 0 are under way already. All
+// Pieces `begin` to end - 1, in two places of shared memory by turns: while use(i) reads one,
+// load(i + 1) copies the next to the other. The copies of the first are under way already. All
 // threads of the block take part; `use` may return early.
 template <typename Load, typename Use>
-__device__ __forceinline__ void over_pieces(int count, const Load& load, const Use& use) {
-  for (int i = 0; i < count; ++i) {
+__device__ __forceinline__ void over_pieces(int begin, int end, const Load& load, const Use& use) {
+  for (int i = begin; i < end; ++i) {
     wait_copies<0>();
     __syncthreads();
-    if (i + 1 < count) load(i + 1);
+    if (i + 1 < end) load(i + 1);
     use(i);
   }
 }
 
 inline constexpr int kTileKeys = 64;
 
+// Which keys a query, given by its index, sees.
+struct Sight {
+  int offset;  // of a query's position to its index
+  int window;
+
+  __device__ __forceinline__ explicit Sight(const FlashShape& shape)
+      : offset(shape.Tk - shape.Tq), window(shape.window) {}
+
+  __device__ __forceinline__ bool sees(int query, int key) const {
+    return static_cast<unsigned>(query + offset - key) < static_cast<unsigned>(window);
+  }
+  // Of neighbouring queries and keys: whether none sees any, whether each sees all.
+  __device__ __forceinline__ bool none(int first_query, int last_query, int first_key,
+                                       int last_key) const {
+    return last_query + offset < first_key || first_query + offset - last_key >= window;
+  }
+  __device__ __forceinline__ bool all(int first_query, int last_query, int first_key,
+                                      int last_key) const {
+    return first_query + offset >= last_key && last_query + offset - first_key < window;
+  }
+  // The first tile of keys that a query or one after it sees.
+  __device__ __forceinline__ int first_tile(int query) const {
+    return max(query + offset - window + 1, 0) / kTileKeys;
+  }
+};
+
+// c tanh(s / c) in terms of x = q . k: the x' whose scale * x' is that, and its slope.
+struct SoftCap {
+  float inverse = 0.0f, size = 0.0f;  // scale / c, c / scale; 0: no cap
+
+  __device__ __forceinline__ explicit SoftCap(const FlashShape& shape) {
+    if (shape.soft_cap > 0.0f)
+      inverse = shape.scale / shape.soft_cap, size = shape.soft_cap / shape.scale;
+  }
+  __device__ __forceinline__ bool on() const { return size > 0.0f; }
+  __device__ __forceinline__ float operator()(float x) const {
+    return size * tanh_fast(x * inverse);
+  }
+  // Of the capped x'.
+  __device__ __forceinline__ float slope(float capped) const {
+    const float t = capped * inverse;
+    return fmaf(-t, t, 1.0f);
+  }
+  template <int kTiles>
+  __device__ __forceinline__ void apply(float (&x)[kTiles][4]) const {
+    if (!on()) return;
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int c = 0; c < 4; ++c) x[n][c] = (*this)(x[n][c]);
+  }
+};
+
 // Keys and values of one head, a tile of 64 at a time; in shared memory two of each.
 template <int D, int kThreads>
 struct KeyTiles {
-  static constexpr int kBytes = kTileKeys * D * 2;
+  static constexpr int kBytes = kTileKeys * kRowBytes<D>;
 
   const bf16 *k, *v;
   std::int64_t stride;
@@ -52,12 +105,12 @@ struct KeyTiles {
     commit_copies();
   }
 
-  // use(tile, address of its keys, address of its values) for the first `count`, the first of which
-  // is under way.
+  // use(tile, address of its keys, address of its values) for those from `begin`, which is under
+  // way, to before `end`.
   template <typename Use>
-  __device__ __forceinline__ void each(int count, const Use& use) const {
+  __device__ __forceinline__ void each(int begin, int end, const Use& use) const {
     over_pieces(
-        count, [&](int tile) { load(tile); },
+        begin, end, [&](int tile) { load(tile); },
         [&](int tile) {
           const std::uint32_t at = static_cast<std::uint32_t>(tile & 1) * kBytes;
           use(tile, k_tiles + at, v_tiles + at);
@@ -129,11 +182,26 @@ __device__ __forceinline__ RowNoise row_noise(const NoiseKeys& keys, std::uint32
   return noise;
 }
 
-// launch(width of heads, kind of gate), both as integral constants.
+// launch(width of heads) as an integral constant.
+template <typename Launch>
+cudaError_t with_width(int D, const Launch& launch) {
+  switch (D) {
+    case 16: return launch(std::integral_constant<int, 16>());
+    case 32: return launch(std::integral_constant<int, 32>());
+    case 64: return launch(std::integral_constant<int, 64>());
+    case 80: return launch(std::integral_constant<int, 80>());
+    case 96: return launch(std::integral_constant<int, 96>());
+    case 128: return launch(std::integral_constant<int, 128>());
+    case 256: return launch(std::integral_constant<int, 256>());
+    default: return cudaErrorInvalidValue;
+  }
+}
+
+// launch(width of heads, kind of gate), likewise.
 template <typename Launch>
 cudaError_t with_constants(const FlashShape& shape, const FlashGateArgs& gate,
                            const Launch& launch) {
-  const auto of_width = [&](auto width) {
+  return with_width(shape.D, [&](auto width) {
     switch (gate.kind) {
       case FlashGate::kNone:
         return launch(width, std::integral_constant<FlashGate, FlashGate::kNone>());
@@ -143,13 +211,7 @@ cudaError_t with_constants(const FlashShape& shape, const FlashGateArgs& gate,
         return launch(width, std::integral_constant<FlashGate, FlashGate::kSampled>());
     }
     return cudaErrorInvalidValue;
-  };
-  switch (shape.D) {
-    case 16: return of_width(std::integral_constant<int, 16>());
-    case 32: return of_width(std::integral_constant<int, 32>());
-    case 64: return of_width(std::integral_constant<int, 64>());
-    default: return of_width(std::integral_constant<int, 128>());
-  }
+  });
 }
 
 // With `bytes` of dynamic shared memory.

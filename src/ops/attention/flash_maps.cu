@@ -18,7 +18,7 @@ struct MapsParameters {
 template <int D, FlashGate kGate>
 __global__ void __launch_bounds__(kMapThreads)
     maps(const __grid_constant__ MapsParameters parameters) {
-  __shared__ __align__(128) unsigned char memory[2 * kSide * D * 2];
+  extern __shared__ __align__(128) unsigned char memory[];
   const FlashMapsArgs& args = parameters.args;
   const FlashShape& shape = args.shape;
   const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5;
@@ -27,14 +27,14 @@ __global__ void __launch_bounds__(kMapThreads)
   const int tile = static_cast<int>(blockIdx.x % key_tiles), first_key = tile * kSide;
   const int head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
   const int key_head = head / (shape.H / shape.G);
-  const int offset = shape.Tk - shape.Tq;                  // of a query's position to its index
+  const Sight sight(shape);
   const int row0 = first_query + warp * 16 + (lane >> 2);  // and row0 + 8
   const std::int64_t rows = (static_cast<std::int64_t>(batch) * shape.H + head) * shape.Tq;
 
   float weight[8][4] = {};
   std::uint32_t open = 0;  // bit 4 n + c of weight[n][c]
-  if (first_key <= first_query + kSide - 1 + offset) {
-    const std::uint32_t q_tile = shared_address(memory), k_tile = q_tile + kSide * D * 2;
+  if (!sight.none(first_query, first_query + kSide - 1, first_key, first_key + kSide - 1)) {
+    const std::uint32_t q_tile = shared_address(memory), k_tile = q_tile + kSide * kRowBytes<D>;
     load_tile<D, kSide, kMapThreads>(
         q_tile, static_cast<const bf16*>(args.q) + batch * args.q_strides.batch + head * D,
         args.q_strides.token, first_query, shape.Tq);
@@ -45,6 +45,7 @@ __global__ void __launch_bounds__(kMapThreads)
     wait_copies<0>();
     __syncthreads();
     add_products<D>(weight, q_tile, k_tile, warp, lane);
+    SoftCap(shape).apply(weight);
 
     const float scale = shape.scale * kLog2E;
     float bias = 0.0f;
@@ -58,8 +59,8 @@ __global__ void __launch_bounds__(kMapThreads)
       const float minus_lse = row < shape.Tq ? -args.log_sum_exp[rows + row] * kLog2E : 0.0f;
       QueryNoise query_part = {};
       if constexpr (kGate == FlashGate::kSampled)
-        query_part =
-            query_noise(parameters.noise, head_part, static_cast<std::uint32_t>(row + offset));
+        query_part = query_noise(parameters.noise, head_part,
+                                 static_cast<std::uint32_t>(row + sight.offset));
 #pragma unroll
       for (int part = 0; part < 4; ++part) {  // keys 8 (part / 2) + 2 (lane % 4) + part % 2, mod 16
         const int n0 = part >> 1, c0 = part & 1;
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(kMapThreads)
         for (int w = 0; w < 4; ++w) {
           const int n = 2 * w + n0, c = 2 * r + c0;
           float& x = weight[n][c];
-          bool is_open = first_key + n * 8 + 2 * (lane & 3) + c0 <= row + offset;
+          bool is_open = sight.sees(row, first_key + n * 8 + 2 * (lane & 3) + c0);
           if constexpr (kGate == FlashGate::kSampled) {
             const float u = uniform_of(words[w]);
             is_open = is_open && u > closing_weight(exp2_approx(fmaf(x, -scale, -bias)), u);
@@ -104,8 +105,8 @@ cudaError_t launch_maps(const FlashMapsArgs& args, cudaStream_t stream) {
   const auto tiles = [](int length) { return static_cast<unsigned>((length + kSide - 1) / kSide); };
   const dim3 grid(tiles(args.shape.Tq) * tiles(args.shape.Tk), static_cast<unsigned>(args.shape.H),
                   static_cast<unsigned>(args.shape.B));
-  maps<D, kGate><<<grid, kMapThreads, 0, stream>>>({args, noise_keys(args.gate.noise)});
-  return cudaGetLastError();
+  return launch_with_memory(maps<D, kGate>, grid, kMapThreads, 2 * kSide * kRowBytes<D>, stream,
+                            MapsParameters{args, noise_keys(args.gate.noise)});
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Tiles of bf16 in shared memory and the tensor-core instructions on them (sm_80 and later).
 //
-// A tile holds rows of D elements; its 16-byte chunks are permuted within each row so that the
-// eight rows that one 8x8 matrix load reads lie in different banks.
+// A tile holds rows of D elements, so laid out that the eight rows that one 8x8 matrix load reads
+// lie in different banks: the 16-byte chunks of a row are permuted where rows fill whole lines of
+// 128 bytes or parts of one, and rows of other lengths (80, 96) are padded by a chunk, which makes
+// their distance an odd number of chunks.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -12,9 +14,16 @@ namespace filigree::cuda::flash {
 
 using bf16 = __nv_bfloat16;
 
+template <int D>
+inline constexpr bool kPadded = D > 64 && D % 64 != 0;
+// From one row of a tile to the next.
+template <int D>
+inline constexpr int kRowBytes = (D + (kPadded<D> ? 8 : 0)) * 2;
+
 // Byte offset of a 16-byte chunk (8 elements) of a row.
 template <int D>
 __device__ __forceinline__ std::uint32_t chunk_offset(int row, int chunk) {
+  if constexpr (kPadded<D>) return static_cast<std::uint32_t>(row * kRowBytes<D> + (chunk << 4));
   constexpr int kChunks = D / 8;
   constexpr int kRowsInLine = kChunks >= 8 ? 1 : 8 / kChunks;  // rows in 128 bytes, all 32 banks
   constexpr int kMask = kChunks >= 8 ? 7 : kChunks - 1;
@@ -89,6 +98,22 @@ __device__ __forceinline__ void load_right_rows(std::uint32_t (&b)[4], std::uint
                                           step * 2 + ((lane >> 3) & 1)));
 }
 
+// The same of 8 rows from `row` on and of 8 more that are 16 after them: b[0..1] and b[2..3].
+template <int D>
+__device__ __forceinline__ void load_right_rows_apart(std::uint32_t (&b)[4], std::uint32_t tile,
+                                                      int row, int step, int lane) {
+  load_matrices(
+      b, tile + chunk_offset<D>(row + (lane & 7) + (lane >> 4) * 16, step * 2 + ((lane >> 3) & 1)));
+}
+
+// The same of 8 rows from `row` on, inner index [32 two_steps, 32 two_steps + 32): b[0..1] for the
+// first 16 of it, b[2..3] for the others.
+template <int D>
+__device__ __forceinline__ void load_right_eight(std::uint32_t (&b)[4], std::uint32_t tile, int row,
+                                                 int two_steps, int lane) {
+  load_matrices(b, tile + chunk_offset<D>(row + (lane & 7), two_steps * 4 + (lane >> 3)));
+}
+
 // Right operand whose inner index is the rows [row, row + 16) of a tile and whose 16 columns are
 // the tile's [16 pair, 16 pair + 16).
 template <int D>
@@ -126,19 +151,26 @@ __device__ __forceinline__ void put_pair(std::uint32_t tile, int row, int chunk,
   asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(at), "r"(pack(low, high)));
 }
 
-// The 16 rows of a tile from `row` on, which this warp has put there, as tokens of one head from
-// `first` on, 16 bytes at once; those from `limit` on are left out.
-template <int D>
+// Of the 16 rows of a tile from `row` on kChunks chunks from `first_chunk` on, which this warp has
+// put there, as tokens of one head from `first` on, 16 bytes at once; those from `limit` on are
+// left out.
+template <int D, int kChunks = D / 8>
 __device__ __forceinline__ void store_rows(const unsigned char* tile, int row, bf16* head,
-                                           std::int64_t stride, int first, int limit, int lane) {
-  constexpr int kChunks = D / 8;
+                                           std::int64_t stride, int first, int limit, int lane,
+                                           int first_chunk = 0) {
   __syncwarp();
   for (int i = lane; i < 16 * kChunks; i += 32) {
-    const int r = i / kChunks, chunk = i % kChunks;
+    const int r = i / kChunks, chunk = first_chunk + i % kChunks;
     if (first + r >= limit) continue;
     *reinterpret_cast<uint4*>(head + (first + r) * stride + chunk * 8) =
         *reinterpret_cast<const uint4*>(tile + chunk_offset<D>(row + r, chunk));
   }
+}
+
+// The threads of kWarps warps that count as one party; `id` from 1 on tells parties apart.
+template <int kWarps>
+__device__ __forceinline__ void party_barrier(int id) {
+  asm volatile("bar.sync %0, %1;\n" ::"r"(id), "n"(kWarps * 32) : "memory");
 }
 
 // Over the four lanes that share an accumulator row.
@@ -160,6 +192,19 @@ __device__ __forceinline__ float reciprocal_approx(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+}
+
+// tanh to about the last bit: for small arguments, where the other expression would lose digits, by
+// its series.
+__device__ __forceinline__ float tanh_fast(float x) {
+  const float size = fabsf(x), square = x * x;
+  const float far =
+      fmaf(-2.0f, reciprocal_approx(1.0f + exp2_approx(size * 2.8853900817779268f)), 1.0f);
+  float series = fmaf(square, 62.0f / 2835.0f, -17.0f / 315.0f);
+  series = fmaf(square, series, 2.0f / 15.0f);
+  series = fmaf(square, series, -1.0f / 3.0f);
+  const float near = fmaf(x * square, series, x);
+  return size < 0.35f ? near : copysignf(far, x);
 }
 
 }  // namespace filigree::cuda::flash

@@ -25,21 +25,21 @@ void add_eight_bits(std::vector<TensorToWrite>& tensors, const NamedParameter& p
   // `write` puts row i, given with its scale, into the buffer.
   const auto add = [&](std::string name, TensorKind kind, std::vector<std::int64_t> of_shape,
                        std::size_t bytes, const auto& write) {
-    tensors.push_back(
-        {std::move(name), kind, std::move(of_shape),
-         [&buffer, parameter, spec, width, rows, bytes, write] {
-           buffer.resize(bytes);
-           const Tensor value =
-               in_file_order(spec, parameter.variable.value().to(DeviceKind::kCpu)).to(DType::kF32);
-           for (std::size_t i = 0; i < rows; ++i) {
-             const std::span<const float> row(value.f32() + i * width, width);
-             const float scale = row_scale(row);
-             require(std::isfinite(scale),
-                     "tensor '{}' has a value that is not finite; i8 has none", parameter.name);
-             write(i, row, scale, buffer.data());
-           }
-           return std::span<const std::byte>(buffer);
-         }});
+    tensors.push_back({std::move(name), kind, std::move(of_shape),
+                       [&buffer, parameter, spec, width, rows, bytes, write] {
+                         buffer.resize(bytes);
+                         const Tensor value = in_file_order(
+                             spec, parameter.variable.value().to(DeviceKind::kCpu).to(DType::kF32));
+                         for (std::size_t i = 0; i < rows; ++i) {
+                           const std::span<const float> row(value.f32() + i * width, width);
+                           const float scale = row_scale(row);
+                           require(std::isfinite(scale),
+                                   "tensor '{}' has a value that is not finite; i8 has none",
+                                   parameter.name);
+                           write(i, row, scale, buffer.data());
+                         }
+                         return std::span<const std::byte>(buffer);
+                       }});
   };
   add(integers_name(parameter.name), TensorKind::kI8, extents, rows * width,
       [width](std::size_t i, std::span<const float> row, float scale, std::byte* to) {
@@ -70,8 +70,8 @@ void write_parameters(const std::filesystem::path& path,
     tensors.push_back({parameter.name, kind_of(dtype),
                        std::vector<std::int64_t>(shape.extents().begin(), shape.extents().end()),
                        [&converted, dtype, spec, variable = parameter.variable] {
-                         converted =
-                             in_file_order(spec, variable.value().to(DeviceKind::kCpu)).to(dtype);
+                         const Tensor here = variable.value().to(DeviceKind::kCpu).to(DType::kF32);
+                         converted = in_file_order(spec, here).to(dtype);
                          return std::span(converted.raw(), converted.bytes());
                        }});
   }

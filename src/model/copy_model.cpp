@@ -5,12 +5,13 @@
 
 namespace filigree {
 
-std::unique_ptr<Model> copy_model(const Model& model) {
+std::unique_ptr<Model> copy_model(const Model& model, CopiedWeights weights) {
   require(!model.lora(), "copy: the model has LoRA adapters; merge them first");
   std::vector<NamedParameter> parameters;
   for (const NamedParameter& parameter : model.parameters()) {
     const Tensor& value = parameter.variable.value();
-    parameters.push_back({parameter.name, Variable(value.writable() ? value.clone() : value)});
+    const bool clone = weights == CopiedWeights::kOwn && value.writable();
+    parameters.push_back({parameter.name, Variable(clone ? value.clone() : value)});
   }
   const ModelConfig& config = model.config();
   std::unique_ptr<Model> copy =

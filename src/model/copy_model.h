@@ -7,8 +7,12 @@
 
 namespace filigree {
 
-// With the gate and the placement of `model`, in memory of its own; weights in a mapped file, which
-// nobody can change, are shared. Throws Error for a model with adapters.
-std::unique_ptr<Model> copy_model(const Model& model);
+enum class CopiedWeights {
+  kOwn,     // in memory of their own; those in a mapped file, which nobody can change, are shared
+  kShared,  // the same memory: for models whose weights stay as they are, under adapters
+};
+
+// With the gate and the placement of `model`. Throws Error for a model with adapters.
+std::unique_ptr<Model> copy_model(const Model& model, CopiedWeights weights = CopiedWeights::kOwn);
 
 }  // namespace filigree

@@ -49,6 +49,23 @@ TEST(CopyModel, ComputesTheSameAndChangesAlone) {
   EXPECT_EQ(models_loaded(), loads);
 }
 
+TEST(CopyModel, SharesMemoryUnderAdapters) {
+  const auto model = make_model(small_config(), 3);
+  const auto teacher = copy_model(*model, CopiedWeights::kShared);
+  for (std::size_t p = 0; p < model->parameters().size(); ++p)
+    EXPECT_EQ(model->parameters()[p].variable.value().f32(),
+              teacher->parameters()[p].variable.value().f32());
+  const std::vector<float> before = logits_of(*teacher);
+  model->add_lora({.rank = 2}, 1);
+  for (const NamedParameter& parameter : model->lora_parameters())
+    for (std::int64_t i = 0; i < parameter.variable.shape().elements(); ++i)
+      parameter.variable.mutable_value().mutable_f32()[i] = 0.5f;
+  EXPECT_NE(logits_of(*model), before);
+  model->merge_lora();
+  EXPECT_NE(logits_of(*model), before);
+  EXPECT_EQ(logits_of(*teacher), before);
+}
+
 TEST(CopyModel, RefusesAdapters) {
   const auto model = make_model(small_config(), 3);
   model->add_lora({.rank = 2}, 1);

@@ -61,7 +61,10 @@ TEST_P(CudaFamilies, GradientsAreThoseOfTheCpu) {
       if (precision == DType::kF32) {
         EXPECT_LT(error(found[i], wanted[i]), 5e-4) << i;
       } else if (!here_->config().gate.on()) {  // rounding opens and closes gates
-        EXPECT_LT(l2_error(found[i].values(), wanted[i].values()), 8e-2) << i;
+        // And it moves numbers over the bounds of clipped q, k and v, where gradients end.
+        EXPECT_LT(l2_error(found[i].values(), wanted[i].values()),
+                  here_->config().clip_qkv > 0.0f ? 0.2 : 8e-2)
+            << i;
       }
       EXPECT_TRUE(std::ranges::equal(found[i].values(), again[i].values())) << i;
     }

@@ -142,6 +142,12 @@ GateReport* Model::report_of(std::size_t layer, const ForwardOptions& options) {
 }
 
 void Model::set_requires_grad(bool on) {
+  if (on && !lora_)
+    for (const NamedParameter& parameter : parameters_)
+      require(parameter.variable.value().dtype() == DType::kF32,
+              "the weight '{}' is in {} alone and cannot be trained; train adapters on it "
+              "(add_lora), or load the model with f32 weights",
+              parameter.name, name_of(parameter.variable.value().dtype()));
   for (NamedParameter& parameter : lora_ ? lora_parameters_ : parameters_)
     parameter.variable.set_requires_grad(on);
 }

@@ -45,6 +45,8 @@ Variable linear(const Variable& x, const LinearWeight& w, const LoraAdapter& ada
 
 void merge_lora(const LinearWeight& w, const LoraAdapter& adapter) {
   Tensor& weight = w.weight.mutable_value();
+  // A weight in bf16 alone becomes f32: rounded to bf16 again, small changes would be lost.
+  weight = weight.to(DType::kF32);
   if (!weight.writable() || !weight.unique()) weight = weight.clone();
   const NoGrad no_grad;
   const Tensor down = scale(adapter.down, adapter.scale).value();

@@ -39,8 +39,8 @@ LoraAdapter make_lora(const LinearWeight& w, const LoraOptions& options, std::ui
 // The layer with its adapter; the plain layer when there is none.
 Variable linear(const Variable& x, const LinearWeight& w, const LoraAdapter& adapter);
 
-// Adds the adapter's product to the weight. Memory that is read-only or that another tensor shares
-// is copied first.
+// Adds the adapter's product to the weight, which is f32 then. Memory that is read-only or that
+// another tensor shares is copied first.
 void merge_lora(const LinearWeight& w, const LoraAdapter& adapter);
 
 }  // namespace filigree

@@ -1,5 +1,6 @@
 #include "filigree/train/trainable.h"
 
+#include <cstring>
 #include <span>
 
 #include "filigree/base/checksum.h"
@@ -29,6 +30,15 @@ std::uint64_t parameters_checksum(const std::vector<NamedParameter>& parameters,
   return seed;
 }
 
+namespace {
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(DeviceKind::kCpu), y = b.to(DeviceKind::kCpu);
+  return x.bytes() == y.bytes() && std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
+}
+
+}  // namespace
+
 void restore_parameters(const std::vector<NamedParameter>& stored,
                         const std::vector<NamedParameter>& into, const std::string& source) {
   require(stored.size() == into.size(), "'{}': the checkpoint has {} parameters and not {}", source,
@@ -38,10 +48,13 @@ void restore_parameters(const std::vector<NamedParameter>& stored,
     require(from.name == to.name && from.variable.shape() == to.variable.shape(),
             "'{}': parameter '{}' {} is not '{}' {}", source, from.name,
             from.variable.shape().to_string(), to.name, to.variable.shape().to_string());
-    const Tensor& value = from.variable.value();
-    const DeviceKind device = to.variable.value().device();
+    const Tensor& there = to.variable.value();
+    const Tensor value = from.variable.value().to(there.dtype());
+    // Frozen weights are those of the checkpoint already, in memory that a teacher may share.
+    if (!to.variable.requires_grad() && same_bytes(value, there)) continue;
     // A copy of its own, since training changes it in place.
-    to.variable.mutable_value() = value.device() == device ? value.clone() : value.to(device);
+    to.variable.mutable_value() =
+        value.device() == there.device() ? value.clone() : value.to(there.device());
   }
 }
 

@@ -56,14 +56,20 @@ Variable embedding(const Variable& table, const Tensor& ids, DType dtype) {
   extents.push_back(d);
   Tensor rows = table.value().like(Shape(extents), dtype);
   const Tensor places = ids.to(table.value().device());
-  const auto args = [&](auto type) {
-    using T = decltype(type);
-    return RowsArgs<float, T>{count, d, places.data<std::int32_t>(), table.value().data<float>(),
-                              rows.mutable_data<T>()};
+  const auto args = [&](auto from, auto to) {
+    using From = decltype(from);
+    using To = decltype(to);
+    return RowsArgs<From, To>{count, d, places.data<std::int32_t>(), table.value().data<From>(),
+                              rows.mutable_data<To>()};
   };
   dispatch(
-      "embedding", rows, [&] { cpu::gather_rows(args(float())); },
-      [&](auto type) { cuda::gather_rows(args(type)); });
+      "embedding", rows, [&] { cpu::gather_rows(args(float(), float())); },
+      [&](auto type) {
+        if (table.value().dtype() == DType::kBf16)
+          cuda::gather_rows(args(Bf16(), type));
+        else
+          cuda::gather_rows(args(float(), type));
+      });
   return make_result(std::move(rows), {&table}, [table, ids, count, d](const Tensor& grad) {
     float* to = table.grad_to_add_into().mutable_data<float>();
     dispatch(

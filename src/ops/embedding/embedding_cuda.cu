@@ -11,12 +11,13 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kAhead = 8;  // rows loaded before they are added
 
-template <typename T>
-__global__ void gather(RowsArgs<float, T> args) {
+template <typename From, typename To>
+__global__ void gather(RowsArgs<From, To> args) {
   const std::int64_t place = blockIdx.x;
-  const float* from = args.from + static_cast<std::int64_t>(args.ids[place]) * args.width;
-  T* to = args.to + place * args.width;
-  for (std::int64_t c = threadIdx.x; c < args.width; c += kThreads) to[c] = from_float<T>(from[c]);
+  const From* from = args.from + static_cast<std::int64_t>(args.ids[place]) * args.width;
+  To* to = args.to + place * args.width;
+  for (std::int64_t c = threadIdx.x; c < args.width; c += kThreads)
+    to[c] = from_float<To>(to_float(from[c]));
 }
 
 template <typename T>
@@ -65,8 +66,8 @@ void scaled_rows(const ScaledRowsArgs<T>& args) {
   check_launch("scaled_rows");
 }
 
-template <typename T>
-void gather_rows(const RowsArgs<float, T>& args) {
+template <typename From, typename To>
+void gather_rows(const RowsArgs<From, To>& args) {
   if (args.count == 0 || args.width == 0) return;
   gather<<<static_cast<unsigned>(args.count), kThreads, 0, stream()>>>(args);
   check_launch("gather_rows");
@@ -84,6 +85,8 @@ template void scaled_rows(const ScaledRowsArgs<float>&);
 template void scaled_rows(const ScaledRowsArgs<Bf16>&);
 template void gather_rows(const RowsArgs<float, float>&);
 template void gather_rows(const RowsArgs<float, Bf16>&);
+template void gather_rows(const RowsArgs<Bf16, float>&);
+template void gather_rows(const RowsArgs<Bf16, Bf16>&);
 template void add_sorted_rows(const SortedRowsArgs<float>&);
 template void add_sorted_rows(const SortedRowsArgs<Bf16>&);
 

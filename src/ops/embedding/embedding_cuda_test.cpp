@@ -29,6 +29,19 @@ TEST(CudaEmbedding, RowsAndTheirSummedGradients) {
     }
 }
 
+TEST(CudaEmbedding, RowsOfATableInBf16Alone) {
+  FILIGREE_NEEDS_GPU();
+  const Tensor table = random_tensor({9, 33}, 1).to(DType::kBf16).to(DType::kF32);
+  const Tensor ids = Tensor::from_ids({2, 2}, std::vector<std::int32_t>{3, 8, 0, 3});
+  const Tensor wanted = embedding(table, ids, DType::kF32).value();
+  const Tensor there = table.to(DeviceKind::kCuda).to(DType::kBf16);
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    const Tensor found = embedding(there, ids, dtype).value();
+    EXPECT_EQ(found.dtype(), dtype);
+    EXPECT_TRUE(check_op_detail::same_bits(found.on_host(), wanted));
+  }
+}
+
 TEST(CudaEmbedding, RowsOfManyTablesTimesTheirFactors) {
   FILIGREE_NEEDS_GPU();
   std::vector<Tensor> here, there;

@@ -4,7 +4,8 @@
 
 namespace filigree {
 
-// Tables and their gradients are f32; the rows that are taken out of them are of type T.
+// Tables are f32, or bf16 on the GPU where they are not trained; their gradients are f32; the rows
+// that are taken out of them are of type To.
 template <typename From, typename To>
 struct RowsArgs {
   std::int64_t count = 0, width = 0;
@@ -47,8 +48,8 @@ void scatter_add_rows(const RowsArgs<float, float>& args);  // to[ids[i]] += fro
 namespace cuda {
 template <typename T>
 void scaled_rows(const ScaledRowsArgs<T>& args);
-template <typename T>
-void gather_rows(const RowsArgs<float, T>& args);
+template <typename From, typename To>
+void gather_rows(const RowsArgs<From, To>& args);
 template <typename T>
 void add_sorted_rows(const SortedRowsArgs<T>& args);  // to[ids[s]] += sum of from[order[...]]
 }  // namespace cuda

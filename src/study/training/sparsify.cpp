@@ -9,6 +9,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/model/copy_model.h"
+#include "filigree/model/rounded_weights.h"
 #include "filigree/study/model_places.h"
 #include "filigree/text/tokenizer.h"
 #include "filigree/train/gate_adjustment.h"
@@ -127,17 +128,26 @@ struct Models {
 
 Models load_start(const SparsifyRequest& request, const SparsifyStart& start,
                   const Context& context) {
-  const LoadOptions load{.placement = context.placement};
+  // Under adapters the weights stay as they are: no f32 values beside those that are computed with,
+  // and one set of them for model and teacher.
+  const bool frozen = request.lora_rank > 0;
+  const bool rounded = frozen && context.placement.precision == DType::kBf16;
+  const auto load = [&](const std::filesystem::path& folder) {
+    auto model = load_model(folder, {.placement = rounded ? Placement() : context.placement});
+    if (rounded) place_rounded(*model, context.placement);
+    return model;
+  };
   Models models;
-  models.student = load_model(start.folder, load);
+  models.student = load(start.folder);
   const bool evaluates = start.data.held_out.has_value();
   if (start.config.gate.on()) {
-    models.dense = load_model(start.teacher_folder, load);
+    models.dense = load(start.teacher_folder);
     models.teacher = models.dense.get();
   } else {
     if (evaluates || request.control || (start.own_teacher() && request.needs_teacher()))
-      models.dense = copy_model(*models.student);
-    if (!start.own_teacher()) models.other = load_model(start.teacher_folder, load);
+      models.dense =
+          copy_model(*models.student, frozen ? CopiedWeights::kShared : CopiedWeights::kOwn);
+    if (!start.own_teacher()) models.other = load(start.teacher_folder);
     models.teacher = models.other ? models.other.get() : models.dense.get();
   }
   if (!request.needs_teacher()) models.teacher = nullptr;
@@ -265,7 +275,8 @@ TrainingResult run_sparsify(const SparsifyRequest& asked, const Context& context
   TrainingResult result = train_sparse(request, start, models, context);
   std::unique_ptr<Model> control;
   if (request.control && result.end == RunEnd::kFinished) {
-    control = copy_model(*models.dense);
+    control = copy_model(*models.dense,
+                         request.lora_rank > 0 ? CopiedWeights::kShared : CopiedWeights::kOwn);
     if (train_control(request, start, *control, context).interrupted())
       result.end = RunEnd::kInterrupted;
   } else if (request.control && !result.interrupted()) {

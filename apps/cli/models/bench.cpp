@@ -33,7 +33,10 @@ std::string bench_text(const study::Benchmark& result) {
   Table facts({{""}, {""}});
   facts.add({"build", build_description()});
   facts.add({"machine", machine_text(result)});
-  facts.add({"model", result.shape.text()});
+  const ModelConfig& config = result.config;
+  facts.add({"model", fmt::format("{} with {} layers, {} heads, width {}, {} tokens", config.family,
+                                  config.layers, config.heads, config.width,
+                                  with_thousands(static_cast<std::uint64_t>(config.vocabulary)))});
   facts.add({"", fmt::format("{} parameters, random",
                              with_thousands(static_cast<std::uint64_t>(result.parameters)))});
   facts.add(
@@ -76,10 +79,12 @@ void add_bench(Program& program) {
   const auto request = std::make_shared<study::BenchRequest>();
   CLI::App& app = program.add(
       {"bench",
-       "Time this machine on GPT-2, against its own limits.",
+       "Time this machine on GPT-2 or another shape, against its own limits.",
        {"filigree bench", "filigree bench --cases forward-maps-b1-t128,train-dense-b4-t256",
         "filigree bench --threads 1 --json > bench.json",
-        "filigree bench --device cuda --precision bf16"},
+        "filigree bench --device cuda --precision bf16",
+        "filigree bench --device cuda --precision bf16 --config bench/llama-7b.json --cases "
+        "step-lora-b4-t2048"},
        Computes::kOnDevice},
       [request](Session& session) { run_bench(*request, session); });
   add_choices(app, "--cases", request->cases, study::bench_case_names(),
@@ -99,6 +104,14 @@ void add_bench(Program& program) {
                  "folder for the saved model of load-warm (default the system's temporary one)")
       ->type_name("DIR");
   add_shape_options(app, request->shape);
+  CLI::Option* config =
+      app.add_option("--config", request->config,
+                     "config.json of the model to time, or a model that has one, instead of the "
+                     "numbers above; its weights are random")
+          ->type_name("FILE")
+          ->group("Model");
+  for (const char* name : {"--layers", "--layer-heads", "--width", "--vocab"})
+    config->excludes(app.get_option(name));
 }
 
 }  // namespace filigree::cli

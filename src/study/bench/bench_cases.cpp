@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "filigree/autograd/tape.h"
+#include "filigree/base/error.h"
 #include "filigree/base/random.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/ops/attention/attention.h"
@@ -16,35 +17,6 @@
 
 namespace filigree::study {
 namespace {
-
-Tensor random_ids(const ModelConfig& config, std::int64_t batch, std::int64_t length,
-                  std::uint64_t seed) {
-  Random random(seed);
-  Tensor ids = Tensor::empty({batch, length}, DType::kI32);
-  for (std::int64_t i = 0; i < batch * length; ++i)
-    ids.mutable_i32()[i] =
-        static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(config.vocabulary)));
-  return ids;
-}
-
-double median_seconds(const std::function<void()>& work, DeviceKind device, int runs,
-                      const Context& context) {
-  const auto body = [&] {
-    work();
-    wait_for(device);
-  };
-  body();  // fills caches and the buffer pool
-  body();  // and gives way to what was only done once
-  std::vector<double> seconds;
-  for (int run = 0; run < runs; ++run) {
-    context.throw_if_stopped();
-    const Stopwatch watch;
-    body();
-    seconds.push_back(watch.seconds());
-  }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
-}
 
 void forward_with_maps(const Model& model, const Tensor& ids) {
   Taps taps;
@@ -126,6 +98,35 @@ bool is_gated(BenchKind kind) {
 
 }  // namespace
 
+Tensor random_ids(const ModelConfig& config, std::int64_t batch, std::int64_t length,
+                  std::uint64_t seed) {
+  Random random(seed);
+  Tensor ids = Tensor::empty({batch, length}, DType::kI32);
+  for (std::int64_t i = 0; i < batch * length; ++i)
+    ids.mutable_i32()[i] =
+        static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(config.vocabulary)));
+  return ids;
+}
+
+double median_seconds(const std::function<void()>& work, DeviceKind device, int runs,
+                      const Context& context) {
+  const auto body = [&] {
+    work();
+    wait_for(device);
+  };
+  body();  // fills caches and the buffer pool
+  body();  // and gives way to what was only done once
+  std::vector<double> seconds;
+  for (int run = 0; run < runs; ++run) {
+    context.throw_if_stopped();
+    const Stopwatch watch;
+    body();
+    seconds.push_back(watch.seconds());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
 const std::vector<BenchCase>& bench_cases(DeviceKind device) {
   static const std::vector<BenchCase> gpu_cases = {
       {"attention-dense-b16-t1024", BenchKind::kAttention, 16, 1024, 20},
@@ -134,6 +135,7 @@ const std::vector<BenchCase>& bench_cases(DeviceKind device) {
       {"forward-maps-b1-t1024", BenchKind::kForwardMaps, 1, 1024, 10},
       {"step-dense-b32-t1024", BenchKind::kStep, 32, 1024, 10},
       {"step-gated-b32-t1024", BenchKind::kStepGated, 32, 1024, 10},
+      {"step-lora-b4-t2048", BenchKind::kStepLora, 4, 2048, 5},
   };
   if (device == DeviceKind::kCuda) return gpu_cases;
   static const std::vector<BenchCase> cases = {
@@ -153,12 +155,19 @@ double forward_operations(const ModelConfig& config, std::int64_t batch, std::in
   const auto H = static_cast<double>(config.heads), G = static_cast<double>(config.key_heads);
   const auto D = static_cast<double>(config.head_width), F = static_cast<double>(config.mlp_width);
   const auto V = static_cast<double>(config.vocabulary);
-  const double linear = 2.0 * B * T * (d * (H + 2.0 * G) * D + H * D * d + 2.0 * d * F);
+  const double mlp = (config.mlp == MlpKind::kGated ? 3.0 : 2.0) * d * F;
+  const double linear = 2.0 * B * T * (d * (H + 2.0 * G) * D + H * D * d + mlp);
   return L * (linear + attention_operations(config, batch, length)) + 2.0 * B * T * d * V;
 }
 
 double train_operations(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
   return 3.0 * forward_operations(config, batch, length);
+}
+
+double lora_operations(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
+  // Backward, attention has two products for each of the forward pass, a frozen layer one.
+  return 3.0 * forward_operations(config, batch, length) +
+         static_cast<double>(config.layers) * attention_operations(config, batch, length);
 }
 
 double operations_of(const BenchCase& one, const ModelConfig& config) {
@@ -168,12 +177,14 @@ double operations_of(const BenchCase& one, const ModelConfig& config) {
     case BenchKind::kAttentionGated:
       return 3.0 * attention_operations(config, one.batch, one.length);
     case BenchKind::kLoad: return 0.0;
+    case BenchKind::kStepLora: return lora_operations(config, one.batch, one.length);
     default: return train_operations(config, one.batch, one.length);
   }
 }
 
 BenchTiming time_case(const BenchCase& one, Model& model, const std::filesystem::path& folder,
                       int runs, const Context& context) {
+  require(one.kind != BenchKind::kStepLora, "bench: '{}' makes its own model", one.name);
   const bool gated = is_gated(one.kind);
   const bool step = one.kind == BenchKind::kStep || one.kind == BenchKind::kStepGated;
   const bool train = one.kind == BenchKind::kTrain || gated || step;

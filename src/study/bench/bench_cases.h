@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ enum class BenchKind {
   kTrainGated,   // the same with gates sampled on every edge, and the expected edges in the loss
   kStep,         // kTrain and the optimiser's step
   kStepGated,    // kTrainGated and the optimiser's step
+  kStepLora,     // one step of `sparsify --lora-rank` with recomputation (lora_step.h)
   kAttention,    // one layer's attention, forward and backward, alone
   kAttentionGated,
   kLoad,  // reading the saved model from a folder that is in the page cache
@@ -35,7 +37,8 @@ const std::vector<BenchCase>& bench_cases(DeviceKind device);
 // Multiplications and additions of the matrix products and of attention in one forward pass over
 // [B, T], the only parts that grow with more than one power of a size:
 //
-//   linear layers   2 B T (d (H + 2 G) D  +  H D d  +  2 d F)  a layer    q k v, output, MLP
+//   linear layers   2 B T (d (H + 2 G) D  +  H D d  +  2 d F)  a layer    q k v, output, MLP; 3 d F
+//                                                                        where that has a gate
 //   logits          2 B T d V
 //   attention       2 * 2 D H B T (T + 1) / 2  a layer     q.k and A v, for the keys a query sees
 double forward_operations(const ModelConfig& config, std::int64_t batch, std::int64_t length);
@@ -44,16 +47,29 @@ double forward_operations(const ModelConfig& config, std::int64_t batch, std::in
 // product of the forward pass; what attention computes a second time is not counted.
 double train_operations(const ModelConfig& config, std::int64_t batch, std::int64_t length);
 
+// Teacher and student forward; backward what reaches the adapters: through frozen linear layers the
+// gradient of the input alone. Adapters are not counted, nor what is computed a second time.
+double lora_operations(const ModelConfig& config, std::int64_t batch, std::int64_t length);
+
 // Of a case; 0 where nothing is counted.
 double operations_of(const BenchCase& one, const ModelConfig& config);
 
 struct BenchTiming {
   double seconds = 0.0;  // the median
-  // Most bytes of tensors on the model's device at any time, those of the weights not counted.
+  // Most bytes of tensors on the model's device at any time, those of the weights not counted; with
+  // kStepLora they are.
   std::uint64_t memory = 0;
 };
 
-// `folder` is where kLoad reads from.
+// The median after two runs that are not timed.
+double median_seconds(const std::function<void()>& work, DeviceKind device, int runs,
+                      const Context& context);
+
+// Tokens from anywhere in the vocabulary, i32 [batch, length].
+Tensor random_ids(const ModelConfig& config, std::int64_t batch, std::int64_t length,
+                  std::uint64_t seed);
+
+// `folder` is where kLoad reads from. kStepLora has a model of its own and is not for this.
 BenchTiming time_case(const BenchCase& one, Model& model, const std::filesystem::path& folder,
                       int runs, const Context& context);
 

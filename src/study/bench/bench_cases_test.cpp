@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "filigree/study/bench/lora_step.h"
 #include "filigree/study/models/model_shape.h"
 #include "support/model_folder.h"
 
@@ -34,6 +35,14 @@ TEST(BenchCases, OperationsAreCountedExactly) {
   }
 }
 
+TEST(BenchCases, AGateOfTheMlpIsAThirdMatrix) {
+  ModelConfig config = tiny_config(100, 32);
+  const double plain = forward_operations(config, 2, 8);
+  config.mlp = MlpKind::kGated;
+  EXPECT_EQ(forward_operations(config, 2, 8) - plain,
+            2.0 * 2.0 * 8.0 * static_cast<double>(config.layers * config.width * config.mlp_width));
+}
+
 TEST(BenchCases, TheStandardShapeIsGpt2) {
   const ModelConfig config = ModelShape{}.config();
   EXPECT_EQ(config.head_width, 64);
@@ -62,8 +71,16 @@ TEST(BenchCases, TheWorkOfTheGpuRunsOnTheCpuToo) {
                                   model->parameters()[0].variable.value().values().end());
   for (BenchCase one : bench_cases(DeviceKind::kCuda)) {
     one.batch = 2, one.length = 64;
-    EXPECT_GT(time_case(one, *model, "", 1, Context()).seconds, 0.0) << one.name;
     EXPECT_GT(operations_of(one, model->config()), 0.0) << one.name;
+    if (one.kind == BenchKind::kStepLora) {
+      const BenchTiming timing = time_lora_step(one, model->config(), 1, Context());
+      EXPECT_GT(timing.seconds, 0.0);
+      // The weights count, once: the teacher has the same.
+      const auto weights = 4u * static_cast<std::uint64_t>(model->parameter_count());
+      EXPECT_GT(timing.memory, weights);
+      continue;
+    }
+    EXPECT_GT(time_case(one, *model, "", 1, Context()).seconds, 0.0) << one.name;
   }
   EXPECT_NE(before, std::vector<float>(model->parameters()[0].variable.value().values().begin(),
                                        model->parameters()[0].variable.value().values().end()))

@@ -3,11 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "filigree/base/scratch_folder.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/version.h"
+#include "filigree/study/bench/lora_step.h"
 
 namespace filigree::study {
 namespace {
@@ -18,16 +20,24 @@ std::vector<std::string> case_names(const std::vector<BenchCase>& cases) {
   return names;
 }
 
-std::vector<BenchCase> chosen_cases(const BenchRequest& request, DeviceKind device) {
+std::vector<BenchCase> chosen_cases(const BenchRequest& request, DeviceKind device,
+                                    std::int64_t context) {
   const std::vector<BenchCase>& all = bench_cases(device);
-  if (request.cases.empty()) return all;
   std::vector<BenchCase> chosen;
+  if (request.cases.empty())
+    std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
+                 [&](const BenchCase& one) { return one.length <= context; });
   for (const std::string& name : request.cases) {
     const auto found = std::find_if(all.begin(), all.end(),
                                     [&](const BenchCase& one) { return one.name == name; });
     if (found == all.end())
       throw RequestError(fmt::format("there is no case '{}' on {}; there are {}", printable(name),
                                      name_of(device), fmt::join(case_names(all), ", ")));
+    if (found->length > context)
+      throw RequestError(
+          fmt::format("the case '{}' has {} tokens in a row and the model a context "
+                      "of {}; name another case, or a model with --config",
+                      found->name, found->length, context));
     chosen.push_back(*found);
   }
   return chosen;
@@ -57,10 +67,11 @@ std::vector<std::string> bench_case_names() {
 
 Benchmark run_benchmark(const BenchRequest& request, const Context& context) {
   Benchmark result;
-  result.shape = request.shape;
   result.placement = context.placement;
-  const ModelConfig config = request.shape.config();
-  const std::vector<BenchCase> cases = chosen_cases(request, context.placement.device);
+  result.config = request.config.empty() ? request.shape.config() : named_config(request.config);
+  const ModelConfig& config = result.config;
+  const std::vector<BenchCase> cases =
+      chosen_cases(request, context.placement.device, config.context);
   for (const DeviceInfo& device : list_devices()) {
     if (device.kind == DeviceKind::kCpu)
       result.cpu = device;
@@ -71,18 +82,24 @@ Benchmark run_benchmark(const BenchRequest& request, const Context& context) {
   context.say("measuring the machine's ceiling");
   result.ceiling = measure_ceiling(context, size);
 
-  const std::unique_ptr<Model> model = make_model(config, context.seed, context.placement);
-  result.parameters = model->parameter_count();
+  result.parameters = parameter_count(config);
+  std::unique_ptr<Model> model;  // of all cases that do not make their own
   std::optional<ScratchFolder> saved;
   for (BenchCase one : cases) {
     if (request.runs > 0) one.runs = request.runs;
     context.say("timing " + one.name);
+    const bool own = one.kind == BenchKind::kStepLora;
+    if (own)
+      model.reset();
+    else if (!model)
+      model = make_model(config, context.seed, context.placement);
     if (one.kind == BenchKind::kLoad) {
       saved.emplace(request.scratch);
       save_model(*model, saved->path());
     }
     const BenchTiming timing =
-        time_case(one, *model, saved ? saved->path() : "", one.runs, context);
+        own ? time_lora_step(one, config, one.runs, context)
+            : time_case(one, *model, saved ? saved->path() : "", one.runs, context);
     result.cases.push_back({one, timing, operations_of(one, config)});
     // Again after every case: other work on the machine may have held the first measurement down.
     result.ceiling = highest(result.ceiling, measure_ceiling(context, size));
@@ -116,10 +133,11 @@ Json to_json(const Benchmark& benchmark) {
             {"gpu_memory_bytes", gpu ? Json(gpu->memory_bytes) : Json()}}},
           {"precision", name_of(benchmark.placement.precision)},
           {"model",
-           {{"layers", benchmark.shape.layers},
-            {"heads", benchmark.shape.heads},
-            {"width", benchmark.shape.width},
-            {"vocabulary", benchmark.shape.vocabulary},
+           {{"family", benchmark.config.family},
+            {"layers", benchmark.config.layers},
+            {"heads", benchmark.config.heads},
+            {"width", benchmark.config.width},
+            {"vocabulary", benchmark.config.vocabulary},
             {"parameters", benchmark.parameters}}},
           {"ceiling",
            {{"matrix_gflops", ceiling.matrix_gflops},

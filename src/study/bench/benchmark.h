@@ -18,10 +18,12 @@ namespace filigree::study {
 
 struct BenchRequest {
   ModelShape shape;
-  std::vector<std::string> cases;  // empty: all of the device
-  int runs = 0;                    // timed runs of each case; 0: as many as the case says
-  std::int64_t ceiling_size = 0;   // 0: what the device needs to show what it can
-  std::filesystem::path scratch;   // where a model is saved; empty: the system's temporary folder
+  std::string config;  // a model or config.json in place of the shape (named_config); empty: none
+  // Empty: all of the device but those of more tokens than the model's context.
+  std::vector<std::string> cases;
+  int runs = 0;                   // timed runs of each case; 0: as many as the case says
+  std::int64_t ceiling_size = 0;  // 0: what the device needs to show what it can
+  std::filesystem::path scratch;  // where a model is saved; empty: the system's temporary folder
 };
 
 struct TimedCase {
@@ -34,7 +36,7 @@ struct TimedCase {
 };
 
 struct Benchmark {
-  ModelShape shape;
+  ModelConfig config;
   std::int64_t parameters = 0;
   Placement placement;
   DeviceInfo cpu;

@@ -29,15 +29,6 @@ void raise_gates(Model& model, const ConversionRequest& request) {
   model.set_gate(gate);
 }
 
-// Of a model, of a config.json by itself, or of the smallest GPT-2 that was published.
-ModelConfig named_config(const std::string& name) {
-  std::error_code ignored;
-  if (name == "gpt2" && !fs::is_directory(name, ignored) && !find_named_model(name))
-    return ModelShape().config();
-  if (name.ends_with(".json")) return parse_model_config(read_json(name), name);
-  return read_model_config(model_folder(name));
-}
-
 void put_gates_on(Model& model, const ConversionRequest& request) {
   if (!request.gate_bias) return;
   require(!model.config().gate.on(), "{} has gates already; --raise-gates changes their biases",

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "filigree/base/strings.h"
+#include <filesystem>
+
+#include "filigree/json/json.h"
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
+#include "filigree/study/model_places.h"
 
 namespace filigree::study {
 
@@ -23,9 +26,12 @@ ModelConfig ModelShape::config() const {
   return parse_model_config(json, "the model's shape");
 }
 
-std::string ModelShape::text() const {
-  return fmt::format("GPT-2 with {} layers, {} heads, width {}, {} tokens", layers, heads, width,
-                     with_thousands(static_cast<std::uint64_t>(vocabulary)));
+ModelConfig named_config(const std::string& name) {
+  std::error_code ignored;
+  if (name == "gpt2" && !std::filesystem::is_directory(name, ignored) && !find_named_model(name))
+    return ModelShape().config();
+  if (name.ends_with(".json")) return parse_model_config(read_json(name), name);
+  return read_model_config(model_folder(name));
 }
 
 }  // namespace filigree::study

@@ -18,7 +18,10 @@ struct ModelShape {
 
   // Throws RequestError when the width is not a multiple of the heads.
   ModelConfig config() const;
-  std::string text() const;  // "GPT-2 with 12 layers, 12 heads, width 768, ..."
 };
+
+// The configuration of a model, of a config.json by itself (a name that ends so), or, as "gpt2"
+// where no model is called so, of the smallest GPT-2 that was published.
+ModelConfig named_config(const std::string& name);
 
 }  // namespace filigree::study

@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "filigree/base/stopwatch.h"
+#include "filigree/ops/attention/doubles_test_support.h"
 #include "filigree/ops/attention/flash_attention_cuda.h"
-#include "filigree/ops/attention/test_against_doubles.h"
 #include "filigree/runtime/cuda/launch_cuda.h"
 #include "support/check_cuda.h"
 

@@ -12,6 +12,7 @@
 #include "apps/cli/circuits/task_text.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/figure_options.h"
+#include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "filigree/base/strings.h"
@@ -72,7 +73,8 @@ void run_attribution(const AttributionCommand& command, Session& session) {
     json["out"] = out_json(command.out);
     return session.print_json(json);
   }
-  std::string text = measured_text(result.request) + "\n";
+  std::string text =
+      measured_text(result.request) + "\n" + changed_text(result.request.interventions);
   for (const study::AttributedModel& model : result.models)
     text += model_text(model, static_cast<std::size_t>(command.top));
   session.print(text);
@@ -82,14 +84,15 @@ void run_attribution(const AttributionCommand& command, Session& session) {
 
 void add_logit_attribution(Program& program) {
   const auto command = std::make_shared<AttributionCommand>();
-  CLI::App& app =
-      program.add({"logit-attribution",
-                   "What each head and MLP adds directly to a logit.",
-                   {"filigree logit-attribution gpt2 --task ioi --out heads.svg",
-                    "filigree logit-attribution dense sparse --task greater-than --json",
-                    "filigree logit-attribution gpt2 --prompt \"Hot and\" --answer \" cold\""},
-                   Computes::kOnDevice},
-                  [command](Session& session) { run_attribution(*command, session); });
+  CLI::App& app = program.add(
+      {"logit-attribution",
+       "What each head and MLP adds directly to a logit.",
+       {"filigree logit-attribution gpt2 --task ioi --out heads.svg",
+        "filigree logit-attribution dense sparse --task greater-than --json",
+        "filigree logit-attribution gpt2 --prompt \"Hot and\" --answer \" cold\"",
+        "filigree logit-attribution gpt2 --prompt \"Paris is in\" --at 2 --ablate L6H11"},
+       Computes::kOnDevice},
+      [command](Session& session) { run_attribution(*command, session); });
   study::AttributionRequest& request = command->request;
   app.add_option("MODEL", command->models, "model folders or names")->required();
   app.add_option("--task", request.task.name, "name of a task (see task list) or JSONL file")
@@ -103,7 +106,12 @@ void add_logit_attribution(Program& program) {
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->type_name("TEXT");
+  app.add_option("--at", request.at,
+                 "position of the prompt's own token, whose logit after those before it counts")
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N");
   add_task_options(app, request.task, false);
+  add_intervention_options(app, request.interventions);
   app.add_option("--top", command->top, "parts listed for each model")
       ->check(whole_number(0, 1 << 20))
       ->type_name("N")

@@ -198,6 +198,65 @@ TEST(LogitAttribution, AgreesWithTheFinalNormByHand) {
   EXPECT_EQ(result.parts.size(), 14u);
 }
 
+TEST(LogitAttribution, OfPositionsIsThatOfThePromptsUpToThem) {
+  for (const bool gated : {false, true}) {
+    const auto model = model_with_norms(gated);
+    const std::vector<TokenId> ids = {3, 17, 5, 11, 2};
+    std::vector<ReadLogit> logits;
+    for (const std::int64_t at : {4, 1, 3}) logits.push_back({at, {ids[0]}, {7}});
+    const LogitAttribution result = attribute_positions(*model, ids, logits);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      TaskPrompt prompt;
+      prompt.clean.assign(ids.begin(), ids.begin() + logits[i].position + 1);
+      prompt.answers = {ids[0]}, prompt.wrong = {7};
+      const LogitAttribution wanted = attribute_logits(*model, {prompt});
+      EXPECT_NEAR(result.total[i], wanted.total[0], 1e-4);
+      for (std::size_t p = 0; p < wanted.parts.size(); ++p)
+        EXPECT_NEAR(result.contributions[p][i], wanted.contributions[p][0], 1e-4)
+            << name_of(wanted.parts[p]) << " at " << logits[i].position;
+    }
+  }
+}
+
+TEST(LogitAttribution, OfAChangedRunSumsToItsLogit) {
+  const auto model = model_with_norms();
+  const std::vector<TokenId> ids = {3, 17, 5, 11};
+  Interventions asked;
+  asked.add_ablations("L0H1,L1H2.pattern@3<-1");
+  asked.add_scales("L1MLP=2");
+  AppliedInterventions changes(*model, asked);
+  const LogitAttribution result = attribute_positions(*model, ids, {{1, {9}}, {3, {9}}}, &changes);
+  Taps taps;
+  changes.put_on(taps);
+  const Tensor logits = model->forward(Tensor::from_ids({1, 4}, ids), {.taps = &taps}).value();
+  const LogitAttribution plain = attribute_positions(*model, ids, {{3, {9}}});
+  for (std::size_t i = 0; i < 2; ++i) {
+    double sum = 0;
+    for (std::size_t p = 0; p < result.parts.size(); ++p) {
+      sum += result.contributions[p][i];
+      if (name_of(result.parts[p]) == "L0H1") {
+        EXPECT_EQ(result.contributions[p][i], 0);
+      }
+      if (result.parts[p].kind == PartKind::kRest) {
+        EXPECT_NEAR(result.contributions[p][i], 0, 1e-4);
+      }
+    }
+    const std::int64_t at = i == 0 ? 1 : 3;
+    EXPECT_NEAR(result.total[i], logits.f32()[at * kTestVocabulary + 9], 1e-4);
+    EXPECT_NEAR(sum, result.total[i], 1e-4);
+  }
+  EXPECT_GT(std::abs(result.total[1] - plain.total[0]), 1e-4);
+}
+
+TEST(LogitAttribution, RefusesPositionsThatAreNotThere) {
+  const auto model = small_model(false, 2);
+  EXPECT_THROW(attribute_positions(*model, {1, 2}, {{2, {3}}}), Error);
+  EXPECT_THROW(attribute_positions(*model, {1, 2}, {{-1, {3}}}), Error);
+  EXPECT_THROW(attribute_positions(*model, {1, 2}, {{1, {3}}, {1, {4}}}), Error);
+  EXPECT_THROW(attribute_positions(*model, {1, 2}, {{1, {}}}), Error);
+  EXPECT_THROW(attribute_positions(*model, {1, 2}, {}), Error);
+}
+
 TEST(LogitAttribution, RefusesBadTokens) {
   const auto model = small_model(false, 2);
   auto prompts = small_prompts({6});

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <span>
 
 #include "filigree/analyze/task/check.h"
 #include "filigree/autograd/tape.h"
@@ -15,38 +16,38 @@
 namespace filigree {
 namespace {
 
-// Rows of the last position, by tap: [B, inner].
-using LastRows = std::map<std::string, std::vector<float>, std::less<>>;
+// A place of a batch whose logits are read.
+struct Place {
+  std::int64_t row = 0, position = 0;
+};
 
-// Keeps the last position of every value it is shown, [B, T, ...].
-TapWatcher keep_last(LastRows& rows) {
-  return [&rows](std::string_view name, const Tensor& value) {
+// Rows of the places, by tap: [places, inner].
+using PlaceRows = std::map<std::string, std::vector<float>, std::less<>>;
+
+// Keeps the places of every value it is shown, [B, T, ...].
+TapWatcher keep_places(std::span<const Place> places, PlaceRows& rows) {
+  return [places, &rows](std::string_view name, const Tensor& value) {
     const std::int64_t B = value.size(0), T = value.size(1);
     const std::int64_t inner = value.elements() / (B * T);
     std::vector<float>& kept = rows[std::string(name)];
-    kept.resize(static_cast<std::size_t>(B * inner));
-    for (std::int64_t b = 0; b < B; ++b)
-      std::copy_n(value.f32() + (b * T + T - 1) * inner, inner, kept.data() + b * inner);
+    kept.resize(places.size() * static_cast<std::size_t>(inner));
+    float* to = kept.data();
+    for (const Place& place : places)
+      to = std::copy_n(value.f32() + (place.row * T + place.position) * inner, inner, to);
   };
 }
 
-// The weights of the logits in the difference: [B, 1, V].
-Tensor logit_weights(const PromptRefs& prompts, std::int64_t V) {
-  const auto rows = static_cast<std::int64_t>(prompts.size());
-  Tensor weights = Tensor::zeros({rows, 1, V});
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const TaskPrompt& prompt = *prompts[static_cast<std::size_t>(row)];
-    require(!prompt.answers.empty(), "logit attribution: a prompt has no answer");
-    for (const bool right : {true, false}) {
-      const std::vector<TokenId>& ids = right ? prompt.answers : prompt.wrong;
-      for (const TokenId id : ids) {
-        require(id >= 0 && id < V, "logit attribution: token {} is outside the {} logits", id, V);
-        weights.mutable_f32()[row * V + id] +=
-            (right ? 1.0f : -1.0f) / static_cast<float>(ids.size());
-      }
+// The weights of the logits in a difference, written to V zeros.
+void write_weights(const std::vector<TokenId>& answers, const std::vector<TokenId>& wrong,
+                   float* weights, std::int64_t V) {
+  require(!answers.empty(), "logit attribution: a prompt has no answer");
+  for (const bool right : {true, false}) {
+    const std::vector<TokenId>& ids = right ? answers : wrong;
+    for (const TokenId id : ids) {
+      require(id >= 0 && id < V, "logit attribution: token {} is outside the {} logits", id, V);
+      weights[id] += (right ? 1.0f : -1.0f) / static_cast<float>(ids.size());
     }
   }
-  return weights;
 }
 
 double product(const float* a, const float* b, std::int64_t count) {
@@ -59,21 +60,16 @@ std::string stream_tap(const Model& model) {
   return fmt::format("blocks.{}.hook_resid_post", model.config().layers - 1);
 }
 
-// What the logits' difference is when the stream is zero: the biases behind it, which the scale of
-// the norm does not reach.
-std::vector<double> output_biases(const Model& model, const Tensor& ids, const Tensor& weights) {
+// The logits when the stream is zero: the biases behind it, which the scale of the norm does not
+// reach.
+Tensor output_biases(const Model& model) {
   const ModelConfig& config = model.config();
-  const std::int64_t B = ids.size(0), T = ids.size(1), V = weights.size(2);
-  const ForwardStart start = {config.layers, false, Tensor::zeros({B, T, config.width})};
+  const ForwardStart start = {config.layers, false, Tensor::zeros({1, 1, config.width})};
   Taps taps;
   taps.intervene("ln_final.hook_scale",
                  [](const Variable& scale) { return Variable(Tensor::full(scale.shape(), 1.0f)); });
-  const Tensor logits =
-      model.forward(ids, {.taps = &taps, .start = &start, .last_position_only = true}).value();
-  std::vector<double> biases;
-  for (std::int64_t b = 0; b < B; ++b)
-    biases.push_back(product(logits.f32() + b * V, weights.f32() + b * V, V));
-  return biases;
+  const Tensor ids = Tensor::from_ids({1, 1}, std::vector<TokenId>{0});
+  return model.forward(ids, {.taps = &taps, .start = &start}).value();
 }
 
 std::vector<Part> parts_of(const Model& model, bool positions) {
@@ -95,37 +91,55 @@ bool has_tap(const Model& model, std::string_view name) {
          model.tap_names().end();
 }
 
-void attribute_prompts(const Model& model, const std::vector<std::size_t>& batch,
-                       const std::vector<TaskPrompt>& prompts, LogitAttribution& result) {
-  PromptRefs refs;
-  for (const std::size_t i : batch) refs.push_back(&prompts[i]);
-  const Tensor ids = prompt_ids(refs, false);
+// What is read of a batch: the difference of logits at place i goes to slot i of the result.
+struct Readings {
+  std::vector<Place> places = {};
+  std::vector<const std::vector<TokenId>*> answers = {}, wrong = {};
+  std::vector<std::size_t> slots = {};
+  bool last_only = false;  // all places are last positions
+};
+
+void attribute_batch(const Model& model, const Tensor& ids, const Readings& readings,
+                     AppliedInterventions* changes, LogitAttribution& result) {
   const std::int64_t d = model.config().width, H = model.config().heads;
   const std::string stream = stream_tap(model);
 
-  LastRows rows;
+  PlaceRows rows;
   Taps taps;
+  if (changes != nullptr) changes->put_on(taps);
+  const TapWatcher keep = keep_places(readings.places, rows);
   for (const char* name : {"hook_embed", "hook_pos_embed"})
-    if (has_tap(model, name)) taps.watch(name, keep_last(rows));
+    if (has_tap(model, name)) taps.watch(name, keep);
   for (const char* name :
        {"blocks.*.attn.hook_result", "blocks.*.hook_attn_out", "blocks.*.hook_mlp_out"})
-    taps.watch(name, keep_last(rows));
-  taps.watch(stream, keep_last(rows));
+    taps.watch(name, keep);
+  taps.watch(stream, keep);
   taps.intervene("ln_final.hook_scale",
                  [](const Variable& scale) { return Variable(scale.value()); });
   taps.observe_gradient(stream);
   Tape tape;
-  const Variable logits = model.forward(ids, {.taps = &taps, .last_position_only = true});
+  const Variable logits =
+      model.forward(ids, {.taps = &taps, .last_position_only = readings.last_only});
   const std::int64_t V = logits.size(-1);
-  const Tensor weights = logit_weights(refs, V);
+  // A logit depends on the stream at its own position alone behind the last layer, so that one
+  // backward pass gives the slopes of all.
+  Tensor weights = Tensor::zeros(logits.shape());
+  const auto logits_of = [&](std::size_t i) {
+    const Place& place = readings.places[i];
+    return (place.row * logits.size(1) + (readings.last_only ? 0 : place.position)) * V;
+  };
+  for (std::size_t i = 0; i < readings.places.size(); ++i)
+    write_weights(*readings.answers[i], *readings.wrong[i], weights.mutable_f32() + logits_of(i),
+                  V);
   tape.backward(logits, weights);
-  LastRows slopes;
-  keep_last(slopes)("slope", taps.gradient(stream));
-  const std::vector<double> biases = output_biases(model, ids, weights);
+  PlaceRows slopes;
+  keep_places(readings.places, slopes)("slope", taps.gradient(stream));
+  const Tensor biases = output_biases(model);
 
-  for (std::size_t b = 0; b < batch.size(); ++b) {
-    const auto row = static_cast<std::int64_t>(b);
+  for (std::size_t i = 0; i < readings.places.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i);
     const float* slope = slopes.at("slope").data() + row * d;
+    const float* weight = weights.f32() + logits_of(i);
     const auto written = [&](const std::string& tap, std::int64_t head = 0,
                              std::int64_t heads = 1) {
       return product(rows.at(tap).data() + (row * heads + head) * d, slope, d);
@@ -147,13 +161,43 @@ void attribute_prompts(const Model& model, const std::vector<std::size_t>& batch
         case PartKind::kAttentionBias: value = written(block + "hook_attn_out") - heads; break;
         case PartKind::kMlp: value = written(block + "hook_mlp_out"); break;
         case PartKind::kRest: value = written(stream) - named; break;
-        case PartKind::kOutputBias: value = biases[b]; break;
+        case PartKind::kOutputBias: value = product(biases.f32(), weight, V); break;
       }
       named += value;
-      result.contributions[p][batch[b]] = value;
+      result.contributions[p][readings.slots[i]] = value;
     }
-    result.total[batch[b]] = product(logits.value().f32() + row * V, weights.f32() + row * V, V);
+    result.total[readings.slots[i]] = product(logits.value().f32() + logits_of(i), weight, V);
   }
+}
+
+void attribute_prompts(const Model& model, const std::vector<std::size_t>& batch,
+                       const std::vector<TaskPrompt>& prompts, LogitAttribution& result) {
+  PromptRefs refs;
+  for (const std::size_t i : batch) refs.push_back(&prompts[i]);
+  const Tensor ids = prompt_ids(refs, false);
+  Readings readings = {.slots = batch, .last_only = true};
+  for (std::size_t b = 0; b < batch.size(); ++b) {
+    readings.places.push_back({static_cast<std::int64_t>(b), ids.size(1) - 1});
+    readings.answers.push_back(&refs[b]->answers);
+    readings.wrong.push_back(&refs[b]->wrong);
+  }
+  attribute_batch(model, ids, readings, nullptr, result);
+}
+
+// With room for so many.
+LogitAttribution empty_attribution(const Model& model, std::size_t count) {
+  const ModelConfig& config = model.config();
+  require(config.branch_norms == BranchNorms::kBefore && config.logit_soft_cap == 0.0f,
+          "logit attribution: a {} model has {}, so that its logits are no sum of what its parts "
+          "write",
+          config.family,
+          config.logit_soft_cap != 0.0f ? "a soft cap on its logits"
+                                        : "norms behind attention and MLP");
+  LogitAttribution result;
+  result.parts = parts_of(model, has_tap(model, "hook_pos_embed"));
+  result.contributions.assign(result.parts.size(), std::vector<double>(count));
+  result.total.resize(count);
+  return result;
 }
 
 }  // namespace
@@ -184,23 +228,35 @@ std::vector<std::size_t> LogitAttribution::order() const {
 LogitAttribution attribute_logits(const Model& model, const std::vector<TaskPrompt>& prompts,
                                   const AttributionOptions& options) {
   require(!prompts.empty(), "logit attribution: there is no prompt");
-  const ModelConfig& config = model.config();
-  require(config.branch_norms == BranchNorms::kBefore && config.logit_soft_cap == 0.0f,
-          "logit attribution: a {} model has {}, so that its logits are no sum of what its parts "
-          "write",
-          config.family,
-          config.logit_soft_cap != 0.0f ? "a soft cap on its logits"
-                                        : "norms behind attention and MLP");
-  LogitAttribution result;
-  result.parts = parts_of(model, has_tap(model, "hook_pos_embed"));
-  result.contributions.assign(result.parts.size(), std::vector<double>(prompts.size()));
-  result.total.resize(prompts.size());
+  LogitAttribution result = empty_attribution(model, prompts.size());
   std::size_t done = 0;
   for (const std::vector<std::size_t>& batch : batches_of(prompts, options.tokens_at_once)) {
     attribute_prompts(model, batch, prompts, result);
     done += batch.size();
     if (options.progress) options.progress(done);
   }
+  return result;
+}
+
+LogitAttribution attribute_positions(const Model& model, const std::vector<TokenId>& ids,
+                                     const std::vector<ReadLogit>& logits,
+                                     AppliedInterventions* changes) {
+  require(!ids.empty() && !logits.empty(), "logit attribution: there is no logit to attribute");
+  LogitAttribution result = empty_attribution(model, logits.size());
+  const auto T = static_cast<std::int64_t>(ids.size());
+  Readings readings = {.last_only = logits.size() == 1 && logits[0].position == T - 1};
+  std::vector<bool> read(ids.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const std::int64_t at = logits[i].position;
+    require(at >= 0 && at < T, "logit attribution: position {} of a prompt of {} tokens", at, T);
+    require(!read[static_cast<std::size_t>(at)], "logit attribution: position {} comes twice", at);
+    read[static_cast<std::size_t>(at)] = true;
+    readings.places.push_back({0, at});
+    readings.answers.push_back(&logits[i].answers);
+    readings.wrong.push_back(&logits[i].wrong);
+    readings.slots.push_back(i);
+  }
+  attribute_batch(model, Tensor::from_ids({1, T}, ids), readings, changes, result);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// Direct logit attribution: what each part of a model adds to the logits of the last position.
+// Direct logit attribution: what each part of a model adds to the logits of a position.
 //
 // The residual stream is the sum of what the embedding, heads and MLPs wrote to it. With the scale
 // of the final normalisation held at the run's own value, logits are an affine function of the
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "filigree/analyze/interventions/applied_interventions.h"
 #include "filigree/analyze/task/metric.h"
 #include "filigree/model/model.h"
 
@@ -43,6 +44,7 @@ std::string name_of(const Part& part);  // "L3H7", "L3 MLP", "embedding", "L3 at
 
 struct LogitAttribution {
   std::vector<Part> parts;
+  // Of each prompt, or of each place of one prompt.
   std::vector<std::vector<double>> contributions;  // [part][prompt]
   std::vector<double> total;                       // [prompt]: the logit difference itself
 
@@ -61,5 +63,19 @@ struct AttributionOptions {
 // answer and for tokens that the model does not have.
 LogitAttribution attribute_logits(const Model& model, const std::vector<TaskPrompt>& prompts,
                                   const AttributionOptions& options = {});
+
+// A logit of one prompt, or a difference of logits: after the token at `position`.
+struct ReadLogit {
+  std::int64_t position = 0;
+  std::vector<TokenId> answers = {}, wrong = {};  // as those of a TaskPrompt
+};
+
+// The same at several positions of one prompt, from a single run, in which `changes` (null: none)
+// are made. What a change takes away or adds at a part is the part's; what it does to the stream
+// itself is the rest's. Throws Error as above, and for positions that there are not or that come
+// twice.
+LogitAttribution attribute_positions(const Model& model, const std::vector<TokenId>& ids,
+                                     const std::vector<ReadLogit>& logits,
+                                     AppliedInterventions* changes = nullptr);
 
 }  // namespace filigree

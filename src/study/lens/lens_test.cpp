@@ -95,6 +95,40 @@ TEST_F(Lens, AttributionOfAPromptSumsToTheLogitDifference) {
   EXPECT_FLOAT_EQ(figure.panels[0].values[0], json["parts"][2]["contribution"].get<float>());
 }
 
+TEST_F(Lens, AttributionOfAChangedRunExplainsThatRun) {
+  RunRequest run = {.prompt = "The cat sat on the", .tokens = {" the"}};
+  run.interventions.add_ablations("L0H1,L1MLP");
+  AttributionRequest request;
+  request.prompt = run.prompt, request.answers = {" the"};
+  request.interventions = run.interventions;
+  const RunResult expected = run_prompt(run, models_[0], {});
+  const Json json = to_json(attribute_models(request, models_, {}));
+  EXPECT_NEAR(json["models"][0]["total"]["mean"].get<double>(), expected.changed->listed[0].logit,
+              1e-3);
+  EXPECT_EQ(json["interventions"].size(), 2u);
+  for (const Json& part : json["models"][0]["parts"])
+    if (part["part"] == "L0H1" || part["part"] == "L1 MLP") {
+      EXPECT_EQ(part["contribution"], 0) << part;
+    }
+}
+
+TEST_F(Lens, AttributionOfATokenOfThePromptIsThatAfterThoseBeforeIt) {
+  AttributionRequest whole, part;
+  whole.prompt = "The cat sat", part.prompt = "The cat";
+  whole.at = 2;
+  part.answers = {" sat"};
+  const auto total = [&](const AttributionRequest& request) {
+    return attribute_models(request, models_, {}).models[0].found.total[0];
+  };
+  if (prompt_tokens(models_[0], whole.prompt).size() == 3) {
+    EXPECT_NEAR(total(whole), total(part), 1e-4);
+  }
+  whole.at = 99;
+  EXPECT_THAT(error_of([&] { total(whole); }), HasSubstr("position 99"));
+  whole.at = 0;
+  EXPECT_THAT(error_of([&] { total(whole); }), HasSubstr("needs one before it"));
+}
+
 TEST(AttributionRequests, AreATaskOrAPromptWithItsAnswer) {
   const auto refused = [](const AttributionRequest& request) {
     EXPECT_THROW(check_request(request), RequestError);
@@ -108,6 +142,12 @@ TEST(AttributionRequests, AreATaskOrAPromptWithItsAnswer) {
   EXPECT_THAT(refused(both), HasSubstr("either a task"));
   EXPECT_THAT(refused(unanswered), HasSubstr("needs an answer"));
   EXPECT_THAT(refused(answered), HasSubstr("go with a prompt"));
+  AttributionRequest twice = unanswered, changed;
+  twice.answers = {" a"}, twice.at = 1;
+  changed.task.name = "ioi";
+  changed.interventions.add_ablations("L0H0");
+  EXPECT_THAT(refused(twice), HasSubstr("or a position"));
+  EXPECT_THAT(refused(changed), HasSubstr("changes go with a prompt"));
 }
 
 TEST_F(Lens, HeadCircuitsListTheStrongestOfAllPairs) {

@@ -11,31 +11,59 @@
 namespace filigree::study {
 namespace {
 
-TaskPrompt prompt_of(const AttributionRequest& request, const LoadedModel& model) {
-  TaskPrompt prompt;
-  prompt.text = {request.prompt, "", request.answers, request.wrong};
-  prompt.clean = prompt_tokens(model, request.prompt);
+// A prompt with its answers, and the one position that is read.
+struct ReadPrompt {
+  std::vector<TokenId> ids = {};
+  ReadLogit logit = {};
+};
+
+ReadPrompt prompt_of(const AttributionRequest& request, const LoadedModel& model) {
+  ReadPrompt prompt;
+  prompt.ids = prompt_tokens(model, request.prompt);
+  const auto T = static_cast<std::int64_t>(prompt.ids.size());
+  prompt.logit.position = request.at.value_or(T) - 1;
+  if (request.at) {
+    require(*request.at >= 1 && *request.at < T,
+            "the attribution of the token at position {} of {}: it needs one before it, and the "
+            "last is {}",
+            *request.at, T, T - 1);
+    prompt.logit.answers = {prompt.ids[static_cast<std::size_t>(*request.at)]};
+  }
   for (const std::string& text : request.answers)
-    prompt.answers.push_back(single_token(model, text, "the answer"));
+    prompt.logit.answers.push_back(single_token(model, text, "the answer"));
   for (const std::string& text : request.wrong)
-    prompt.wrong.push_back(single_token(model, text, "the wrong answer"));
+    prompt.logit.wrong.push_back(single_token(model, text, "the wrong answer"));
   return prompt;
 }
 
-AttributedModel attribute(const AttributionRequest& request, const LoadedModel& model,
-                          const Context& context) {
-  AttributedModel result;
-  result.model = model.name(), result.label = model.label();
-  std::vector<TaskPrompt> prompts;
-  if (request.task.name.empty()) {
-    prompts = {prompt_of(request, model)};
-  } else {
-    result.task = load_task(request.task, model, context);
-    prompts = result.task->prompts.prompts;
-    // Contributions are to logits, whatever the task measures.
-    result.task->metric = Metric::kLogitDifference;
-    result.check = check_ability(model, prompts, result.task->metric, context);
-  }
+void require_finite(const LogitAttribution& found, std::size_t i, const LoadedModel& model,
+                    const std::vector<TokenId>& ids) {
+  std::vector<double> numbers = {found.total[i]};
+  for (const std::vector<double>& part : found.contributions) numbers.push_back(part[i]);
+  require_finite(numbers, "the attribution", model, ids);
+}
+
+AttributedModel attribute_prompt(const AttributionRequest& request, const LoadedModel& model,
+                                 const Context& context) {
+  AttributedModel result = {.model = model.name(), .label = model.label()};
+  const std::unique_ptr<WorkReport> report = context.begin({model.label(), "prompts", 1});
+  context.throw_if_stopped();
+  const ReadPrompt prompt = prompt_of(request, model);
+  AppliedInterventions changes(model.model(), for_text(request.interventions, model, prompt.ids));
+  result.found = attribute_positions(model.model(), prompt.ids, {prompt.logit}, &changes);
+  report->finish();
+  require_finite(result.found, 0, model, prompt.ids);
+  return result;
+}
+
+AttributedModel attribute_task(const AttributionRequest& request, const LoadedModel& model,
+                               const Context& context) {
+  AttributedModel result = {.model = model.name(), .label = model.label()};
+  result.task = load_task(request.task, model, context);
+  const std::vector<TaskPrompt>& prompts = result.task->prompts.prompts;
+  // Contributions are to logits, whatever the task measures.
+  result.task->metric = Metric::kLogitDifference;
+  result.check = check_ability(model, prompts, result.task->metric, context);
   const std::unique_ptr<WorkReport> report =
       context.begin({model.label(), "prompts", static_cast<std::int64_t>(prompts.size())});
   AttributionOptions options;
@@ -45,11 +73,8 @@ AttributedModel attribute(const AttributionRequest& request, const LoadedModel& 
   };
   result.found = attribute_logits(model.model(), prompts, options);
   report->finish();
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
-    std::vector<double> numbers = {result.found.total[i]};
-    for (const std::vector<double>& part : result.found.contributions) numbers.push_back(part[i]);
-    require_finite(numbers, "the attribution", model, prompts[i].clean);
-  }
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    require_finite(result.found, i, model, prompts[i].clean);
   return result;
 }
 
@@ -114,10 +139,12 @@ void check_request(const AttributionRequest& request) {
   const bool task = !request.task.name.empty();
   if (task == !request.prompt.empty())
     throw RequestError("give either a task, or a prompt and its answer");
-  if (!task && request.answers.empty())
-    throw RequestError("a prompt needs an answer: whose logit is it to be?");
-  if (task && (!request.answers.empty() || !request.wrong.empty()))
+  if (!task && request.answers.empty() == !request.at)
+    throw RequestError("a prompt needs an answer or a position: whose logit is it to be?");
+  if (task && (!request.answers.empty() || !request.wrong.empty() || request.at))
     throw RequestError("answers, right and wrong, go with a prompt; a task has its own");
+  if (task && !request.interventions.empty())
+    throw RequestError("changes go with a prompt; a task is attributed as the model runs it");
   if (task) find_task(request.task.name);
 }
 
@@ -125,6 +152,7 @@ std::string measured_text(const AttributionRequest& request) {
   if (!request.task.name.empty())
     return fmt::format("{}: mean logit of the answers less that of the wrong ones",
                        printable(request.task.name));
+  if (request.at) return fmt::format("logit of the token at position {}", *request.at);
   const auto list = [](const std::vector<std::string>& texts) {
     std::string all;
     for (const std::string& text : texts)
@@ -141,6 +169,7 @@ AttributionResult attribute_models(const AttributionRequest& request,
   check_request(request);
   AttributionResult result = {request, {}};
   if (!request.task.name.empty()) result.request.task = choose_text(request.task, models);
+  const auto& attribute = request.task.name.empty() ? attribute_prompt : attribute_task;
   for (const LoadedModel& model : models)
     result.models.push_back(attribute(result.request, model, context));
   return result;
@@ -158,7 +187,9 @@ std::vector<KindSum> kind_sums(const LogitAttribution& found) {
 Json to_json(const AttributionResult& result) {
   Json models = Json::array();
   for (const AttributedModel& model : result.models) models.push_back(model_json(model));
-  return {{"of", measured_text(result.request)}, {"models", models}};
+  return {{"of", measured_text(result.request)},
+          {"interventions", to_json(result.request.interventions)},
+          {"models", models}};
 }
 
 figure::LabelledMaps figure_of(const AttributionResult& result) {
@@ -171,10 +202,12 @@ figure::LabelledMaps figure_of(const AttributionResult& result) {
                          : "contribution to the logit";
   for (const AttributedModel& model : result.models) maps.panels.push_back(panel_of(model));
   maps.caption = fmt::format(
-      "{}, at the last token; {}the scale of the final norm held fixed. Embeddings and biases make "
+      "{}{}; {}the scale of the final norm held fixed. Embeddings and biases make "
       "up the rest of each sum.",
-      measured_text(request),
+      measured_text(request), request.at ? "" : ", at the last token",
       prompts > 1 ? fmt::format("mean over {} prompts; ", prompts) : std::string());
+  if (!request.interventions.empty())
+    maps.caption += fmt::format(" Changed: {}.", text_of(request.interventions));
   return maps;
 }
 

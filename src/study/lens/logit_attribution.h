@@ -11,6 +11,7 @@
 #include "filigree/analyze/lens/logit_attribution.h"
 #include "filigree/study/circuits/task_selection.h"
 #include "filigree/study/figures.h"
+#include "filigree/study/interventions.h"
 
 namespace filigree::study {
 
@@ -19,6 +20,9 @@ struct AttributionRequest {
   TaskSelection task = {};  // without a name: the prompt
   std::string prompt = {};
   std::vector<std::string> answers = {}, wrong = {};  // each one token; of a prompt
+  // Of a prompt, in the place of answers: its own token at this position, after those before it.
+  std::optional<std::int64_t> at = {};
+  Interventions interventions = {};  // of a prompt's run
 };
 
 // Throws RequestError for a request that is neither, or both, and Error for a task that there is

@@ -385,6 +385,49 @@ TEST(TokenCircuit, OddInput) {
   EXPECT_LT(picture.width, 2400);
 }
 
+TEST(TokenArcs, OddInput) {
+  const auto error = [](const TokenArcs& input) {
+    return error_of([&] { token_arcs(input, light_theme()); });
+  };
+  EXPECT_THAT(error({}), HasSubstr("no sentence"));
+  EXPECT_THAT(error({.sentences = {{}}}), HasSubstr("no tokens"));
+  ArcSentence sentence = {.tokens = {"a", "b"}, .above = {.name = "GPT-2"}};
+  draw(token_arcs({.sentences = {sentence}}, light_theme()));  // without an arc
+  sentence.above.arcs = {{0, 1, 0.5}};
+  EXPECT_THAT(error({.sentences = {sentence}}), AllOf(HasSubstr("'GPT-2'"), HasSubstr("token 1")));
+  for (const double weight : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    sentence.above.arcs = {{1, 0, weight}};
+    EXPECT_THAT(error({.sentences = {sentence}}), HasSubstr("between 0 and 1")) << weight;
+  }
+  sentence.above.arcs = {{1, 0, 1.0}, {1, 1, 0.0}};
+  sentence.chosen = 2;
+  EXPECT_THAT(error({.sentences = {sentence}}), HasSubstr("token 2 of 2 is chosen"));
+  // Very many tokens and arcs, of which the strongest are drawn.
+  sentence = {.tokens = samples::numbered_tokens(300)};
+  for (std::size_t i = 0; i < 300; ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      sentence.above.arcs.push_back({i, j, static_cast<double>(i + j) / 600});
+  sentence.below = sentence.above;
+  const Picture picture = draw(token_arcs({.sentences = {sentence, sentence}}, dark_theme()));
+  EXPECT_GT(picture.width, picture.height);
+}
+
+TEST(TokenArcs, AreHigherForTokensFartherApartAndThickerForMore) {
+  const auto dark_pixels = [](const std::vector<TokenArc>& arcs) {
+    const ArcSentence sentence = {.tokens = samples::numbered_tokens(12), .above = {.arcs = arcs}};
+    const Picture picture = draw(token_arcs({.sentences = {sentence}}, print_theme()));
+    int count = 0;
+    for (const std::uint32_t pixel : picture.pixels) count += difference(pixel, 0xFFFFFF) > 20;
+    return std::pair(picture.height, count);
+  };
+  const auto [near_height, near] = dark_pixels({{1, 0, 0.2}});
+  const auto [far_height, far] = dark_pixels({{11, 0, 0.2}});
+  const auto [same_height, thick] = dark_pixels({{11, 0, 1.0}});
+  EXPECT_GT(far_height, near_height);
+  EXPECT_EQ(same_height, far_height);
+  EXPECT_GT(thick, far);
+}
+
 TEST(TokenCircuit, EdgesOfOneLayerBetweenTheSameTokensShareALine) {
   const std::vector<TokenLine> lines = token_lines({{{3, 7}, 5, 2, 0.5},
                                                     {{3, 1}, 5, 2, -2.0},

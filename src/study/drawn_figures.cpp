@@ -39,6 +39,9 @@ struct Draw {
   figure::Figure operator()(const figure::StatisticsBars* input) const {
     return statistics_bars(*input, theme);
   }
+  figure::Figure operator()(const figure::TokenArcs* input) const {
+    return token_arcs(*input, theme);
+  }
   figure::Figure operator()(const figure::TokenCircuit* input) const {
     return token_circuit(*input, theme);
   }

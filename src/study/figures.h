@@ -24,6 +24,7 @@
 #include "filigree/figure/save.h"
 #include "filigree/figure/scatter_matrix.h"
 #include "filigree/figure/statistics_bars.h"
+#include "filigree/figure/token_arcs.h"
 #include "filigree/figure/token_circuit.h"
 #include "filigree/figure/training_curves.h"
 #include "filigree/figure/transcoder_quality.h"
@@ -53,8 +54,8 @@ using FigureInput = std::variant<
     const figure::AttentionGrid*, const figure::CarriedPairFigure*, const figure::CircuitCurves*,
     const figure::CircuitDrawing*, const figure::CorrelationMap*, const figure::FeatureGraphFigure*,
     const figure::HeadPage*, const figure::HeadStrip*, const figure::LabelledMaps*,
-    const figure::ScatterMatrix*, const figure::StatisticsBars*, const figure::TokenCircuit*,
-    const figure::TrainingCurves*, const figure::TranscoderQuality*>;
+    const figure::ScatterMatrix*, const figure::StatisticsBars*, const figure::TokenArcs*,
+    const figure::TokenCircuit*, const figure::TrainingCurves*, const figure::TranscoderQuality*>;
 
 // The ending of the path chooses the format.
 void save_figure(const FigureInput& input, const std::filesystem::path& path,

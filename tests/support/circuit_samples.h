@@ -14,6 +14,7 @@
 #include "filigree/figure/circuit_curves.h"
 #include "filigree/figure/circuit_graph.h"
 #include "filigree/figure/labelled_map.h"
+#include "filigree/figure/token_arcs.h"
 #include "filigree/figure/token_circuit.h"
 
 namespace filigree::figure::samples {
@@ -132,6 +133,23 @@ inline TokenPanel token_panel(const std::string& title, int scattered, std::uint
   }
   panel.mlps = {{0, 3, 2.4}, {0, 9, 1.2}, {1, 1, 0.3}, {9, 13, -0.8}, {10, 13, 1.5}};
   return panel;
+}
+
+// One token's arcs in two models, and a text that grew.
+inline TokenArcs arcs() {
+  const std::vector<std::string> tokens = {"When", " Mary", " and",  " John", " went", " home",
+                                           ",",    " John", " gave", " it",   " to",   " Mary"};
+  ArcSentence chosen = {.tokens = tokens, .above = {.name = "GPT-2"}, .chosen = 7};
+  for (std::size_t key = 0; key <= 7; ++key)
+    chosen.above.arcs.push_back({7, key, key == 3 ? 0.8 : 0.15});
+  for (std::size_t query = 8; query < tokens.size(); ++query)
+    chosen.above.arcs.push_back({query, 7, 0.3});
+  chosen.below = ArcSide{"Sparse GPT-2", 1, {{7, 3, 1.0}, {10, 7, 0.6}}};
+  ArcSentence grown = {.tokens = tokens, .above = {.name = "GPT-2"}, .fresh = 10};
+  grown.above.arcs = {{10, 9, 0.5}, {11, 1, 0.9}, {11, 11, 0.2}};
+  return {.title = "Where \u201c John\u201d comes from and goes to",
+          .sentences = {chosen, grown},
+          .caption = "Thick arcs carry much; dashed ones take it on."};
 }
 
 inline TokenCircuit tokens_circuit(int dense, int sparse) {

@@ -391,6 +391,7 @@ inline std::vector<Sample> all() {
        [](const Theme& theme) { return token_circuit(tokens_circuit(400, 30), theme); }},
       {"token_circuit_10000",
        [](const Theme& theme) { return token_circuit(tokens_circuit(10000, -1), theme); }, false},
+      {"token_arcs", [](const Theme& theme) { return token_arcs(arcs(), theme); }},
       {"head_map", [](const Theme& theme) { return labelled_maps(head_map(), theme); }},
       {"position_map", [](const Theme& theme) { return labelled_maps(position_map(), theme); }},
       {"lens_map", [](const Theme& theme) { return labelled_maps(lens_map(), theme); }},

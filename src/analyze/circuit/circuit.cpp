@@ -91,7 +91,7 @@ Curve measured_curve(std::size_t all, std::vector<std::size_t> sizes, std::optio
     return points;
   };
   // Groups whose sizes lie far apart, for those who watch the curve come about.
-  constexpr std::size_t kGroup = 16;
+  constexpr std::size_t kGroup = 4;
   const std::size_t groups = point ? (sizes.size() + kGroup - 1) / kGroup : 1;
   for (std::size_t g = 0; g < groups; ++g) {
     std::vector<std::size_t> some;

@@ -150,7 +150,7 @@ void check_request(const PatchRequest& request) {
     throw RequestError(
         fmt::format("denoising puts clean values into corrupt runs; {} values go with noising",
                     name_of(request.replacement)));
-  find_task(request.task.name);
+  if (request.task.lines.empty()) find_task(request.task.name);
 }
 
 std::string SweptSite::place(std::size_t cell) const {

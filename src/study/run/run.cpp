@@ -186,6 +186,13 @@ std::vector<std::string> matching_taps(const Model& model, const std::string& gl
   return names;
 }
 
+std::vector<PartGradient> part_gradients(const LoadedModel& model, const std::vector<TokenId>& ids,
+                                         TokenId token) {
+  RunResult asked;
+  asked.ids = ids, asked.gradient_of = token;
+  return run_once(model, asked, nullptr, nullptr).parts;
+}
+
 RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const Context& context) {
   RunResult result;
   result.request = request;

@@ -82,6 +82,10 @@ RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const 
 
 Json to_json(const RunResult& result);
 
+// Of every head and MLP for the last logit of a token, in a run of these tokens.
+std::vector<PartGradient> part_gradients(const LoadedModel& model, const std::vector<TokenId>& ids,
+                                         TokenId token);
+
 // "plain.TAP" and, where there are changes, "changed.TAP"; "plain.gradient.TAP" with a gradient;
 // "ids", "plain.logits" of the last position, and meta.json.
 void write_npz(const RunResult& result, const std::filesystem::path& file);

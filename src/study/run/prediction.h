@@ -1,0 +1,31 @@
+// What a run says of its text: the next token, how well it knew the prompt, and both beside the run
+// that nothing changes. The live page and the report page show it.
+#pragma once
+
+#include <vector>
+
+#include "filigree/analyze/interventions/applied_interventions.h"
+#include "filigree/study/json.h"
+#include "filigree/study/loaded_model.h"
+
+namespace filigree::study {
+
+struct Prediction {
+  std::vector<float> logits = {};     // after the last token
+  std::vector<double> surprise = {};  // nats of each token after the first
+  double loss() const;                // their mean; not a number for a single token
+};
+
+// From the logits [1, T, V] of a run of `ids`. Throws Error where they are not finite.
+Prediction prediction_of(const Tensor& logits, const LoadedModel& model,
+                         const std::vector<TokenId>& ids);
+// From a run of its own, with `changes` (null: none).
+Prediction predict(const LoadedModel& model, const std::vector<TokenId>& ids,
+                   AppliedInterventions* changes = nullptr);
+
+// {"next", "loss", "plain_loss", "surprise", "divergence"}: of the `top` likeliest tokens of both
+// runs, by the run at hand, their probabilities in each. `plain` is null where nothing is changed.
+Json to_json(const Prediction& now, const Prediction* plain, const LoadedModel& model,
+             std::size_t top);
+
+}  // namespace filigree::study

@@ -9,6 +9,8 @@ JOBS ?= $(shell nproc)
 export JOBS
 # Where `make install` puts the program and the library.
 PREFIX ?= /usr/local
+# Seconds that `make load` takes.
+LOAD_SECONDS ?= 30
 # Seconds each fuzz target runs in `make fuzz`.
 FUZZ_SECONDS ?= 60
 
@@ -20,7 +22,7 @@ GPU := $(wildcard /dev/nvidia0)
 # Each target is parallel inside; side by side they would only get in each other's way.
 .NOTPARALLEL:
 .PHONY: help build test demo check asan tsan format tidy fuzz fuzz-long faults faults-long install package
-.PHONY: clean packages cuda
+.PHONY: clean packages cuda load
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -96,6 +98,10 @@ faults: packages  ## interrupt the commands at a share of their file operations,
 faults-long: packages  ## the same at all of them, 1,000 random kills, power cuts, lack of memory
 	@tools/build release fault_campaign
 	@tests/faults/long
+
+load: packages  ## ask the live page's server by 32 clients at once, LOAD_SECONDS (30) long
+	@tools/build release serve_tests
+	@FILIGREE_LOAD_SECONDS=$(LOAD_SECONDS) build/release/serve_tests --gtest_filter='*ThirtyTwoClients*' --gtest_brief=1
 
 install: packages  ## install program, library and models below PREFIX (/usr/local)
 	@PREFIX="$(PREFIX)" tools/build release filigree filigree_library

@@ -7,7 +7,7 @@
 #include "filigree/base/version.h"
 #include "filigree/report/packed_maps.h"
 #include "filigree/report/page_colors.h"
-#include "filigree/serve/long_work.h"
+#include "filigree/serve/features_work.h"
 #include "filigree/serve/model_run.h"
 #include "filigree/study/attention/model_analysis.h"
 #include "filigree/study/not_finite.h"

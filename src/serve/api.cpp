@@ -16,6 +16,7 @@
 #include "filigree/serve/answers.h"
 #include "filigree/serve/assets.h"
 #include "filigree/serve/export.h"
+#include "filigree/serve/features_work.h"
 #include "filigree/serve/generation.h"
 #include "filigree/serve/head_answer.h"
 #include "filigree/serve/head_order.h"
@@ -26,13 +27,23 @@
 namespace filigree::serve {
 namespace {
 
-constexpr std::string_view kJobs = "/api/jobs", kEvents = "/events";
+constexpr std::string_view kJobs = "/api/jobs", kEvents = "/events", kExport = "/export";
 constexpr std::chrono::milliseconds kLookAtJob{50};
 constexpr const char* kMendRequest = "change the request as the error says";
 
 [[noreturn]] void refuse_path(const ApiRequest& request) {
   throw Refusal(404, fmt::format("there is no {} {}", request.method, printable(request.path)),
                 "docs/viewer.md lists what there is");
+}
+
+// Mapped weights must be what they were. What has changed is a path of this machine.
+void check_files() {
+  try {
+    require_unchanged_files();
+  } catch (const Error&) {
+    throw Refusal(500, "the files of a model have changed since it was loaded",
+                  "start the server again");
+  }
 }
 
 }  // namespace
@@ -43,6 +54,7 @@ Api::Api(std::vector<study::LoadedModel> models, const study::Context& context,
       seed_(context.seed),
       limits_(limits),
       reader_(models_, limits),
+      trained_(models_.size()),
       jobs_(limits) {
   require(!models_.empty(), "serve: there is no model to look at");
   const ModelConfig& first = models_[0].config();
@@ -53,7 +65,10 @@ Api::Api(std::vector<study::LoadedModel> models, const study::Context& context,
             printable(models_[0].name()), first.layers, first.heads, printable(model.name()),
             model.config().layers, model.config().heads);
   study::common_tokenizer(models_);  // and reads them, before threads share them
-  for (std::size_t m = 0; m < models_.size(); ++m) turns_.emplace_back(limits.waiting);
+  for (const study::LoadedModel& model : models_) {
+    turns_.emplace_back(limits.waiting);
+    typed_texts_.emplace_back(model, limits.typed_bytes);
+  }
 }
 
 Answer Api::answer(const ApiRequest& request) {
@@ -133,7 +148,7 @@ Answer Api::post(const ApiRequest& request) {
   }
   if (path == "/api/attribution") {
     const AttributionQuery query = reader_.attribution(body);
-    return each(query.models, [&](const Model& model, const Context& context) {
+    return each(query.run.models, [&](const Model& model, const Context& context) {
       return attribution_json(model, query, context);
     });
   }
@@ -145,6 +160,10 @@ Answer Api::post(const ApiRequest& request) {
   }
   if (path == "/api/export") return export_view(request);
   if (path == kJobs) return json_answer(start_job(body), 202);
+  if (path.starts_with(kJobs) && path.ends_with(kExport)) {
+    const std::size_t begin = kJobs.size() + 1, end = path.size() - kExport.size();
+    if (end > begin) return export_job(path.substr(begin, end - begin), body);
+  }
   refuse_path(request);
 }
 
@@ -161,7 +180,7 @@ Json Api::ask(const std::vector<std::size_t>& models, const ApiRequest& request,
   Json list = Json::array();
   for (const std::size_t m : models)
     turns_[m].run(request.gone, [&] { list.push_back(one(models_[m], context)); });
-  require_unchanged_files();
+  check_files();
   return {{"models", list}};
 }
 
@@ -169,7 +188,8 @@ Answer Api::look_at(const ApiRequest& request) {
   const LookQuery query = reader_.look(request.body);
   std::vector<Looked> looked;
   ask(query.run.models, request, [&](const auto& model, const auto& context) {
-    looked.push_back(look(model, query, plain_runs_, limits_, context));
+    TypedText& typed = typed_texts_[static_cast<std::size_t>(&model - models_.data())];
+    looked.push_back(look(model, query, plain_runs_, typed, limits_, context));
     return Json();
   });
   return looked_answer(looked);
@@ -205,8 +225,13 @@ Answer Api::export_view(const ApiRequest& request) {
       turns.run(request.gone, inner);
     };
   work();
-  require_unchanged_files();
+  check_files();
   return answer;
+}
+
+Answer Api::export_job(const std::string& number, const std::string& body) {
+  const JobExportQuery query = reader_.job_export(body);
+  return job_export_answer(jobs_.result(number), query);
 }
 
 Answer Api::follow_job(const std::string& number, const std::function<bool()>& gone) {
@@ -245,26 +270,50 @@ Json Api::start_job(const std::string& body) {
     for (const std::size_t m : models) list.push_back(models_[m].label());
     return list;
   };
-  if (reader_.is_trace(body)) {
-    const TraceQuery query = reader_.trace(body);
-    const Json about = {{"trace", query.request.prompt}, {"models", labels(query.models)}};
-    return jobs_.start(about, quiet(), [this, query](const study::Context& watched) {
-      Json result = trace_json(models_, query, watched);
-      require_unchanged_files();
+  const auto start = [&](const Json& about, const Jobs::Work& work) {
+    return jobs_.start(about, quiet(), [work](const study::Context& watched) {
+      JobResult result = work(watched);
+      check_files();
       return result;
     });
+  };
+  const auto about_task = [&](const study::TaskSelection& task,
+                              const std::vector<std::size_t>& models) {
+    return Json{{"task", task.name}, {"models", labels(models)}, {"prompts", task.prompts}};
+  };
+  switch (reader_.job_kind(body)) {
+    case JobKind::kTrace: {
+      const TraceQuery query = reader_.trace(body);
+      return start({{"trace", query.request.prompt}, {"models", labels(query.models)}},
+                   [this, query](const study::Context& watched) {
+                     return trace_work(models_, query, trained_, watched);
+                   });
+    }
+    case JobKind::kSweep: {
+      const SweepQuery query = reader_.sweep(body);
+      Json about = about_task(query.request.task, query.models);
+      about["sweep"] = name_of(query.request.sites[0]);
+      return start(about, [this, query](const study::Context& watched) {
+        return sweep_work(models_, query, watched);
+      });
+    }
+    case JobKind::kTraining: {
+      const TrainingQuery query = reader_.training(body);
+      return start({{"train", models_[query.model].label()},
+                    {"features", query.features},
+                    {"tokens", query.tokens}},
+                   [this, query](const study::Context& watched) {
+                     return training_work(models_, query, trained_, watched);
+                   });
+    }
+    case JobKind::kCircuit: break;
   }
   const CircuitQuery query = reader_.circuit(body);
-  const study::CircuitRequest& request = query.request;
-  const Json about = {{"task", request.task.name},
-                      {"models", labels(query.models)},
-                      {"parts", name_of(request.search.parts)},
-                      {"prompts", request.task.prompts},
-                      {"level", request.search.level}};
-  return jobs_.start(about, quiet(), [this, query](const study::Context& watched) {
-    Json result = circuits_json(models_, query, watched);
-    require_unchanged_files();
-    return result;
+  Json about = about_task(query.request.task, query.models);
+  about["parts"] = name_of(query.request.search.parts);
+  about["level"] = query.request.search.level;
+  return start(about, [this, query](const study::Context& watched) {
+    return circuit_work(models_, query, watched);
   });
 }
 

@@ -10,11 +10,14 @@
 //   POST   /api/head         ... {"head", "query"}: one head in numbers
 //   POST   /api/importance   ... {"token"}: what each part does for a logit
 //   POST   /api/lens         ... {"token", "top"}: predictions after every layer
-//   POST   /api/attribution  {"prompt", "models", "answer", "wrong"}: what parts add to a logit
+//   POST   /api/attribution  ... {"at"} or {"answer", "wrong"}: what parts add to a logit
 //   POST   /api/generate     ... {"tokens", "temperature", ...}: a text bit by bit (generation.h)
 //   POST   /api/task         {"task", "prompts"}: prompts of a task
+//   POST   /api/export       ... {"view", "format", "theme"}: a file of what is on the screen
 //   POST   /api/jobs         {"task", "models", "parts", "prompts", "level"}: starts a circuit
-//   study GET    /api/jobs  /api/jobs/N      DELETE /api/jobs/N
+//                            study; with "trace", "sweep" or "train" other long work
+//   GET    /api/jobs  /api/jobs/N  /api/jobs/N/events      DELETE /api/jobs/N
+//   POST   /api/jobs/N/export  {"figure", "format", "theme"}: a file of its result
 //
 // Any number of threads may ask at once. Every failure is JSON {"error", "remedy"}.
 #pragma once
@@ -27,6 +30,7 @@
 #include <vector>
 
 #include "filigree/serve/answer.h"
+#include "filigree/serve/features_work.h"
 #include "filigree/serve/jobs.h"
 #include "filigree/serve/limits.h"
 #include "filigree/serve/look.h"
@@ -65,6 +69,7 @@ class Api {
   Answer look_at(const ApiRequest& request);
   Json roles(const ApiRequest& request);
   Answer export_view(const ApiRequest& request);
+  Answer export_job(const std::string& number, const std::string& body);
   Json start_job(const std::string& body);
   Answer follow_job(const std::string& number, const std::function<bool()>& gone);
 
@@ -74,9 +79,11 @@ class Api {
   RequestReader reader_;
   std::deque<Turns> turns_;  // one a model
   PlainRuns plain_runs_;
+  std::deque<TypedText> typed_texts_;  // one a model, used in its turn
   std::mutex roles_mutex_;
   Json roles_;  // null: not found yet
   std::atomic<std::size_t> watchers_ = 0;
+  TrainedFeatures trained_;
   Jobs jobs_;  // last, so that it ends first
 };
 

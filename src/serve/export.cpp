@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "filigree/analyze/maps/map_file.h"
-#include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
-#include "filigree/base/scratch_folder.h"
 #include "filigree/base/version.h"
+#include "filigree/serve/arcs.h"
 #include "filigree/serve/model_run.h"
+#include "filigree/serve/scratch.h"
 #include "filigree/study/attention/attention.h"
 #include "filigree/study/lens/logit_attribution.h"
 #include "filigree/study/lens/logit_lens.h"
@@ -86,55 +88,112 @@ Json with_labels(Json json, std::span<const study::LoadedModel> models) {
   return json;
 }
 
+// What a view other than the maps is drawn and written from.
+struct Exported {
+  Json json = {};
+  std::function<void(const fs::path&, const study::FigureStyle&)> save = {};
+};
+
+template <typename Figure>
+Exported exported(Json json, Figure figure) {
+  return {std::move(json), [kept = std::make_shared<const Figure>(std::move(figure))](
+                               const fs::path& file, const study::FigureStyle& style) {
+            study::save_figure(kept.get(), file, style);
+          }};
+}
+
+Exported exported_view(std::span<const study::LoadedModel> models, const ExportQuery& query,
+                       const Limits& limits, const study::Context& context) {
+  switch (query.view) {
+    case ExportView::kTokens: {
+      Arcs arcs = token_arcs(models, query, limits, context);
+      return exported(std::move(arcs.json), std::move(arcs.figure));
+    }
+    case ExportView::kGenerate: {
+      Arcs arcs = generated_arcs(models, query, context);
+      return exported(std::move(arcs.json), std::move(arcs.figure));
+    }
+    case ExportView::kLens: {
+      study::LensRequest request;
+      request.prompt = query.run.prompt;
+      request.token = query.answer;
+      request.interventions = query.run.interventions;
+      const study::LensResult result = study::run_logit_lens(request, models, context);
+      return exported(with_labels(to_json(result), models), figure_of(result));
+    }
+    default: break;
+  }
+  study::AttributionRequest request;
+  request.prompt = query.run.prompt;
+  request.interventions = query.run.interventions;
+  request.at = query.at;
+  if (!query.at) request.answers = {query.answer};
+  const study::AttributionResult result = study::attribute_models(request, models, context);
+  return exported(with_labels(to_json(result), models), figure_of(result));
+}
+
+Answer file_answer(const std::string& name, ExportFormat format) {
+  return {200, type_of(format), {}, {}, fmt::format("filigree-{}.{}", name, name_of(format))};
+}
+
+// The bytes that `write` puts into a file.
+std::string written(const std::string& name, const std::function<void(const fs::path&)>& write) {
+  const std::shared_ptr<const ScratchFolder> folder = scratch_folder();
+  std::string bytes;
+  hiding(*folder, [&] {
+    const fs::path file = folder->path() / name;
+    write(file);
+    bytes = MappedFile::open(file)->text();
+  });
+  return bytes;
+}
+
 }  // namespace
 
 Answer export_answer(std::span<const study::LoadedModel> models, const ExportQuery& query,
                      const Limits& limits, const study::Context& context) {
-  const std::string name =
-      fmt::format("filigree-{}.{}", name_of(query.view), name_of(query.format));
   const bool figure = is_figure(query.format);
-  const study::FigureStyle style = {.theme = query.theme};
-  Answer answer = {200, type_of(query.format), {}, {}, name};
-  std::optional<ScratchFolder> folder;
-  try {
-    folder.emplace();
-  } catch (const Error&) {  // names a folder of this machine, which no answer does
-    fail("the server cannot make a folder for what is to be sent; set TMPDIR to one it may use");
-  }
-  const fs::path file = folder->path() / name;
+  Answer answer = file_answer(std::string(name_of(query.view)), query.format);
   if (query.view == ExportView::kMaps) {
     const ModelConfig& config = models[0].config();
     check_cells(models.size() * parse_heads(query.heads, config.layers, config.heads).size(),
                 run_of(models[0], query.run).prompt.ids.size(), limits.map_cells);
-    figure ? draw_maps(models, query, file, context) : write_numbers(models, query, file, context);
-    answer.body = MappedFile::open(file)->text();
+    answer.body = written(answer.file, [&](const fs::path& file) {
+      figure ? draw_maps(models, query, file, context)
+             : write_numbers(models, query, file, context);
+    });
     return answer;
   }
   if (query.format == ExportFormat::kNpz)
-    throw Refusal(400, fmt::format("the {} is not written as npz", name_of(query.view)),
+    throw Refusal(400, fmt::format("the view '{}' is not written as npz", name_of(query.view)),
                   "ask for json, svg, pdf or png");
-  Json json;
-  figure::LabelledMaps drawing;
-  if (query.view == ExportView::kLens) {
-    study::LensRequest request;
-    request.prompt = query.run.prompt;
-    request.token = query.answer;
-    request.interventions = query.run.interventions;
-    const study::LensResult result = study::run_logit_lens(request, models, context);
-    figure ? void(drawing = figure_of(result)) : void(json = to_json(result));
-  } else {
-    study::AttributionRequest request;
-    request.prompt = query.run.prompt;
-    request.answers = {query.answer};
-    const study::AttributionResult result = study::attribute_models(request, models, context);
-    figure ? void(drawing = figure_of(result)) : void(json = to_json(result));
+  const Exported view = exported_view(models, query, limits, context);
+  answer.body =
+      figure ? written(answer.file,
+                       [&](const fs::path& file) { view.save(file, {.theme = query.theme}); })
+             : json_answer(view.json).body;
+  return answer;
+}
+
+Answer job_export_answer(const JobResult& result, const JobExportQuery& query) {
+  Answer answer = file_answer("job", query.format);
+  if (query.format == ExportFormat::kJson) {
+    Json json = result.json;
+    json.erase("figures");
+    answer.body = json_answer(json).body;
+    return answer;
   }
-  if (figure) {
-    study::save_figure(&drawing, file, style);
-    answer.body = MappedFile::open(file)->text();
-  } else {
-    answer.body = json_answer(with_labels(std::move(json), models)).body;
-  }
+  if (query.format == ExportFormat::kNpz)
+    throw Refusal(400, "the result of a job is not written as npz",
+                  "ask for json, svg, pdf or png");
+  if (query.figure >= result.figures.size())
+    throw Refusal(
+        404,
+        fmt::format("there is no figure {}, the job has {}", query.figure, result.figures.size()),
+        "the job's result lists its figures, from 0 on");
+  answer.body = written(answer.file, [&](const fs::path& file) {
+    result.figures[query.figure].save(file, {.theme = query.theme});
+  });
   return answer;
 }
 

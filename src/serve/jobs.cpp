@@ -23,7 +23,7 @@ struct Jobs::Job {
   std::int64_t done = 0;
   std::string metric = {};
   Json curves = Json::object();  // label: [[x, y], ...]
-  Json result = {};
+  JobResult result = {};
   std::string error = {};
   std::thread thread = {};
 };
@@ -105,7 +105,7 @@ Json Jobs::start(const Json& about, study::Context context, Work work) {
 
 void Jobs::run(Job& job, study::Context context, const Work& work) {
   JobState state = JobState::kDone;
-  Json result;
+  JobResult result;
   std::string error;
   try {
     result = work(context);
@@ -113,6 +113,8 @@ void Jobs::run(Job& job, study::Context context, const Work& work) {
     state = JobState::kCancelled;
   } catch (const Error& failure) {
     state = JobState::kFailed, error = failure.what();
+  } catch (const Refusal& refusal) {
+    state = JobState::kFailed, error = fmt::format("{}; {}", refusal.what(), refusal.remedy());
   } catch (const std::bad_alloc&) {
     state = JobState::kFailed, error = "there is not enough memory for the job";
   } catch (const std::exception&) {
@@ -145,13 +147,22 @@ Json Jobs::json_of(const Job& job, bool with_result) {
                  {"total", job.work.total},
                  {"metric", job.metric}}},
                {"error", job.error.empty() ? Json() : Json(job.error)}};
-  if (with_result) json["curves"] = job.curves, json["result"] = job.result;
+  if (with_result) json["curves"] = job.curves, json["result"] = job.result.json;
   return json;
 }
 
 Json Jobs::describe(const std::string& number) {
   const std::lock_guard lock(mutex_);
   return json_of(find(number), true);
+}
+
+JobResult Jobs::result(const std::string& number) {
+  const std::lock_guard lock(mutex_);
+  const Job& job = find(number);
+  if (job.state != JobState::kDone)
+    throw Refusal(409, fmt::format("job {} is {}", number, name_of(job.state)),
+                  "wait until it is done");
+  return job.result;
 }
 
 Json Jobs::list() {

@@ -12,6 +12,7 @@
 
 #include "filigree/base/names.h"
 #include "filigree/serve/answer.h"
+#include "filigree/serve/job_result.h"
 #include "filigree/serve/limits.h"
 #include "filigree/study/context.h"
 
@@ -22,7 +23,7 @@ enum class JobState { kRunning, kDone, kFailed, kCancelled };
 class Jobs {
  public:
   // Gets a context that counts its work and is told to stop.
-  using Work = std::function<Json(const study::Context&)>;
+  using Work = std::function<JobResult(const study::Context&)>;
 
   explicit Jobs(const Limits& limits);
   ~Jobs();  // stops all of them and waits
@@ -35,6 +36,8 @@ class Jobs {
 
   // Number, state, progress, and result or error. Throws Refusal when there is none of this number.
   Json describe(const std::string& number);
+  // What a job has left; throws Refusal while it runs and where it failed.
+  JobResult result(const std::string& number);
   // All, without results.
   Json list();
   // What runs is told to stop; what is over is forgotten.

@@ -31,7 +31,7 @@ int status_of(const std::function<void()>& refused) {
 }
 
 // Until it is told to stop.
-Json endless(const study::Context& context) {
+JobResult endless(const study::Context& context) {
   while (true) {
     context.throw_if_stopped();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -46,7 +46,7 @@ TEST(Jobs, ShowProgressAndKeepTheResult) {
     report->update(4, "loss 1");
     seen.get_future().wait();
     report->finish();
-    return Json{{"answer", 42}};
+    return JobResult{Json{{"answer", 42}}};
   });
   const std::string number = started["job"];
   while (jobs.describe(number)["progress"]["done"] != 4) std::this_thread::yield();
@@ -71,7 +71,7 @@ TEST(Jobs, AreCancelledAndFailWithTheirReason) {
   jobs.cancel(one);
   EXPECT_EQ(wait_while_running(jobs, one)["state"], "cancelled");
   const std::string two =
-      jobs.start({}, {}, [](const study::Context&) -> Json { fail("no such luck"); })["job"];
+      jobs.start({}, {}, [](const study::Context&) -> JobResult { fail("no such luck"); })["job"];
   const Json failed = wait_while_running(jobs, two);
   EXPECT_EQ(failed["state"], "failed");
   EXPECT_EQ(failed["error"], "no such luck");
@@ -87,8 +87,8 @@ TEST(Jobs, AreBoundedInNumber) {
   jobs.cancel(first);
   wait_while_running(jobs, first);
   for (int n = 0; n < 3; ++n)
-    wait_while_running(jobs,
-                       jobs.start({}, {}, [](const study::Context&) { return Json(); })["job"]);
+    wait_while_running(
+        jobs, jobs.start({}, {}, [](const study::Context&) { return JobResult(); })["job"]);
   EXPECT_EQ(jobs.list()["jobs"].size(), 2u);
   EXPECT_EQ(status_of([&] { jobs.describe(first); }), 404);
   jobs.start({}, {}, endless);  // ends with the jobs

@@ -28,15 +28,10 @@ Json lens_json(const study::LoadedModel& model, const LensQuery& query, const Li
 Json attribution_json(const study::LoadedModel& model, const AttributionQuery& query,
                       const study::Context& context) {
   study::AttributionRequest request;
-  request.prompt = query.prompt;
-  request.answers = {query.answer};
-  if (query.at) {
-    const std::vector<TokenId> ids = study::prompt_tokens(model, query.prompt);
-    const auto at = static_cast<std::size_t>(*query.at);
-    require(at < ids.size(), "the request: at is {}, the prompt has {} tokens", at, ids.size());
-    request.prompt = model.tokenizer().decode(std::span(ids).first(at));
-    request.answers = {model.tokenizer().decode(std::span(ids).subspan(at, 1))};
-  }
+  request.prompt = query.run.prompt;
+  request.interventions = query.run.interventions;
+  request.at = query.at;
+  if (!query.at) request.answers = {query.answer};
   if (!query.wrong.empty()) request.wrong = {query.wrong};
   Json json = to_json(study::attribute_models(request, {&model, 1}, context)).at("models").at(0);
   json["model"] = model.label();

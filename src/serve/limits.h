@@ -13,11 +13,14 @@ struct Limits {
   std::size_t intervention_bytes = 96 << 10;  // all of them as they are written
   std::size_t patch_texts = 8;                // each is a run more
   std::size_t map_cells = 20'000'000;         // of one answer: 144 heads at 512 tokens
+  std::size_t typed_bytes = 64 << 20;         // keys and values of the last text, of each model
   std::size_t head_cells = 600'000;           // of one head, written as numbers
   std::size_t lens_cells = 20'000;            // layers times tokens of one model
   std::int64_t generated_tokens = 256;
-  std::int64_t traced_features = 4000;  // nodes of a graph before it is pruned
-  std::size_t waiting = 16;             // requests that wait for one model
+  std::int64_t traced_features = 4000;      // nodes of a graph before it is pruned
+  std::int64_t trained_features = 2048;     // of a layer, of a session's own transcoders
+  std::int64_t trained_tokens = 2'000'000;  // that they are trained on
+  std::size_t waiting = 16;                 // requests that wait for one model
   std::size_t running_jobs = 2;
   std::size_t kept_jobs = 16;
   std::size_t job_watchers = 4;                      // answers that follow jobs, each a connection

@@ -21,30 +21,25 @@
 
 #include "filigree/serve/answer.h"
 #include "filigree/serve/requests.h"
+#include "filigree/serve/typed_text.h"
+#include "filigree/study/run/prediction.h"
 
 namespace filigree::serve {
-
-// What a run says of its text.
-struct Prediction {
-  std::vector<float> logits = {};     // after the last token
-  std::vector<double> surprise = {};  // nats of each token after the first
-  double loss() const;                // their mean; not a number for a single token
-};
 
 // Runs that nothing changed, kept for changed runs of the same text: the last few. Any number of
 // threads may ask.
 class PlainRuns {
  public:
-  std::shared_ptr<const Prediction> find(const study::LoadedModel& model,
-                                         const std::vector<TokenId>& ids) const;
+  std::shared_ptr<const study::Prediction> find(const study::LoadedModel& model,
+                                                const std::vector<TokenId>& ids) const;
   void keep(const study::LoadedModel& model, const std::vector<TokenId>& ids,
-            std::shared_ptr<const Prediction> prediction);
+            std::shared_ptr<const study::Prediction> prediction);
 
  private:
   struct Kept {
     const study::LoadedModel* model;
     std::vector<TokenId> ids;
-    std::shared_ptr<const Prediction> prediction;
+    std::shared_ptr<const study::Prediction> prediction;
   };
   mutable std::mutex mutex_;
   std::vector<Kept> kept_;  // the oldest first
@@ -55,8 +50,9 @@ struct Looked {
   std::vector<std::uint16_t> cells = {};
 };
 
+// `typed` is the model's, and nobody else uses it meanwhile.
 Looked look(const study::LoadedModel& model, const LookQuery& query, PlainRuns& plain,
-            const Limits& limits, const study::Context& context);
+            TypedText& typed, const Limits& limits, const study::Context& context);
 
 // The bytes of several.
 Answer looked_answer(std::span<Looked> models);

@@ -176,13 +176,18 @@ GenerateQuery RequestReader::generate(const std::string& body) const {
   query.run = run(read);
   require(query.run.models.size() == 1,
           "the request: one model continues a text, name it in models");
-  study::StepOptions& options = query.options;
+  query.options = steps(read);
+  return query;
+}
+
+study::StepOptions RequestReader::steps(const JsonObject& read) const {
+  study::StepOptions options;
   options.max_tokens = read.integer_or("tokens", 24, 1, limits_.generated_tokens);
   options.sampling.temperature = read.number_or("temperature", 0, 0, 10);
   options.sampling.top_k = read.integer_or("top_k", 50, 0, kMostTopK);
   options.seed = static_cast<std::uint64_t>(read.integer_or("seed", 0, 0, kLargestSeed));
   options.least_weight = static_cast<float>(read.number_or("least", 0.1, 0, 1));
-  return query;
+  return options;
 }
 
 LensQuery RequestReader::lens(const std::string& body) const {
@@ -192,8 +197,9 @@ LensQuery RequestReader::lens(const std::string& body) const {
 }
 
 AttributionQuery RequestReader::attribution(const std::string& body) const {
-  const JsonObject read = object(body, {"prompt", "models", "at", "answer", "wrong"});
-  AttributionQuery query = {prompt(read), models(read)};
+  const JsonObject read =
+      object(body, {"prompt", "models", "ablate", "scale", "patch", "at", "answer", "wrong"});
+  AttributionQuery query = {run(read)};
   if (read.has("at"))
     query.at = read.integer("at", 1, kFarthest);
   else
@@ -209,21 +215,37 @@ TaskQuery RequestReader::task(const std::string& body) const {
 }
 
 ExportQuery RequestReader::exported(const std::string& body) const {
-  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "view",
-                                        "format", "theme", "heads", "kind", "answer"});
-  return {run(read),
-          named(read, "view", ExportView::kMaps),
-          named(read, "format", ExportFormat::kSvg),
-          named(read, "theme", study::FigureTheme::kLight),
-          read.string_or("heads", "*"),
-          named(read, "kind", MapKind::kWeights),
-          read.string_or("answer", "")};
+  const JsonObject read = object(
+      body, {"prompt", "models", "ablate", "scale", "patch", "view", "format", "theme", "heads",
+             "kind", "answer", "at", "layer", "least", "tokens", "temperature", "top_k", "seed"});
+  ExportQuery query = {run(read),
+                       named(read, "view", ExportView::kMaps),
+                       named(read, "format", ExportFormat::kSvg),
+                       named(read, "theme", study::FigureTheme::kLight),
+                       read.string_or("heads", "*"),
+                       named(read, "kind", MapKind::kWeights),
+                       read.string_or("answer", "")};
+  if (read.has("at")) query.at = read.integer("at", -kFarthest, kFarthest);
+  if (read.has("layer")) query.layer = read.integer("layer", 0, kFarthest);
+  query.least = read.number_or("least", 0.1, 0, 1);
+  query.steps = steps(read);
+  return query;
 }
 
-bool RequestReader::is_trace(const std::string& body) const {
-  return object(body, {"trace", "models", "target", "against", "task", "pairs", "parts", "prompts",
-                       "level"})
-      .has("trace");
+JobExportQuery RequestReader::job_export(const std::string& body) const {
+  const JsonObject read = object(body, {"figure", "format", "theme"});
+  return {static_cast<std::size_t>(read.integer_or("figure", 0, 0, kMostValues)),
+          named(read, "format", ExportFormat::kSvg),
+          named(read, "theme", study::FigureTheme::kLight)};
+}
+
+JobKind RequestReader::job_kind(const std::string& body) const {
+  const JsonObject read =
+      object(body, {"trace", "target", "against", "sweep", "by", "direction", "train", "features",
+                    "tokens", "text", "models", "task", "pairs", "parts", "prompts", "level"});
+  if (read.has("trace")) return JobKind::kTrace;
+  if (read.has("sweep")) return JobKind::kSweep;
+  return read.has("train") ? JobKind::kTraining : JobKind::kCircuit;
 }
 
 TraceQuery RequestReader::trace(const std::string& body) const {
@@ -240,25 +262,56 @@ TraceQuery RequestReader::trace(const std::string& body) const {
   return query;
 }
 
-// Pairs of prompts as lines of a task file; "" where there are none.
-std::string RequestReader::own_task(const JsonObject& object) const {
-  if (!object.has("pairs")) return "";
-  std::string lines;
-  const auto& pairs = object.array("pairs");
+// A built-in task, or the request's own pairs of prompts as lines of a task file.
+study::TaskSelection RequestReader::task_of(const JsonObject& read) const {
+  study::TaskSelection task;
+  task.prompts = read.integer_or("prompts", 16, 2, kMostTaskPrompts);
+  if (!read.has("pairs")) {
+    // Of the built-in ones alone: elsewhere a task may be the name of a file.
+    task.name = std::string(task_definition(read.string("task")).name);
+    return task;
+  }
+  const auto& pairs = read.array("pairs");
   require(!pairs.empty(), "the request: pairs are empty; give at least two of prompts");
-  for (const nlohmann::json& pair : pairs) lines += pair.dump() + "\n";
-  return lines;
+  for (const nlohmann::json& pair : pairs) task.lines += pair.dump() + "\n";
+  task.name = "own prompts";
+  return task;
+}
+
+SweepQuery RequestReader::sweep(const std::string& body) const {
+  const JsonObject read =
+      object(body, {"sweep", "by", "direction", "task", "pairs", "prompts", "models"});
+  SweepQuery query;
+  query.request.sites = {named(read, "sweep", Site::kZ)};
+  if (read.has("by")) query.request.by = named(read, "by", SweepAxis::kHead);
+  // Positions mean the same only where prompts are equally long.
+  query.request.one_length = query.request.by == SweepAxis::kPosition;
+  query.request.direction = named(read, "direction", PatchDirection::kNoising);
+  query.request.task = task_of(read);
+  query.models = models(read);
+  study::check_request(query.request);
+  return query;
+}
+
+TrainingQuery RequestReader::training(const std::string& body) const {
+  const JsonObject read = object(body, {"train", "features", "tokens", "text"});
+  TrainingQuery query;
+  const std::string label = read.string("train");
+  const auto found = std::find_if(models_.begin(), models_.end(),
+                                  [&](const auto& model) { return model.label() == label; });
+  require(found != models_.end(), "the request: there is no model '{}' to train for",
+          printable(label));
+  query.model = static_cast<std::size_t>(found - models_.begin());
+  query.features = read.integer_or("features", query.features, 8, limits_.trained_features);
+  query.tokens = read.integer_or("tokens", query.tokens, 1024, limits_.trained_tokens);
+  query.text = read.string_or("text", "");
+  return query;
 }
 
 CircuitQuery RequestReader::circuit(const std::string& body) const {
   const JsonObject read = object(body, {"task", "pairs", "models", "parts", "prompts", "level"});
   CircuitQuery query;
-  query.request.task.lines = own_task(read);
-  // Of the built-in ones alone: elsewhere a task may be the name of a file.
-  query.request.task.name = query.request.task.lines.empty()
-                                ? std::string(task_definition(read.string("task")).name)
-                                : "own prompts";
-  query.request.task.prompts = read.integer_or("prompts", 16, 2, kMostTaskPrompts);
+  query.request.task = task_of(read);
   query.request.search.parts = named(read, "parts", study::Parts::kHeads);
   query.request.search.method = study::usual_method(query.request.search.parts);
   query.request.search.level = read.number_or("level", query.request.search.level, 0.01, 1.0);

@@ -13,6 +13,7 @@
 #include "filigree/json/object.h"
 #include "filigree/serve/limits.h"
 #include "filigree/study/circuits/model_circuits.h"
+#include "filigree/study/circuits/patching.h"
 #include "filigree/study/figures.h"
 #include "filigree/study/generation/token_steps.h"
 #include "filigree/study/loaded_model.h"
@@ -76,15 +77,14 @@ struct LensQuery {
 // What each part adds to the logit of a token: `answer` after the prompt, or the prompt's own at a
 // position after those before it.
 struct AttributionQuery {
-  std::string prompt = {};
-  std::vector<std::size_t> models = {};
+  PromptQuery run = {};
   std::optional<std::int64_t> at = {};
   std::string answer = {};
   std::string wrong = {};  // "": the logit alone
 };
 
 // What is exported, and as what.
-enum class ExportView { kMaps, kLens, kAttribution };
+enum class ExportView { kMaps, kTokens, kLens, kAttribution, kGenerate };
 enum class ExportFormat { kSvg, kPdf, kPng, kNpz, kJson };
 
 struct ExportQuery {
@@ -95,6 +95,18 @@ struct ExportQuery {
   std::string heads = "*";  // of maps, in this order
   MapKind kind = MapKind::kWeights;
   std::string answer = {};  // of the lens and the attribution: the token
+  // Of tokens: the one that arcs are about (negative: from the end) and the layer they are of
+  // (none: all). Of the attribution: the prompt's own token, in the place of an answer.
+  std::optional<std::int64_t> at = {}, layer = {};
+  double least = 0.1;             // of tokens and generated texts: edges of at least this
+  study::StepOptions steps = {};  // of generated texts
+};
+
+// A figure of a job's result, or its numbers.
+struct JobExportQuery {
+  std::size_t figure = 0;
+  ExportFormat format = ExportFormat::kSvg;
+  study::FigureTheme theme = study::FigureTheme::kLight;
 };
 
 struct TraceQuery {
@@ -106,6 +118,21 @@ struct TaskQuery {
   std::string task = {};
   std::int64_t prompts = 8;
 };
+
+struct SweepQuery {
+  study::PatchRequest request = {};
+  std::vector<std::size_t> models = {};
+};
+
+// A transcoder of each layer, small enough for a session.
+struct TrainingQuery {
+  std::size_t model = 0;
+  std::int64_t features = 256;    // of a layer
+  std::int64_t tokens = 100'000;  // of the run
+  std::string text = {};          // to train on; "": sentences of the tasks
+};
+
+enum class JobKind { kCircuit, kTrace, kSweep, kTraining };
 
 struct CircuitQuery {
   study::CircuitRequest request = {};
@@ -134,8 +161,11 @@ class RequestReader {
   AttributionQuery attribution(const std::string& body) const;
   TaskQuery task(const std::string& body) const;
   ExportQuery exported(const std::string& body) const;
-  bool is_trace(const std::string& body) const;  // of the bodies of jobs
+  JobExportQuery job_export(const std::string& body) const;
+  JobKind job_kind(const std::string& body) const;
   TraceQuery trace(const std::string& body) const;
+  SweepQuery sweep(const std::string& body) const;
+  TrainingQuery training(const std::string& body) const;
   CircuitQuery circuit(const std::string& body) const;
 
  private:
@@ -145,7 +175,8 @@ class RequestReader {
   Interventions interventions(const JsonObject& object) const;
   PromptQuery run(const JsonObject& object) const;
   std::size_t top(const JsonObject& object, std::int64_t fallback) const;
-  std::string own_task(const JsonObject& object) const;
+  study::TaskSelection task_of(const JsonObject& object) const;
+  study::StepOptions steps(const JsonObject& object) const;
 
   std::span<const study::LoadedModel> models_;
   Limits limits_;
@@ -158,8 +189,10 @@ namespace filigree {
 template <>
 inline constexpr auto kNames<serve::ExportView> =
     std::to_array<Named<serve::ExportView>>({{serve::ExportView::kMaps, "maps"},
+                                             {serve::ExportView::kTokens, "tokens"},
                                              {serve::ExportView::kLens, "lens"},
-                                             {serve::ExportView::kAttribution, "attribution"}});
+                                             {serve::ExportView::kAttribution, "attribution"},
+                                             {serve::ExportView::kGenerate, "generate"}});
 template <>
 inline constexpr auto kNames<serve::ExportFormat> =
     std::to_array<Named<serve::ExportFormat>>({{serve::ExportFormat::kSvg, "svg"},

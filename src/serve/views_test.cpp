@@ -95,6 +95,43 @@ TEST_F(ViewsTest, OneRunGivesMapsAndPredictions) {
       << "one token has nothing to be surprised by";
 }
 
+// What is typed behind a text is computed alone, and gives what the whole gives.
+TEST_F(ViewsTest, TypingGoesOnWhereTheTextWasLeft) {
+  const study::LoadedModel& model = api_.models()[1];
+  TypedText typed(model, 1 << 20);
+  std::vector<std::uint16_t> cells, wanted;
+  std::vector<TokenId> ids;
+  const auto expect_same = [&](std::size_t computed) {
+    const study::Prediction found = typed.run(ids, cells);
+    EXPECT_EQ(typed.computed(), computed);
+    TypedText anew(model, 1 << 20);
+    const study::Prediction whole = anew.run(ids, wanted);
+    const study::Prediction plain = study::predict(model, ids);
+    ASSERT_EQ(cells.size(), 8 * ids.size() * (ids.size() + 1) / 2);
+    ASSERT_EQ(wanted.size(), cells.size());
+    for (std::size_t c = 0; c < cells.size(); ++c) EXPECT_NEAR(cells[c], wanted[c], 1) << c;
+    ASSERT_EQ(found.surprise.size(), ids.size() - 1);
+    for (std::size_t t = 0; t + 1 < ids.size(); ++t)
+      EXPECT_NEAR(found.surprise[t], plain.surprise[t], 1e-4) << t;
+    for (std::size_t v = 0; v < plain.logits.size(); ++v)
+      EXPECT_NEAR(found.logits[v], plain.logits[v], 1e-4) << v;
+  };
+  ids = {5, 9, 2, 7};
+  expect_same(4);
+  ids.push_back(11);
+  expect_same(2);  // the last one once more, and the new one
+  expect_same(0);
+  ids.resize(3);
+  expect_same(1);
+  ids[1] = 4;  // in the middle
+  expect_same(3);
+  ids = {8, 8};
+  expect_same(2);
+  ids = {8};
+  expect_same(1);
+  EXPECT_FALSE(typed.takes(100)) << "more than the context";
+}
+
 TEST_F(ViewsTest, SaysWhatAHeadReadsAndWrites) {
   const Json query = {{"prompt", kPrompt}, {"head", "L1H1"}, {"query", 2}, {"top", 3}};
   const Json dense = post("/api/head", query)["models"][0];
@@ -169,7 +206,23 @@ TEST_F(ViewsTest, LensAndAttributionAgreeWithThePrediction) {
   const Json tokens = post("/api/tokens", {{"prompt", kPrompt}})["tokens"];
   const std::string before = tokens[0].get<std::string>() + tokens[1].get<std::string>();
   const Json own = post("/api/attribution", {{"prompt", kPrompt}, {"at", 2}});
-  EXPECT_EQ(own, post("/api/attribution", {{"prompt", before}, {"answer", tokens[2]}}));
+  const Json prefix = post("/api/attribution", {{"prompt", before}, {"answer", tokens[2]}});
+  ASSERT_EQ(own["models"][0]["parts"].size(), prefix["models"][0]["parts"].size());
+  for (std::size_t p = 0; p < own["models"][0]["parts"].size(); ++p)
+    EXPECT_NEAR(own["models"][0]["parts"][p]["contribution"].get<double>(),
+                prefix["models"][0]["parts"][p]["contribution"].get<double>(), 1e-4);
+  // Of a run with changes, it is that run that is explained.
+  const Json changed = {
+      {"prompt", kPrompt}, {"ablate", {"L0H1"}}, {"patch", {"L1MLP=A dog ran up a"}}};
+  const Json predicted = post("/api/predict", changed)["models"][0]["changed"]["next"][0];
+  Json asked = changed;
+  asked["answer"] = predicted["token"];
+  const Json of_changed = post("/api/attribution", asked)["models"][0];
+  EXPECT_NEAR(of_changed["total"]["mean"].get<double>(), predicted["logit"].get<double>(), 1e-3);
+  for (const Json& part : of_changed["parts"])
+    if (part["part"] == "L0H1") {
+      EXPECT_EQ(part["contribution"], 0);
+    }
   EXPECT_EQ(ask("/api/attribution", {{"prompt", kPrompt}, {"at", 99}}).status, 400);
   EXPECT_EQ(ask("/api/attribution", {{"prompt", kPrompt}, {"answer", "no single token"}}).status,
             400);
@@ -194,40 +247,6 @@ TEST_F(ViewsTest, TasksHavePromptsAndMayBeOnesOwn) {
     EXPECT_EQ(job["curves"]["dense"].size(), job["result"]["models"][0]["curve"].size());
   }
   EXPECT_EQ(ask("/api/jobs", {{"pairs", Json::array()}}).status, 400);
-}
-
-TEST_F(ViewsTest, WhatIsOnTheScreenIsExported) {
-  const Json query = {{"prompt", kPrompt}, {"heads", "L1H2,L0H1"}, {"ablate", {"L0H0"}}};
-  const auto file = [&](const char* view, const char* format) {
-    Json body = query;
-    body["view"] = view, body["format"] = format, body["answer"] = " the";
-    const Answer answer = ask("/api/export", body);
-    EXPECT_EQ(answer.status, 200) << view << format << answer.body.substr(0, 200);
-    EXPECT_EQ(answer.file, std::string("filigree-") + view + "." + format);
-    return answer.body;
-  };
-  const Json numbers = Json::parse(file("maps", "json"));
-  EXPECT_EQ(numbers["heads"], Json({"L0H1", "L1H2"}));
-  EXPECT_EQ(numbers["models"], Json({"dense", "sparse"}));
-  EXPECT_EQ(numbers["series"].size(), 2u);
-  const Json head =
-      post("/api/head", {{"prompt", kPrompt}, {"ablate", {"L0H0"}}, {"head", "L1H2"}});
-  EXPECT_NEAR(numbers["series"][1]["maps"]["L1H2"][2][1].get<double>(),
-              head["models"][1]["weights"][4].get<double>(), 1e-5);
-  EXPECT_EQ(file("maps", "npz").substr(0, 2), "PK");
-  EXPECT_EQ(Json::parse(file("lens", "json"))["models"][0]["model"], "dense");
-  EXPECT_EQ(Json::parse(file("attribution", "json"))["models"][1]["model"], "sparse");
-  if (study::has_figures())
-    for (const char* view : {"maps", "lens", "attribution"}) {
-      EXPECT_THAT(file(view, "svg"), HasSubstr("<svg"));
-      EXPECT_EQ(file(view, "pdf").substr(0, 4), "%PDF");
-      EXPECT_EQ(file(view, "png").substr(1, 3), "PNG");
-    }
-  Json wrong = query;
-  wrong["view"] = "lens", wrong["format"] = "npz";
-  EXPECT_EQ(ask("/api/export", wrong).status, 400);
-  wrong["format"] = "../x";
-  EXPECT_EQ(ask("/api/export", wrong).status, 400);
 }
 
 TEST_F(ViewsTest, TracesNeedTranscoders) {

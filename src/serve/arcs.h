@@ -1,0 +1,28 @@
+// Arcs between tokens as figure and as numbers: those of one token, and those of texts that models
+// have gone on with.
+#pragma once
+
+#include <span>
+
+#include "filigree/figure/token_arcs.h"
+#include "filigree/serve/answer.h"
+#include "filigree/serve/requests.h"
+
+namespace filigree::serve {
+
+struct Arcs {
+  figure::TokenArcs figure = {};
+  Json json = {};  // {"prompt", "least", "models": [{"model", "tokens", "edges": [{"head", "query",
+                   // "key", "weight"}]}]}
+};
+
+// Where the information of a token of the prompt comes from and goes to. Throws Refusal for maps
+// that are too large.
+Arcs token_arcs(std::span<const study::LoadedModel> models, const ExportQuery& query,
+                const Limits& limits, const study::Context& context);
+
+// What heads look at from each token that the models go on with.
+Arcs generated_arcs(std::span<const study::LoadedModel> models, const ExportQuery& query,
+                    const study::Context& context);
+
+}  // namespace filigree::serve

@@ -29,6 +29,10 @@ Json texts(const NamedTexts& named) {
 
 Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
+Json packed_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(packed_text(text));
+}
+
 Json model_json(const ReportModel& model) {
   Json layers = Json::array(), heads = Json::array();
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
@@ -66,11 +70,10 @@ Json tasks_json(const std::vector<ReportTask>& tasks) {
   for (const ReportTask& task : tasks) {
     Json figures = Json::array();
     for (const ReportFigure& figure : task.figures) {
-      figures.push_back(
-          {{"title", figure.title},
-           {"caption", figure.caption},
-           {"svg", packed_text(figure.svg)},
-           {"dark_svg", figure.dark_svg.empty() ? Json() : Json(packed_text(figure.dark_svg))}});
+      figures.push_back({{"title", figure.title},
+                         {"caption", figure.caption},
+                         {"svg", packed_text(figure.svg)},
+                         {"dark_svg", packed_or_null(figure.dark_svg)}});
     }
     list.push_back({{"name", task.name},
                     {"description", task.description},
@@ -78,7 +81,8 @@ Json tasks_json(const std::vector<ReportTask>& tasks) {
                     {"columns", task.columns},
                     {"rows", task.rows},
                     {"heads", task.heads},
-                    {"figures", std::move(figures)}});
+                    {"figures", std::move(figures)},
+                    {"stored", packed_or_null(task.stored)}});
   }
   return list;
 }
@@ -145,7 +149,10 @@ std::string report_page(const Report& report) {
     pairs.push_back(pairs_json(model.pairs));
   }
   for (const ReportPrompt& prompt : report.prompts)
-    prompts.push_back({{"text", prompt.text}, {"tokens", prompt.tokens}, {"maps", prompt.maps}});
+    prompts.push_back({{"text", prompt.text},
+                       {"tokens", prompt.tokens},
+                       {"maps", prompt.maps},
+                       {"stored", packed_or_null(prompt.stored)}});
   Json statistics = Json::array();
   for (const ReportStatistic& row : report.statistics) {
     Json intervals = Json::array();
@@ -165,7 +172,7 @@ std::string report_page(const Report& report) {
   Json numbers = Json::array();
   for (const auto& [value, label] : report.story.numbers)
     numbers.push_back({{"value", value}, {"label", label}});
-  const Json data = {{"format", "filigree-report-3"},
+  const Json data = {{"format", "filigree-report-4"},
                      {"title", report.title},
                      {"story", {{"line", report.story.line}, {"numbers", std::move(numbers)}}},
                      {"models", std::move(models)},

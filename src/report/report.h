@@ -46,6 +46,9 @@ struct ReportPrompt {
   std::string text;
   std::vector<std::string> tokens;
   std::vector<std::string> maps;  // of each model: PackedMaps::finish()
+  // JSON of what else was computed of it, as web/src/stored.ts reads it (study/comparison writes
+  // it); "": nothing, and the page has maps alone.
+  std::string stored = {};
 };
 
 // A statistic of the models as wholes; the change and its certainty when there are two.
@@ -83,6 +86,7 @@ struct ReportTask {
   // Of each model the heads of its circuit, "L3H7", the most important first; may be left out.
   std::vector<std::vector<std::string>> heads = {};
   std::vector<ReportFigure> figures = {};
+  std::string stored = {};  // JSON of runs of its circuits; "": none
 };
 
 struct Report {

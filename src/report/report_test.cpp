@@ -128,6 +128,21 @@ TEST(Report, HoldsTasksWithTheirFigures) {
   EXPECT_TRUE(task["figures"][0]["dark_svg"].is_null());
 }
 
+TEST(Report, HoldsStoredRunsPackedAndGoesWithoutThem) {
+  Report report = test_report();
+  const auto parsed = [&] {
+    const std::string page = report_page(report);
+    const std::string_view open = "type=\"application/json\">";
+    const std::size_t begin = page.find(open) + open.size(), end = page.find("</script>", begin);
+    return nlohmann::json::parse(page.substr(begin, end - begin));
+  };
+  EXPECT_EQ(unpacked(parsed()["prompts"][0]["stored"].get<std::string>()), test_stored_prompt());
+  EXPECT_EQ(unpacked(parsed()["tasks"][0]["stored"].get<std::string>()), test_stored_circuits());
+  report.prompts[0].stored = report.tasks[0].stored = "";
+  EXPECT_TRUE(parsed()["prompts"][0]["stored"].is_null());
+  EXPECT_TRUE(parsed()["tasks"][0]["stored"].is_null());
+}
+
 TEST(CircuitSection, SaysWhatIsThereWithoutAnyPart) {
   const ReportTask task = circuit_section(
       {.task = "x",

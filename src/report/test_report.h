@@ -1,8 +1,11 @@
 // A small report for tests: two models of four layers with five heads, maps of known weights.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "filigree/report/circuit_section.h"
 #include "filigree/report/packed_maps.h"
@@ -18,13 +21,87 @@ inline float test_weight(bool sparse, std::size_t head, std::int64_t i, std::int
   return 1.0f / static_cast<float>((i + 1) * (1 + (head % 3)));
 }
 
+// What else is known of the prompt of the test report, as study/comparison stores it: two models of
+// 4 layers of 5 heads on 4 tokens.
+inline std::string test_stored_prompt() {
+  using Json = nlohmann::json;
+  Json stored = {{"looks", Json::array()},
+                 {"lens", Json::array()},
+                 {"attribution", Json::array()},
+                 {"importance", Json::array()},
+                 {"changes", Json::array()}};
+  const auto look = [](double likeliest, const Json& plain) {
+    return Json{
+        {"next",
+         {{{"token", " It"}, {"probability", likeliest}, {"plain_probability", plain}},
+          {{"token", " He"}, {"probability", 1 - likeliest}, {"plain_probability", plain}}}},
+        {"loss", 2.5},
+        {"plain_loss", plain.is_null() ? Json() : Json(2.25)},
+        {"surprise", Json::array()},
+        {"divergence", plain.is_null() ? Json() : Json(0.125)}};
+  };
+  Json change = {{"ablate", "L3H4"}, {"looks", Json::array()}};
+  for (const double model : {0.0, 1.0}) {
+    stored["looks"].push_back(look(0.75, nullptr));
+    change["looks"].push_back(look(0.5 + 0.125 * model, 0.75));
+    Json points = Json::array(), parts = Json::array(), tokens = Json::array(),
+         importance = Json::object();
+    for (int point = 0; point < 5; ++point) {
+      Json positions = Json::array();
+      for (int t = 0; t < 4; ++t)
+        positions.push_back({{"top", Json::array({Json{{"token", "t" + std::to_string(t)},
+                                                       {"probability", 0.5}}})}});
+      points.push_back(
+          {{"point", point == 0 ? "L0 resid_pre" : "L" + std::to_string(point - 1) + " resid_post"},
+           {"positions", positions}});
+    }
+    for (int layer = 0; layer < 4; ++layer)
+      for (int head = 0; head < 5; ++head) {
+        const std::string name = "L" + std::to_string(layer) + "H" + std::to_string(head);
+        parts.push_back({{"part", name}, {"kind", "head"}, {"layer", layer}, {"head", head}});
+        importance[name] = layer == 2 ? 1.0 : 0.0;
+      }
+    for (int t = 0; t < 4; ++t) {
+      Json row = Json::array();
+      for (int part = 0; part < 20; ++part) row.push_back(100 * part);
+      tokens.push_back({{"total", 1000 * (t + 1)}, {"contributions", row}});
+    }
+    stored["lens"].push_back({{"points", points}});
+    stored["attribution"].push_back({{"parts", parts}, {"tokens", tokens}});
+    stored["importance"].push_back(importance);
+  }
+  stored["changes"].push_back(change);
+  return stored.dump();
+}
+
+inline std::string test_stored_circuits() {
+  using Json = nlohmann::json;
+  const auto run = [](const char* name, double answer) {
+    return Json{{"name", name},
+                {"next", Json::array({Json{{"token", " Mary"}, {"probability", answer}}})},
+                {"answer", answer},
+                {"wrong", 0.25}};
+  };
+  return Json{{"prompt", "John and Mary, John gave it to"},
+              {"corrupt", "John and Mary, Tom gave it to"},
+              {"answer", {" Mary"}},
+              {"wrong", {" John"}},
+              {"models",
+               {{{"model", "dense"},
+                 {"heads", 2},
+                 {"runs", {run("whole", 0.5), run("rest-off", 0.125), run("rest-corrupt", 0.4)}}},
+                {{"model", "sparse"}, {"heads", 0}, {"runs", Json::array({run("whole", 0.375)})}}}}}
+      .dump();
+}
+
 inline Report test_report() {
   Report report;
   report.title = "dense and sparse";
   report.story = {
       "sparse reads prose with 1 % of the edges.",
       {{"1.0 %", "of the edges"}, {"+0.018", "nats"}, {"1.28", "keys"}, {"26 x", "fewer"}}};
-  report.prompts.push_back({"The cat sat.", {"The", " cat", " sat", "."}, {}});
+  report.prompts.push_back(
+      {"The cat sat.", {"The", " cat", " sat", "."}, {}, test_stored_prompt()});
   for (const bool sparse : {false, true}) {
     ReportModel model;
     model.name = sparse ? "sparse" : "dense";
@@ -68,6 +145,7 @@ inline Report test_report() {
                    {"Edges of the circuits", "and the parts they connect",
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3000\" height=\"800\" "
                     "viewBox=\"0 0 3000 800\"><rect width=\"3000\" height=\"800\"/></svg>"}}}));
+  report.tasks[0].stored = test_stored_circuits();
   report.roles = {"sink", "current", "previous"};
   report.made = {{"command", "filigree compare dense sparse"}};
   return report;

@@ -5,21 +5,28 @@
 namespace filigree {
 
 std::string_view live_script();  // web/dist/live.js, by cmake/Embed.cmake
+std::string_view live_style();   // web/dist/live.css
 
 namespace serve {
 namespace {
 
+// What stands before the script has run is what it begins with (frame() of web/src/live/main.ts),
+// so that it is seen at once and nothing moves.
 std::string_view page() {
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width\">\n"
          "<link rel=\"icon\" href=\"data:,\">\n<title>Filigree</title>\n"
-         "<script src=\"/live.js\" defer></script>\n</head>\n"
-         "<body><noscript>This page is drawn by a script.</noscript></body>\n</html>\n";
+         "<link rel=\"stylesheet\" href=\"/live.css\">\n"
+         "<script src=\"/live.js\" defer></script>\n</head>\n<body>\n"
+         "<header class=\"top\"><h1>Filigree</h1></header>\n"
+         "<main><div class=\"ask\"><textarea rows=\"2\" aria-label=\"prompt\"></textarea></div>"
+         "<noscript>This page is drawn by a script.</noscript></main>\n</body>\n</html>\n";
 }
 
 constexpr std::array kAssets = {
     Asset{"/", "text/html; charset=utf-8", page},
     Asset{"/live.js", "text/javascript; charset=utf-8", live_script},
+    Asset{"/live.css", "text/css; charset=utf-8", live_style},
 };
 
 }  // namespace

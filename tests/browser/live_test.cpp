@@ -319,6 +319,33 @@ TEST_F(LivePage, TasksGiveExamplesAndCircuits) {
   EXPECT_THAT(std::string(browser_->run("return document.querySelector('#own').value")),
               AllOf(StartsWith(example), HasSubstr(" | ")));
   find();
+  browser_->click("#found [data-save=\"json\"]");
+  browser_->wait_for(
+      "return performance.getEntriesByType('resource').some(e => "
+      "e.name.endsWith('/export') && e.responseStatus === 200)");
+}
+
+TEST_F(LivePage, OnePatchAtATimeIsAJob) {
+  browser_->click("#tab-task");
+  set("#task", "copy");
+  set("#task-prompts", "4");
+  for (const char* what : {"0", "2"}) {
+    set("#sweep-what", what);
+    browser_->click("#sweep");
+    browser_->wait_for("return document.querySelectorAll('#sweeps [data-save=json]').length === 1");
+    EXPECT_EQ(text_of("#sweep"), "patch everywhere");
+  }
+}
+
+TEST_F(LivePage, TranscodersAreTrainedForTheSession) {
+  browser_->click("#tab-trace");
+  set("#train-features", "16");
+  set("#train-tokens", "2048");
+  browser_->click("#train");
+  browser_->wait_for("return /16 features/.test(document.querySelector('#trained').textContent)");
+  EXPECT_THAT(text_of("#trained"), HasSubstr("held-out"));
+  browser_->click("#trace");
+  browser_->wait_for("return document.querySelectorAll('svg.features .node').length > 1");
 }
 
 TEST_F(LivePage, TheLensAndTheAttributionOfATokenAreShown) {
@@ -333,6 +360,37 @@ TEST_F(LivePage, TheLensAndTheAttributionOfATokenAreShown) {
   browser_->wait_for(
       "return /\\(2\\)/.test(document.querySelector('#attribution h2').textContent)");
   EXPECT_THAT(hash(), HasSubstr("at=2"));
+  // Of a changed run, it is that run that is explained.
+  const std::string before = text_of("#attribution");
+  browser_->click("[data-mlp=\"L1MLP\"]");
+  wait_for_changes("L1MLP");
+  browser_->wait_for(
+      "return /with the changes/.test(document.querySelector('#attribution h2').textContent)");
+  EXPECT_NE(text_of("#attribution"), before);
+}
+
+// Every view has files and a command of its own.
+TEST_F(LivePage, WhatEachViewShowsIsExported) {
+  const auto exported = [&](const std::string& view, const std::string& format) {
+    browser_->click("#tab-" + view);
+    set("#format", format);
+    browser_->click("#export");
+    browser_->wait_for("return / kB/.test(document.querySelector('#exported').textContent)");
+    browser_->click("#command");
+    return text_of("#exported");
+  };
+  EXPECT_THAT(exported("tokens", "json"), StartsWith("filigree attention"));
+  EXPECT_THAT(exported("lens", "json"),
+              AllOf(StartsWith("filigree logit-lens"), HasSubstr("filigree logit-attribution")));
+  browser_->click("#tab-generate");
+  set("#tokens", "3");
+  EXPECT_THAT(exported("generate", "json"),
+              AllOf(StartsWith("filigree generate"), HasSubstr("--max-tokens 3")));
+  if (study::has_figures())
+    for (const char* view : {"tokens", "lens", "generate"}) exported(view, "pdf");
+  browser_->click("#tab-task");
+  EXPECT_TRUE(browser_->run("return document.querySelector('#export').hidden"))
+      << "results of jobs have buttons of their own";
 }
 
 TEST_F(LivePage, BothModelsGoOnWithThePrompt) {

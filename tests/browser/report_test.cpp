@@ -46,9 +46,10 @@ class ReportPage : public ::testing::Test {
                                   "= c.getBoundingClientRect();"
                                   "return [b.left, b.top, b.width]",
                                   map));
-    const double margin = 78, side = place[2].get<double>() - margin;
+    // Names of tokens on the left, bars of sums at the top and on the right.
+    const double margin = 78, bars = 30, side = place[2].get<double>() - margin - bars;
     browser_->point_at(place[0].get<double>() + margin + (key + 0.5) * side / 4,
-                       place[1].get<double>() + (query + 0.5) * side / 4);
+                       place[1].get<double>() + bars + (query + 0.5) * side / 4);
   }
 
   TemporaryFolder folder_;
@@ -142,7 +143,7 @@ TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
   browser_->click("button[data-model=\"0\"][data-head=\"L3H4\"]");
   browser_->wait_for("return document.querySelector('dialog').open");
   EXPECT_EQ(text_of("#detail-title"), "Head L3H4");
-  EXPECT_EQ(browser_->run("return location.hash"), "#L3H4");
+  EXPECT_EQ(browser_->run("return location.hash"), "#head=L3H4");
 
   // Head 19: dense weights are 1 / (2 (i + 1)), the sparse model looks three tokens back.
   point_at_cell("model-0", 3, 0);
@@ -156,7 +157,7 @@ TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
   EXPECT_THAT(text_of("#readout"), HasSubstr("Point at a cell"));
 
   browser_->press("\uE012");  // left arrow
-  browser_->wait_for("return location.hash === '#L3H3'");
+  browser_->wait_for("return location.hash === '#head=L3H3'");
   EXPECT_EQ(text_of("#detail-title"), "Head L3H3");
   browser_->press("\uE00C");  // Escape
   browser_->wait_for("return !document.querySelector('dialog').open");
@@ -164,13 +165,86 @@ TEST_F(ReportPage, AClickShowsTheHeadAndPointingShowsTokensAndWeights) {
 }
 
 TEST_F(ReportPage, HeadsCanBeOrderedByRoleAndOpenedFromTheAddress) {
-  browser_->run(
-      "const s = document.querySelector('#order'); s.value = 'role';"
-      "s.dispatchEvent(new Event('change'))");
-  browser_->wait_for("return document.querySelectorAll('button.head')[1].dataset.head === 'L0H2'");
+  const auto order = [&](const std::string& by, const std::string& second) {
+    browser_->run(
+        fmt::format("const s = document.querySelector('#order'); s.value = '{}';"
+                    "s.dispatchEvent(new Event('change'))",
+                    by));
+    browser_->wait_for(fmt::format(
+        "return document.querySelectorAll('button.head')[1].dataset.head === '{}'", second));
+  };
+  order("role", "L0H2");
+  order("importance", "L2H1");
   browser_->run("location.hash = '#L2H0'");
   browser_->wait_for("return document.querySelector('dialog').open");
   EXPECT_EQ(text_of("#detail-title"), "Head L2H0");
+}
+
+// The views of the live page, over what the report has stored.
+TEST_F(ReportPage, ATokensWayIsDrawnAsArcs) {
+  browser_->click("#tab-tokens");
+  browser_->wait_for("return document.querySelectorAll('#arcs .arc').length > 0");
+  browser_->click("#arcs .word[data-token=\"1\"]");
+  browser_->wait_for("return document.querySelectorAll('#arcs .arc.out').length > 0");
+  // Sparse heads 0 and 1 of each four look at the token itself and at the one before.
+  EXPECT_EQ(browser_->run("return [...document.querySelectorAll('#arcs .arc.model-1')]"
+                          ".map(a => a.dataset.edge).sort().join()"),
+            "1<-0,1<-1,2<-1,3<-1");
+  EXPECT_THAT(text_of("#arcs"), HasSubstr("L0H1 0.50"));
+  EXPECT_EQ(browser_->run("return document.querySelectorAll('#arcs .chip').length"), 0)
+      << "what is stored cannot be switched off";
+  EXPECT_EQ(browser_->run("return location.hash"), "#view=tokens&at=1");
+}
+
+TEST_F(ReportPage, TheLensAndTheAttributionOfATokenAreShown) {
+  browser_->click("#tab-lens");
+  browser_->wait_for(
+      "return document.querySelectorAll('.lens').length === 2 && "
+      "document.querySelectorAll('#attribution .cells').length === 2");
+  EXPECT_EQ(browser_->run("return document.querySelectorAll('.lens tbody tr').length"), 2 * 5);
+  EXPECT_THAT(text_of("#attribution h2"), HasSubstr("likeliest"));
+  EXPECT_THAT(text_of("#attribution"), HasSubstr("dense: 4.00"));
+  browser_->click(".lens .token[data-token=\"2\"]");
+  browser_->wait_for(
+      "return /\\(2\\)/.test(document.querySelector('#attribution h2').textContent)");
+  EXPECT_THAT(text_of("#attribution"), AllOf(HasSubstr("dense: 2.00"), HasSubstr("L3H41.900")));
+}
+
+TEST_F(ReportPage, StoredChangesShowWhatBecomesOfAPrediction) {
+  browser_->click("#tab-changes");
+  browser_->wait_for("return document.querySelectorAll('.changed tbody tr').length === 2");
+  EXPECT_THAT(text_of("#predictions"), HasSubstr("75.0 %"));
+  browser_->click("[data-off=\"L3H4\"]");
+  browser_->wait_for(
+      "return document.querySelector('#predictions').textContent.includes('was 75.0 %')");
+  EXPECT_THAT(text_of("#predictions"),
+              AllOf(HasSubstr("50.0 %"), HasSubstr("62.5 %"), HasSubstr("was 2.25")));
+  EXPECT_EQ(browser_->run("return location.hash"), "#off=L3H4&view=changes");
+  browser_->click("[data-off=\"\"]");
+  browser_->wait_for("return !document.querySelector('#predictions').textContent.includes('was')");
+  // A change that is not stored is refused, with what would compute it.
+  browser_->run("location.hash = '#off=L0H0&view=changes'");
+  browser_->wait_for(
+      "return document.querySelector('#status').textContent.includes('filigree serve')");
+}
+
+TEST_F(ReportPage, ShowsCircuitsAtWork) {
+  browser_->wait_for("return document.querySelectorAll('.circuit-runs tbody tr').length === 4");
+  EXPECT_THAT(text_of(".circuit-runs"),
+              AllOf(HasSubstr("Tom gave it to"), HasSubstr("2 heads, the rest off"),
+                    HasSubstr("as in the corrupt prompt"), HasSubstr("40.0 %")));
+}
+
+TEST_F(ReportPage, WithoutStoredRunsHasItsMapsAndArcs) {
+  Report report = test_report();
+  report.prompts[0].stored = "";
+  write_report(report, folder_.path() / "maps.html");
+  browser_->open("file://" + (folder_.path() / "maps.html").string());
+  browser_->wait_for("return document.querySelectorAll('button.head').length === 40");
+  EXPECT_EQ(browser_->run("return [...document.querySelectorAll('[role=tab]')]"
+                          ".map(t => t.textContent).join()"),
+            "Heads,Tokens");
+  EXPECT_EQ(browser_->run("return document.querySelectorAll('#order option').length"), 3);
 }
 
 // The colours of the figures, dark and light: of the page, of a weight, of zero and of a role.
@@ -224,7 +298,7 @@ TEST_F(ReportPage, IsPrintedLight) {
 
 TEST_F(ReportPage, ADamagedReportSaysSo) {
   std::string page = report_page(test_report());
-  const std::string known = "filigree-report-3";
+  const std::string known = "filigree-report-4";
   page.replace(page.find(known), known.size(), "filigree-report-9");
   std::ofstream(folder_.path() / "other.html") << page;
   browser_->open("file://" + (folder_.path() / "other.html").string());

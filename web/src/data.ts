@@ -1,4 +1,6 @@
 // The report's data: what the program writes into the page, and access to the maps in it.
+import { Look } from "./source";
+import { change, state } from "./state";
 
 export interface HeadRole {
   role: string; // "previous", "sink+current", ...
@@ -43,6 +45,7 @@ export interface Prompt {
   text: string;
   tokens: string[];
   maps: string[]; // one a model: base64 of deflated 16-bit weights, see unpack()
+  stored: string | null; // what else is known of it (stored.ts), deflated, base64
 }
 
 // What a task needs of each model: a table of circuit sizes, and figures.
@@ -54,6 +57,7 @@ export interface Task {
   rows: string[][]; // the first cell names the row
   heads: string[][]; // of each model: those of its circuit, the most important first
   figures: { title: string; caption: string; svg: string; dark_svg: string | null }[]; // deflated, base64
+  stored: string | null; // runs of its circuits (circuit_runs.ts), deflated, base64
 }
 
 // "#RRGGBB" each; src/base/palette.h says what they stand for.
@@ -135,28 +139,26 @@ export function mapsOf(cells: Uint16Array, heads: number, size: number): Attenti
   return Array.from({ length: heads }, (_, h) => new AttentionMap(size, cells, h * each));
 }
 
-// The report with its maps unpacked one prompt at a time, when it is first looked at.
+// The report, and what is shown of it: one prompt with the runs of the models on it.
 export class LoadedReport {
-  private readonly unpacked = new Map<number, Promise<AttentionMap[][]>>();
+  looks: Look[] = []; // one a model
+  private text = "";
 
   constructor(readonly report: Report) {}
 
-  prompt(prompt: number): Prompt {
-    return this.report.prompts[prompt]!;
+  prompt(): { text: string; tokens: string[] } {
+    return { text: this.text, tokens: this.looks[0]?.tokens ?? [] };
   }
 
-  maps(prompt: number): Promise<AttentionMap[][]> {
-    let found = this.unpacked.get(prompt);
-    if (!found) {
-      const { tokens, maps } = this.prompt(prompt);
-      found = Promise.all(
-        this.report.models.map((model, m) =>
-          unpack(maps[m]!, model.heads.length, tokens.length),
-        ),
-      );
-      this.unpacked.set(prompt, found);
-    }
-    return found;
+  maps(): AttentionMap[][] {
+    return this.looks.map(({ maps }) => maps);
+  }
+
+  // Views redraw for the number of the prompt, which grows.
+  show(text: string, looks: Look[]): void {
+    this.text = text;
+    this.looks = looks;
+    change({ prompt: state().prompt + 1 });
   }
 }
 
@@ -164,7 +166,7 @@ export function load(): LoadedReport {
   const element = document.getElementById("filigree-data");
   if (!element?.textContent) throw new Error("this page holds no report");
   const report = JSON.parse(element.textContent) as Report;
-  if (report.format !== "filigree-report-3")
+  if (report.format !== "filigree-report-4")
     throw new Error(`this viewer does not know the format '${report.format}'`);
   return new LoadedReport(report);
 }

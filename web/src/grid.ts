@@ -2,7 +2,7 @@
 import { roleColour, roleStripe } from "./colour";
 import { AttentionMap, LoadedReport, Model, headsInLayer } from "./data";
 import { element } from "./dom";
-import { change, state, subscribe } from "./state";
+import { state, subscribe } from "./state";
 import { CanvasPainter, Painter } from "./thumbnail";
 
 const kMostInRow = 20; // heads of a layer that fit side by side
@@ -10,7 +10,7 @@ const kMostInRow = 20; // heads of a layer that fit side by side
 type Clicked = (head: number, event: MouseEvent) => void;
 
 // `places` are where the maps go, one a head, in `room`.
-type MakePainter = (places: HTMLElement[], room: HTMLElement) => Painter;
+export type MakePainter = (places: HTMLElement[], room: HTMLElement) => Painter;
 
 // The heads of a model that are shown, in their order.
 export type Chosen = (model: number) => number[];
@@ -131,31 +131,21 @@ class Panel {
 
 export function gridView(
   loaded: LoadedReport,
-  clicked: Clicked = (head) => change({ head }),
-  chosen: Chosen = (m) => (state().order === "role" ? byRole : byLayer)(loaded.report.models[m]!),
+  clicked: Clicked,
+  chosen: Chosen,
   painter: MakePainter = (places) => new CanvasPainter(places),
 ): HTMLElement {
   const panels = loaded.report.models.map((_, m) => new Panel(loaded, m, clicked, painter));
-  let maps: AttentionMap[][] = [];
-  let drawing = 0;
-  // At once where the maps are there: printing does not wait.
   const paint = (): void => {
+    const maps = loaded.maps();
     if (maps.length === 0) return;
     panels.forEach((panel, m) => panel.arrange(chosen(m)));
     panels.forEach((panel, m) => panel.paint(maps[m]!));
   };
-  const draw = async (): Promise<void> => {
-    const turn = ++drawing;
-    const all = await loaded.maps(state().prompt);
-    if (turn !== drawing) return; // something else was chosen meanwhile
-    maps = all;
-    paint();
-  };
   subscribe((now, before) => {
     if (now.task !== before.task || now.marks !== before.marks) panels.forEach((panel) => panel.mark());
-    if (now.prompt !== before.prompt) void draw();
-    else if (now.order !== before.order || now.marks !== before.marks || now.theme !== before.theme) paint();
+    if (now.prompt !== before.prompt || now.marks !== before.marks || now.theme !== before.theme) paint();
   });
-  void draw();
+  paint();
   return element("div", { class: "grid", id: "grid" }, ...panels.map(({ root }) => root));
 }

@@ -1,47 +1,39 @@
-// The report page: reads the data in the page and shows it. Makes no request of any kind.
+// The report page: the views of the live page over the data in the page, and what was found of the
+// models as wholes. Makes no request of any kind.
 import styles from "./style.css";
+import views from "./views/views.css";
 import { LoadedReport, load, visible } from "./data";
-import { detailView } from "./detail";
 import { element } from "./dom";
-import { gridView } from "./grid";
-import { legendView } from "./legend";
+import { followHead, followRuns } from "./follow";
 import { pairsView } from "./pairs";
+import { go, onPlace, place } from "./place";
 import { rolesView } from "./roles";
-import { Order, change, state, subscribe } from "./state";
+import { Refused, Run, runOf } from "./source";
 import { statisticsView } from "./statistics";
+import { StoredSource } from "./stored";
 import { storyView } from "./story";
 import { tasksView } from "./tasks";
 import { followTheme, themeButton } from "./theme";
-import { tokensView } from "./tokens";
+import { changedView } from "./views/changed_view";
+import { headView } from "./views/head_view";
+import { headsView } from "./views/heads_view";
+import { lensView } from "./views/lens_view";
+import { HeadOrder } from "./views/order";
+import { tabsView } from "./views/tabs";
+import { tokensArcView } from "./views/tokens_view";
 
-function promptChooser(loaded: LoadedReport): HTMLElement {
+// The first prompt stands for no prompt in the address.
+function promptChooser({ report: { prompts } }: LoadedReport): HTMLElement {
   const select = element("select", { id: "prompt", "aria-label": "prompt" });
-  loaded.report.prompts.forEach((prompt, n) => {
+  prompts.forEach((prompt, n) => {
     const text = prompt.text.length > 90 ? `${prompt.text.slice(0, 88)}\u2026` : prompt.text;
     select.append(element("option", { value: String(n) }, visible(text).replace(/\u00b7/g, " ")));
   });
-  select.addEventListener("change", () => change({ prompt: Number(select.value) }));
-  subscribe((now) => (select.value = String(now.prompt)));
+  select.addEventListener("change", () => go({ prompt: select.value === "0" ? null : prompts[Number(select.value)]!.text, changes: [] }));
+  const show = (): void => void (select.value = String(Math.max(0, prompts.findIndex(({ text }) => text === place().prompt))));
+  onPlace(show);
+  show();
   return element("label", {}, "prompt ", select);
-}
-
-function orderChooser(): HTMLElement {
-  const select = element("select", { id: "order", "aria-label": "order of heads" });
-  const orders: Order[] = ["layer", "role"];
-  for (const order of orders) select.append(element("option", { value: order }, `by ${order}`));
-  select.addEventListener("change", () => change({ order: select.value as Order }));
-  return element("label", {}, "heads ", select);
-}
-
-// Whose circuit is marked in the grid.
-function circuitChooser(loaded: LoadedReport): HTMLElement | null {
-  const { tasks } = loaded.report;
-  if (tasks.every((task) => task.heads.every((heads) => heads.length === 0))) return null;
-  const select = element("select", { id: "circuit", "aria-label": "circuit that is marked" });
-  tasks.forEach((task, n) => select.append(element("option", { value: String(n) }, task.name)));
-  select.append(element("option", { value: "-1" }, "none"));
-  select.addEventListener("change", () => change({ task: Number(select.value) }));
-  return element("label", {}, "circuit of ", select);
 }
 
 function madeBy(loaded: LoadedReport): HTMLElement {
@@ -57,51 +49,63 @@ function madeBy(loaded: LoadedReport): HTMLElement {
   );
 }
 
-// "#L3H4" in the address opens that head, and follows what is open.
-function followAddress(loaded: LoadedReport): void {
-  const model = loaded.report.models[0]!;
-  const read = (): void => {
-    const head = model.heads.indexOf(location.hash.slice(1));
-    if (head >= 0) change({ head });
-  };
-  subscribe((now, before) => {
-    if (now.head === before.head) return;
-    const hash = now.head === null ? "" : `#${model.heads[now.head]!}`;
-    history.replaceState(null, "", location.pathname + location.search + hash);
+// To a part of the page. The address has another use.
+function linkTo(id: string, text: string): HTMLElement {
+  const link = element("a", { href: `#${id}` }, text);
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById(id)?.scrollIntoView();
   });
-  addEventListener("hashchange", read);
-  read();
+  return link;
 }
 
 function show(loaded: LoadedReport): void {
   const { report } = loaded;
   document.title = report.title;
   followTheme(loaded);
+  const status = element("p", { id: "status", role: "status" });
+  const failed = (error: unknown): void => {
+    status.textContent = error === null ? "" : error instanceof Refused ? `${error.message} \u2013 ${error.remedy}` : String(error);
+  };
   const sections = [
     tasksView(loaded), rolesView(loaded), statisticsView(loaded), pairsView(loaded), madeBy(loaded),
-  ];
-  const links = [element("a", { href: "#grid" }, "maps")];
-  for (const section of sections)
-    if (section) links.push(element("a", { href: `#${section.id}` }, section.querySelector("h2")!.textContent!.toLowerCase()));
+  ].filter((section): section is HTMLElement => section !== null);
+  const links = [linkTo("views", "maps"), ...sections.map((section) => linkTo(section.id, section.querySelector("h2")!.textContent!.toLowerCase()))];
   const bar = element(
     "header",
     { class: "top" },
     element("h1", {}, report.title),
     element("nav", {}, ...links),
-    element("div", { class: "choices" }, promptChooser(loaded), orderChooser(), circuitChooser(loaded), themeButton()),
+    element("div", { class: "choices" }, promptChooser(loaded), themeButton()),
   );
-  const grid = gridView(loaded);
-  document.body.replaceChildren(
-    bar,
-    element("main", {}, storyView(loaded), element("div", { class: "above" }, legendView(loaded), tokensView(loaded, grid)),
-      grid, ...sections.filter((s): s is HTMLElement => s !== null)),
-    detailView(loaded),
-  );
-  followAddress(loaded);
-  document.body.dataset["ready"] = String(state().prompt >= 0);
+  const below = element("section", { id: "views" });
+  document.body.replaceChildren(bar, element("main", {}, storyView(loaded), status, below, ...sections));
+
+  const source = new StoredSource(report);
+  const plain = (): Run => runOf(loaded.prompt().text, []);
+  const draw = (): void => {
+    const order = new HeadOrder(loaded);
+    below.replaceChildren(
+      tabsView([
+        headsView({ loaded, source, order, run: plain, failed }), tokensArcView(loaded, source),
+        ...(source.whole ? [lensView(loaded, source, plain, failed), changedView(loaded, source, failed)] : []),
+      ]),
+      headView(loaded, source, plain, failed),
+    );
+    followHead(report.models[0]!.heads);
+    document.body.dataset["ready"] = "true";
+  };
+  followRuns(loaded, source, {
+    usual: report.prompts[0]!.text,
+    predicted: () => {},
+    shown: () => {
+      if (!below.hasChildNodes()) draw();
+    },
+    failed,
+  });
 }
 
-document.head.append(element("style", {}, styles));
+document.head.append(element("style", {}, styles + views));
 try {
   show(load());
 } catch (error) {

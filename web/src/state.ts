@@ -1,13 +1,11 @@
-// What the page shows and how: one prompt, an order of heads, perhaps one head. Views subscribe.
+// What views redraw for: other colours, another run, an open head, other marks. place.ts is what the
+// address holds. Views subscribe.
 
 import { Theme } from "./data";
 
-export type Order = "layer" | "importance" | "role" | "change";
-
 export interface State {
   theme: Theme;
-  prompt: number;
-  order: Order;
+  prompt: number; // grows when there is another run to show
   head: number | null;
   task: number; // whose circuit is marked in the grid; -1: none
   marks: number; // grows when what heads are marked, ordered or chosen by has changed
@@ -15,7 +13,7 @@ export interface State {
 
 type Listener = (state: State, before: State) => void;
 
-let current: State = { theme: "light", prompt: 0, order: "layer", head: null, task: 0, marks: 0 };
+let current: State = { theme: "light", prompt: 0, head: null, task: 0, marks: 0 };
 const listeners: Listener[] = [];
 
 export function state(): State {

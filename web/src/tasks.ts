@@ -1,4 +1,5 @@
 // What the models need for tasks: sizes of their circuits side by side, and the figures of them.
+import { circuitRunsView } from "./circuit_runs";
 import { LoadedReport, Task, inflate } from "./data";
 import { element, scrolled } from "./dom";
 
@@ -50,6 +51,7 @@ function taskView(task: Task): HTMLElement {
     element("p", { class: "facts" },
       [task.description, ...task.facts.map(([name, value]) => `${name}: ${value}`)].join(" \u00b7 ")),
     sizes(task),
+    circuitRunsView(task),
     element("div", { class: "row" }, ...figures),
   );
 }

@@ -2,7 +2,7 @@
 // it looks at) and its column (what looks at it), and says which heads look hardest from it.
 import { AttentionMap, LoadedReport, visible } from "./data";
 import { element } from "./dom";
-import { state, subscribe } from "./state";
+import { subscribe } from "./state";
 
 const kMostSaid = 3; // edges of each model
 const kLeastSaid = 0.05;
@@ -29,18 +29,14 @@ export function tokensView(loaded: LoadedReport, grid: HTMLElement): HTMLElement
   const line = element("div", { class: "tokens", "aria-label": "tokens of the prompt" });
   const readout = element("output", { class: "readout", id: "token-readout" });
   const rest = "Point at a token: its row and column are shown in every head.";
-  let turn = 0;
 
-  const point = async (token: number | null): Promise<void> => {
-    const now = ++turn;
-    const { prompt } = state();
-    const { tokens } = loaded.prompt(prompt);
+  const point = (token: number | null): void => {
+    const { tokens } = loaded.prompt();
     grid.classList.toggle("pointed", token !== null);
     if (token === null) return void (readout.textContent = rest);
     grid.style.setProperty("--tokens", String(tokens.length));
     grid.style.setProperty("--token", String(token));
-    const all = await loaded.maps(prompt);
-    if (now !== turn) return;
+    const all = loaded.maps();
     const said = loaded.report.models.map((model, m) => {
       const edges = edgesFrom(all[m]!, token);
       const some = edges
@@ -53,18 +49,18 @@ export function tokensView(loaded: LoadedReport, grid: HTMLElement): HTMLElement
   };
 
   const draw = (): void => {
-    const { tokens } = loaded.prompt(state().prompt);
+    const { tokens } = loaded.prompt();
     line.replaceChildren(
       ...tokens.map((token, n) => {
         const button = element("button", { type: "button", class: "token", "data-token": String(n) }, visible(token));
-        button.addEventListener("pointerenter", () => void point(n));
-        button.addEventListener("pointerleave", () => void point(null));
-        button.addEventListener("focus", () => void point(n));
-        button.addEventListener("blur", () => void point(null));
+        button.addEventListener("pointerenter", () => point(n));
+        button.addEventListener("pointerleave", () => point(null));
+        button.addEventListener("focus", () => point(n));
+        button.addEventListener("blur", () => point(null));
         return button;
       }),
     );
-    void point(null);
+    point(null);
   };
   subscribe((now, before) => {
     if (now.prompt !== before.prompt) draw();

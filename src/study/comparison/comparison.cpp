@@ -14,6 +14,7 @@
 #include "filigree/study/comparison/comparison_files.h"
 #include "filigree/study/comparison/comparison_page.h"
 #include "filigree/study/comparison/comparison_trace.h"
+#include "filigree/study/comparison/stored_runs.h"
 #include "filigree/study/model_places.h"
 
 namespace filigree::study {
@@ -68,6 +69,28 @@ std::vector<TextLosses> measure_texts(const ComparisonRequest& request,
     }
   }
   return losses;
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// What the page shows of its prompts and tasks besides maps and figures.
+void store_runs(const ComparisonResult& result, std::span<const LoadedModel> models, Report& page,
+                const Context& context) {
+  const std::unique_ptr<WorkReport> report =
+      context.begin({"page", "prompts", static_cast<std::int64_t>(page.prompts.size())});
+  for (std::size_t p = 0; p < page.prompts.size(); ++p) {
+    std::vector<TokenId> ids = result.prompts[p].ids;
+    ids.resize(page.prompts[p].tokens.size());  // long ones are cut
+    page.prompts[p].stored = text_of(stored_prompt(models, ids, context));
+    report->update(static_cast<std::int64_t>(p + 1));
+  }
+  for (std::size_t t = 0; t < result.tasks.size(); ++t)
+    if (const CircuitsOfKind* heads = result.tasks[t].find(Parts::kHeads))
+      if (const Json runs = stored_circuits(*heads, models, context); !runs.is_null())
+        page.tasks[t].stored = text_of(runs);
+  report->finish();
 }
 
 }  // namespace
@@ -136,6 +159,7 @@ ComparisonResult run_comparison(const ComparisonRequest& request,
   made.insert(made.end(), known.begin(), known.end());
   Report page = make_page(page_title(request, result), result, models, seen.page());
   page.tasks = write_tasks(request, result, models, folder);
+  store_runs(result, models, page, context);
   if (!request.features.empty())
     page.tasks.insert(page.tasks.begin(), write_trace(request, models, result, folder, context));
   page.made = std::move(made);

@@ -9,6 +9,9 @@
 #include "filigree/features/files/transcoder_files.h"
 #include "filigree/study/comparison/comparison_files.h"
 #include "filigree/study/comparison/demo.h"
+#include "filigree/study/comparison/stored_runs.h"
+#include "filigree/study/run/run.h"
+#include "filigree/study/tokens.h"
 #include "support/files.h"
 #include "support/random_transcoder.h"
 #include "support/test_task.h"
@@ -71,6 +74,76 @@ TEST_F(ComparisonStudyTest, RunsOnModelsThatWereLoadedOnce) {
   EXPECT_EQ(large, 3);
   EXPECT_EQ(Json::parse(read_file(result.folder / "data/summary.json")), findings_json(result));
   EXPECT_THAT(read_file(result.page()), HasSubstr("held-out prose"));
+}
+
+TEST_F(ComparisonStudyTest, StoresWhatTheViewsOfThePageShow) {
+  const std::vector<LoadedModel> models = load();
+  const std::vector<TokenId> ids = prompt_tokens(models[0], "one two three one two");
+  const Json stored = stored_prompt(models, ids, {});
+  for (const char* list : {"looks", "lens", "attribution", "importance"})
+    ASSERT_EQ(stored[list].size(), 2u) << list;
+  for (std::size_t m = 0; m < 2; ++m) {
+    RunRequest request = {.prompt = "one two three one two", .top = 3};
+    const Json plain = to_json(run_prompt(request, models[m], {}))["plain"];
+    const Json& look = stored["looks"][m];
+    EXPECT_EQ(look["next"][0]["token"], plain["next"][0]["token"]);
+    EXPECT_NEAR(look["next"][0]["probability"].get<double>(),
+                plain["next"][0]["probability"].get<double>(), 1e-4);
+    // The last point of the lens is the prediction, and attributions sum up.
+    const Json& last = stored["lens"][m]["points"].back()["positions"].back();
+    EXPECT_EQ(last["top"][0]["token"], look["next"][0]["token"]);
+    const Json& attribution = stored["attribution"][m];
+    ASSERT_EQ(attribution["tokens"].size(), ids.size());
+    for (const Json& token : attribution["tokens"]) {
+      int sum = 0;
+      for (const Json& part : token["contributions"]) sum += part.get<int>();
+      // Each is rounded to a thousandth.
+      EXPECT_NEAR(sum, token["total"].get<int>(),
+                  0.5 * static_cast<double>(attribution["parts"].size() + 1));
+    }
+    EXPECT_EQ(stored["importance"][m].size(), 10u) << "eight heads and two MLPs";
+  }
+  ASSERT_FALSE(stored["changes"].empty());
+  for (const Json& change : stored["changes"]) {
+    RunRequest request = {.prompt = "one two three one two", .top = 1};
+    request.interventions.add_ablations(change["ablate"].get<std::string>());
+    const Json run = to_json(run_prompt(request, models[1], {}));
+    EXPECT_NEAR(change["looks"][1]["divergence"].get<double>(),
+                run["divergence"].back().get<double>(), 1e-4);
+  }
+}
+
+TEST_F(ComparisonStudyTest, StoresCircuitsAtWork) {
+  write_own_task(dense_, (scratch_ / "own.jsonl").string(), 8);
+  const std::vector<LoadedModel> models = load();
+  TaskSelection task;
+  task.name = (scratch_ / "own.jsonl").string();
+  task.prompts = 8;
+  CircuitsOfKind heads;
+  for (const LoadedModel& model : models) {
+    ModelCircuit circuit = {.model = model.name(), .label = model.label()};
+    circuit.task = load_task(task, model, {});
+    heads.push_back(circuit);
+  }
+  heads[0].found.emplace();
+  heads[0].found->heads = all_heads(2, 4);
+  heads[0].found->heads.pop_back();
+  const Json stored = stored_circuits(heads, models, {});
+  ASSERT_EQ(stored["models"].size(), 2u);
+  const Json& runs = stored["models"][0]["runs"];
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(stored["models"][1]["runs"].size(), 1u) << "without a circuit";
+  // With one head away, the run is that with this head ablated, or taken from the corrupt prompt.
+  RunRequest request = {.prompt = stored["prompt"], .top = 1};
+  request.tokens = {stored["answer"][0].get<std::string>()};
+  const auto probability = [&] {
+    return run_prompt(request, models[0], {}).changed->listed[0].probability;
+  };
+  request.interventions.add_ablations("L1H3");
+  EXPECT_NEAR(runs[1]["answer"].get<double>(), probability(), 1e-4);
+  request.interventions = {};
+  request.interventions.add_patch("L1H3=" + stored["corrupt"].get<std::string>());
+  EXPECT_NEAR(runs[2]["answer"].get<double>(), probability(), 1e-4);
 }
 
 TEST_F(ComparisonStudyTest, MapsTooLargeToKeepAreComputedAgainOnTheLoadedModel) {

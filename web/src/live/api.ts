@@ -1,6 +1,7 @@
 // The server's API (src/serve/api.h), as far as the page asks for it.
-import { AttentionMap, HeadRole, Palette, Theme, mapsOf } from "../data";
-import { Change, MapKind } from "./place";
+import { HeadRole, Palette, Theme, mapsOf } from "../data";
+import { MapKind } from "../place";
+import { Attribution, Explained, HeadNumbers, Lens, Look, Refused, Run, Source } from "../source";
 
 export interface ServedModel {
   name: string;
@@ -19,16 +20,6 @@ export interface Served {
   models: ServedModel[];
   tasks: { name: string; description: string }[];
   colors: Record<Theme, Palette>;
-}
-
-// The server said no, and what would help.
-export class Refused extends Error {
-  constructor(
-    message: string,
-    readonly remedy: string,
-  ) {
-    super(message);
-  }
 }
 
 let token = "";
@@ -61,70 +52,7 @@ async function eachLine(response: Response, each: (line: string) => void): Promi
   }
 }
 
-// A prompt with what is changed in its runs.
-export interface Run {
-  prompt: string;
-  ablate: string[];
-  scale: string[];
-  patch: string[];
-}
-
-export function runOf(prompt: string, changes: Change[]): Run {
-  const of = (kind: string): string[] => changes.filter((change) => change.kind === kind).map(({ text }) => text);
-  return { prompt, ablate: of("ablate"), scale: of("scale"), patch: of("patch") };
-}
-
 export const served = (): Promise<Served> => ask("GET", "/api/models");
-
-export interface NextToken {
-  token: string;
-  id: number;
-  probability: number;
-  plain_probability: number | null; // without the changes
-}
-
-export interface Look {
-  model: string;
-  tokens: string[];
-  next: NextToken[]; // the likeliest first
-  loss: number | null; // nats a token of the prompt
-  plain_loss: number | null;
-  surprise: number[]; // of each token after the first
-  divergence: number | null; // of the next token, from the run without changes
-  maps: AttentionMap[];
-}
-
-// One request a model, so that each is answered as soon as it can be. src/serve/look.h has the format.
-export async function look(run: Run, model: string, kind: MapKind, signal: AbortSignal): Promise<Look> {
-  const response = await send("POST", "/api/look", { ...run, models: [model], kind }, signal);
-  const bytes = await response.arrayBuffer();
-  const length = new DataView(bytes).getUint32(0, true);
-  const text = new TextDecoder().decode(new Uint8Array(bytes, 4, length));
-  const found = (JSON.parse(text) as { models: (Omit<Look, "maps"> & { heads: string[] })[] }).models[0]!;
-  const cells = new Uint16Array(bytes, 4 + length); // the pages of browsers are little-endian, too
-  return { ...found, maps: mapsOf(cells, found.heads.length, found.tokens.length) };
-}
-
-export interface HeadNumbers {
-  model: string;
-  tokens: string[];
-  weights: number[];
-  scores: (number | null)[];
-  gate: number[] | null;
-  value_norms: number[];
-  row_sums: number[];
-  column_sums: number[];
-  reads: { token: string; share: number; raises: string; lowers: string; own_effect: number; own_rank: number }[];
-  writes: { query: number; raises: TokenEffect[]; lowers: TokenEffect[] };
-}
-export interface TokenEffect {
-  token: string;
-  effect: number;
-}
-
-export async function headNumbers(run: Run, head: string, query: number, signal: AbortSignal): Promise<HeadNumbers[]> {
-  return (await ask<{ models: HeadNumbers[] }>("POST", "/api/head", { ...run, head, query }, signal)).models;
-}
 
 export interface FoundRoles {
   names: string[];
@@ -132,36 +60,43 @@ export interface FoundRoles {
 }
 export const foundRoles = (): Promise<FoundRoles> => ask("GET", "/api/roles");
 
-export interface Importance {
-  model: string;
-  token: string;
-  parts: Record<string, number>;
-}
-export async function importance(run: Run, signal: AbortSignal): Promise<Importance[]> {
-  return (await ask<{ models: Importance[] }>("POST", "/api/importance", run, signal)).models;
-}
+// Everything that views ask for, of the server's models.
+export class ApiSource implements Source {
+  readonly changeable = true;
+  readonly weighs = true;
 
-export interface LensCell {
-  top: { token: string; probability: number }[];
-}
-export interface Lens {
-  model: string;
-  tokens: string[];
-  points: { point: string; positions: LensCell[] }[];
-}
-export async function lens(run: Run, signal: AbortSignal): Promise<Lens[]> {
-  return (await ask<{ models: Lens[] }>("POST", "/api/lens", run, signal)).models;
-}
+  constructor(private readonly models: string[]) {}
 
-export interface Attribution {
-  model: string;
-  total: { mean: number };
-  sums: Record<string, { mean: number }>;
-  parts: { part: string; kind: string; layer: number | null; head: number | null; contribution: number }[];
-}
-// Of the token at a position after those before it, or of `answer` after the whole prompt.
-export async function attribution(prompt: string, of: { at: number } | { answer: string }, signal: AbortSignal): Promise<Attribution[]> {
-  return (await ask<{ models: Attribution[] }>("POST", "/api/attribution", { prompt, ...of }, signal)).models;
+  // One request a model, so that each is answered as soon as it can be. src/serve/look.h has the format.
+  async look(run: Run, model: number, kind: MapKind, signal: AbortSignal): Promise<Look> {
+    const response = await send("POST", "/api/look", { ...run, models: [this.models[model]], kind }, signal);
+    const bytes = await response.arrayBuffer();
+    const length = new DataView(bytes).getUint32(0, true);
+    const text = new TextDecoder().decode(new Uint8Array(bytes, 4, length));
+    const found = (JSON.parse(text) as { models: (Omit<Look, "maps"> & { heads: string[] })[] }).models[0]!;
+    const cells = new Uint16Array(bytes, 4 + length); // the pages of browsers are little-endian, too
+    return { ...found, maps: mapsOf(cells, found.heads.length, found.tokens.length) };
+  }
+
+  head(run: Run, head: string, query: number, signal: AbortSignal): Promise<HeadNumbers[]> {
+    return this.of("/api/head", { ...run, head, query }, signal);
+  }
+
+  async importance(run: Run, signal: AbortSignal): Promise<Record<string, number>[]> {
+    return (await this.of<{ parts: Record<string, number> }>("/api/importance", run, signal)).map(({ parts }) => parts);
+  }
+
+  lens(run: Run, signal: AbortSignal): Promise<Lens[]> {
+    return this.of("/api/lens", run, signal);
+  }
+
+  attribution(run: Run, of: Explained, signal: AbortSignal): Promise<Attribution[]> {
+    return this.of("/api/attribution", { ...run, ...of }, signal);
+  }
+
+  private async of<T>(path: string, body: object, signal: AbortSignal): Promise<T[]> {
+    return (await ask<{ models: T[] }>("POST", path, body, signal)).models;
+  }
 }
 
 export interface GeneratedToken {
@@ -206,7 +141,7 @@ export const taskExamples = (task: string, signal: AbortSignal): Promise<TaskExa
 export interface Job<Result> {
   job: string;
   state: "running" | "done" | "failed" | "cancelled";
-  progress: { label: string; unit: string; done: number; total: number };
+  progress: { label: string; unit: string; done: number; total: number; metric: string };
   error: string | null;
   curves?: Record<string, [number, number][]>; // by label, in the order measured
   result?: Result | null;
@@ -218,6 +153,11 @@ export async function followJob<T>(job: string, each: (now: Job<T>) => void): Pr
 }
 // Also while the page goes away.
 export const cancelJob = (job: string): Promise<Response> => send("DELETE", `/api/jobs/${job}`, undefined, undefined, true);
+
+// A file of a job's result: one of its figures, or its numbers as JSON.
+export async function exportedJob(job: string, request: object): Promise<Blob> {
+  return (await send("POST", `/api/jobs/${job}/export`, request)).blob();
+}
 
 // A file of what is on the screen.
 export async function exported(request: object): Promise<Blob> {

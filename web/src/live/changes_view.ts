@@ -1,8 +1,8 @@
 // The changes as chips, and a form to make them by hand.
 import { element } from "../dom";
 import { Served } from "./api";
-import { canRedo, canUndo, isOff, partOf, patch, redo, remove, removeAll, scale, toggle, undo } from "./changes";
-import { Change, onPlace, place } from "./place";
+import { canRedo, canUndo, isOff, partOf, patch, redo, remove, removeAll, scale, toggle, undo } from "../changes";
+import { Change, onPlace, place } from "../place";
 
 function said(change: Change): string {
   const part = partOf(change);

@@ -1,6 +1,7 @@
 // The command that makes the same from the shell.
 import { Served } from "./api";
-import { Place } from "./place";
+import { generateOptions } from "./generate_view";
+import { Place } from "../place";
 
 // As a POSIX shell reads it back.
 export function quoted(text: string): string {
@@ -17,18 +18,29 @@ function changesOf({ changes }: Place): string[] {
   ];
 }
 
-// `heads` are those shown, null: all; `answer` the token that is explained.
+// `heads` are those shown, null: all; `answer` the token that is explained. A view that shows two things
+// has two commands.
 export function commandOf(place: Place, prompt: string, served: Served, heads: string[] | null, answer: string): string {
+  if (place.view === "lens")
+    return ["lens", "attribution"].map((view) => oneCommand({ ...place, view }, prompt, served, heads, answer)).join(" && ");
+  return oneCommand(place, prompt, served, heads, answer);
+}
+
+function oneCommand(place: Place, prompt: string, served: Served, heads: string[] | null, answer: string): string {
   const models = served.models.map(({ name }) => name);
   const words = ((): string[] => {
     const asked = ["--prompt", prompt, ...changesOf(place)];
     switch (place.view) {
       case "lens":
         return ["logit-lens", ...models, ...asked, "--out", "lens.svg"];
+      case "attribution":
+        return ["logit-attribution", ...models, ...asked, ...(place.at !== null && place.at > 0 ? ["--at", String(place.at)] : ["--answer", answer]), "--out", "attribution.svg"];
       case "task":
         return ["circuit", ...models, "--task", place.task || served.tasks[0]!.name, "--prompts", "16"];
-      case "generate":
-        return ["generate", models.at(-1)!, prompt, "--max-tokens", "12", "--temperature", "0", ...changesOf(place)];
+      case "generate": {
+        const { tokens, temperature, seed } = generateOptions();
+        return ["generate", models.at(-1)!, prompt, "--max-tokens", String(tokens), "--temperature", String(temperature), "--seed", String(seed), ...changesOf(place)];
+      }
       case "trace":
         return ["trace", models.at(-1)!, ...(models.length > 1 ? ["--dense-twin", models[0]!] : []), "--prompt", prompt, "--target", answer, "--out", "graph.json"];
       default:

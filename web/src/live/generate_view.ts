@@ -2,12 +2,13 @@
 // from each new token are drawn as it appears.
 import { visible } from "../data";
 import { element } from "../dom";
-import { GeneratedToken, Run, generate } from "./api";
-import { Edge, arcs, showChosen } from "./arcs";
+import { GeneratedToken, generate } from "./api";
+import { Edge, arcs, showChosen } from "../views/arcs";
 import { LiveReport } from "./live_report";
-import { percent } from "./predictions";
-import { go, place } from "./place";
-import { View } from "./tabs";
+import { percent } from "../views/predictions";
+import { go, place } from "../place";
+import { View } from "../views/tabs";
+import { Run } from "../source";
 
 // The edges of one token, by the heads that have them.
 function edgesOf({ edges }: GeneratedToken, query: number): Edge[] {
@@ -83,12 +84,20 @@ class GrowingText {
   }
 }
 
+// What the controls say, for whoever makes the same text elsewhere.
+let asked = { tokens: 12, temperature: 0, seed: 0 };
+export const generateOptions = (): typeof asked => asked;
+
 export function generateView(live: LiveReport, run: () => Run, failed: (error: unknown) => void): View {
   const texts = live.report.models.map(({ name }, m) => new GrowingText(name, m, (prompt) => go({ prompt })));
   const tokens = element("input", { type: "number", id: "tokens", min: "1", max: "200", value: "12", "aria-label": "tokens" });
   const temperature = element("input", { type: "number", id: "temperature", min: "0", max: "3", step: "0.1", value: "0", "aria-label": "temperature" });
   const seed = element("input", { type: "number", id: "seed", min: "0", value: "0", "aria-label": "seed" });
   const button = element("button", { type: "button", id: "generate" }, "generate");
+  const read = (): void => {
+    asked = { tokens: Number(tokens.value), temperature: Number(temperature.value), seed: Number(seed.value) };
+  };
+  for (const control of [tokens, temperature, seed]) control.addEventListener("input", read);
   let current: AbortController | null = null;
   const stop = (): void => {
     current?.abort();
@@ -100,7 +109,8 @@ export function generateView(live: LiveReport, run: () => Run, failed: (error: u
     const now = new AbortController();
     current = now;
     button.textContent = "stop";
-    const options = { tokens: Number(tokens.value), temperature: Number(temperature.value), seed: Number(seed.value), least: place().least };
+    read();
+    const options = { ...asked, least: place().least };
     const all = texts.map(async (text) => {
       text.begin(live.prompt().tokens);
       text.end(await generate(run(), text.model, options, (token) => text.add(token), now.signal));

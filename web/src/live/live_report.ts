@@ -1,11 +1,9 @@
 // What the server says, in the form of the report: the views of the report draw it.
-import { AttentionMap, LoadedReport, Prompt, Report } from "../data";
+import { LoadedReport, Report } from "../data";
 import { change, state } from "../state";
-import { FoundRoles, Look, Served } from "./api";
+import { FoundRoles, Served } from "./api";
 
 export class LiveReport extends LoadedReport {
-  looks: Look[] = [];
-
   constructor(served: Served) {
     const report: Report = {
       format: "live",
@@ -23,7 +21,7 @@ export class LiveReport extends LoadedReport {
         roles: model.heads.map(() => ({ role: "", confidence: 0 })),
         statistics: [],
       })),
-      prompts: [{ text: "", tokens: [], maps: [] }],
+      prompts: [],
       statistics: [],
       pairs: [],
       tasks: [],
@@ -34,28 +32,9 @@ export class LiveReport extends LoadedReport {
     super(report);
   }
 
-  // There is one prompt, whose number grows when it changes: that is what views redraw for.
-  override prompt(): Prompt {
-    return this.report.prompts[0]!;
-  }
-
-  override maps(): Promise<AttentionMap[][]> {
-    return Promise.resolve(this.mapsNow());
-  }
-
-  mapsNow(): AttentionMap[][] {
-    return this.looks.map(({ maps }) => maps);
-  }
-
-  show(text: string, looks: Look[]): void {
-    this.report.prompts[0] = { text, tokens: looks[0]!.tokens, maps: [] };
-    this.looks = looks;
-    change({ prompt: state().prompt + 1 });
-  }
-
   // The heads of each model's circuit, marked in the grid; none: no marks.
   mark(task: string, heads: string[][]): void {
-    this.report.tasks = [{ name: task, description: "", facts: [], columns: [], rows: [], heads, figures: [] }];
+    this.report.tasks = [{ name: task, description: "", facts: [], columns: [], rows: [], heads, figures: [], stored: null }];
     change({ marks: state().marks + 1 });
   }
 

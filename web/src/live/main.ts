@@ -1,24 +1,24 @@
 // The live page: a prompt is typed, and both models' predictions and maps follow. The views of maps,
 // tokens and heads are those of the report.
-import shared from "../style.css";
-import own from "./live.css";
 import { element } from "../dom";
-import { change, state, subscribe } from "../state";
+import { followHead, followRuns } from "../follow";
+import { Refused } from "../source";
 import { followTheme, themeButton } from "../theme";
-import { Refused, Run, Served, foundRoles, look, runOf, served, useToken } from "./api";
+import { ApiSource, Served, foundRoles, served, useToken } from "./api";
 import { changesView } from "./changes_view";
 import { exportView } from "./export";
 import { generateView } from "./generate_view";
-import { headView } from "./head_view";
-import { headsView } from "./heads_view";
-import { lensView } from "./lens_view";
+import { headView } from "../views/head_view";
+import { headsView } from "../views/heads_view";
+import { lensView } from "../views/lens_view";
 import { LiveReport } from "./live_report";
-import { HeadOrder } from "./order";
-import { go, onPlace, place } from "./place";
-import { PredictionsView } from "./predictions";
-import { tabsView } from "./tabs";
+import { SheetPainter } from "./sheet";
+import { HeadOrder } from "../views/order";
+import { go, onPlace, place } from "../place";
+import { PredictionsView } from "../views/predictions";
+import { tabsView } from "../views/tabs";
 import { taskView } from "./task_view";
-import { tokensArcView } from "./tokens_view";
+import { tokensArcView } from "../views/tokens_view";
 import { traceView } from "./trace_view";
 
 const kFirstPrompt = "When Mary and John went to the store, John gave a drink to";
@@ -53,76 +53,39 @@ function show(served: Served, { box, count, models, ask, below, failed }: Return
   const predictions = new PredictionsView(names);
   ask.append(predictions.root);
 
-  let current = new AbortController();
-  let asked: Run = runOf("", []);
-  const refresh = (): void => {
-    current.abort(); // the server drops what it was asked for
-    current = new AbortController();
-    const { signal } = current;
-    const { prompt, changes, kind } = place();
-    const run = runOf(prompt ?? kFirstPrompt, changes);
-    if (run.prompt === "") return;
-    const began = performance.now();
-    const looks = names.map(async (name, m) => {
-      const found = await look(run, name, kind, signal);
-      predictions.show(m, found);
-      return found;
-    });
-    Promise.all(looks)
-      .then(async (found) => {
-        if (signal.aborted) return;
-        asked = run;
-        count.textContent = `${found[0]!.tokens.length} tokens`;
-        failed(null);
-        live.show(run.prompt, found);
-        if (!below.hasChildNodes()) draw();
-        // For measurements and tests: how long the last change took, drawing included.
-        await new Promise((wake) => requestAnimationFrame(() => setTimeout(wake)));
-        const { dataset } = document.body;
-        dataset["took"] = String(Math.round(10 * (performance.now() - began)) / 10);
-        dataset["shown"] = run.prompt;
-        dataset["off"] = run.ablate.join();
-        dataset["changes"] = changes.map(({ text }) => text).join(" ");
-      })
-      .catch(failed);
-  };
+  const source = new ApiSource(names);
+  const run = followRuns(live, source, {
+    usual: kFirstPrompt,
+    predicted: (m, found) => predictions.show(m, found),
+    shown: () => {
+      count.textContent = `${live.prompt().tokens.length} tokens`;
+      if (!below.hasChildNodes()) draw();
+    },
+    failed,
+  });
 
   // Views of maps are made when there is a first map.
   const draw = (): void => {
     const order = new HeadOrder(live);
-    const run = (): Run => asked;
     below.replaceChildren(
       element("div", { class: "above" }, changesView(served), exportView(served, live, run, () => order.chosen(0), failed)),
       tabsView([
-        headsView(live, order, run, failed), tokensArcView(live), lensView(live, run, failed), generateView(live, run, failed),
+        headsView({ loaded: live, source, order, run, painter: (places, room) => new SheetPainter(places, room), failed }),
+        tokensArcView(live, source), lensView(live, source, run, failed), generateView(live, run, failed),
         taskView(served, live, run, failed), traceView(served, live, run, failed),
-      ].filter((view) => view !== null)),
-      headView(live, run, failed),
+      ]),
+      headView(live, source, run, failed),
     );
-    follow();
+    followHead(heads);
     foundRoles().then((roles) => live.showRoles(roles), failed);
   };
-  // The large view follows the address, and the address the large view.
-  const follow = (): void => {
-    const head = heads.indexOf(place().head ?? "");
-    if (state().head !== (head < 0 ? null : head)) change({ head: head < 0 ? null : head });
-  };
-  subscribe((now, before) => {
-    if (now.head !== before.head) go({ head: now.head === null ? null : heads[now.head]! });
-  });
-  onPlace((now, before) => {
+  onPlace((now) => {
     if (now.prompt !== null && now.prompt !== box.value) box.value = now.prompt;
-    if (now.prompt !== before.prompt || now.changes !== before.changes || now.kind !== before.kind) refresh();
-    if (now.head !== before.head && below.hasChildNodes()) follow();
   });
   box.addEventListener("input", () => go({ prompt: box.value }));
-  refresh();
   document.body.dataset["ready"] = "true";
 }
 
-const sheet = new CSSStyleSheet();
-sheet.replaceSync(shared + own);
-document.adoptedStyleSheets = [sheet];
 useToken(place().token);
 const framed = frame();
 served().then(

@@ -1,14 +1,16 @@
 // The tab of tasks: examples for the prompt box, one's own pairs of prompts, the circuit with its curve
 // and its drawing, and the models with everything else switched off.
 import { element } from "../dom";
-import { Job, Run, Served, TaskPrompt, taskExamples } from "./api";
-import { patchAll, switchOffOnly } from "./changes";
+import { Job, Served, TaskPrompt, taskExamples } from "./api";
+import { patchAll, switchOffOnly } from "../changes";
 import { curveView } from "./curve";
-import { figureView } from "./figure_view";
+import { figuresView } from "./figure_view";
 import { Following, ServedFigure, progressOf } from "./jobs";
 import { LiveReport } from "./live_report";
-import { go, onPlace, place } from "./place";
-import { View } from "./tabs";
+import { go, onPlace, place } from "../place";
+import { sweepView } from "./sweep_view";
+import { View } from "../views/tabs";
+import { Run } from "../source";
 
 interface CircuitResult {
   task: string;
@@ -96,7 +98,7 @@ export function taskView(served: Served, live: LiveReport, run: () => Run, faile
   // All heads but those of a circuit, off or with what they have on the corrupt prompt.
   const rest = (circuit: string[]): string[] => heads.filter((head) => !circuit.includes(head));
   const corruptOf = (): string | null => (task.value === kOwn ? pairsOf(own.value) : shown).find(({ clean }) => clean === run().prompt)?.corrupt ?? null;
-  const show = (result: CircuitResult): void => {
+  const show = (job: string, result: CircuitResult): void => {
     const ofHeads = result.kind.startsWith("heads");
     if (ofHeads) live.mark(result.task, result.models.map(({ circuit }) => circuit ?? []));
     const rows = result.models.map(({ model, size, parts: of, circuit, check, none_kept }) => {
@@ -120,7 +122,7 @@ export function taskView(served: Served, live: LiveReport, run: () => Run, faile
     found.replaceChildren(
       element("table", {}, element("thead", {}, element("tr", {}, ...top)), element("tbody", {}, ...rows)),
       ...(ofHeads ? result.models.map(({ model, circuit }) => element("p", { class: "facts" }, `${model}: ${circuit?.join(", ") || "no head"}`)) : []),
-      element("div", { class: "row" }, ...result.figures.map(figureView)));
+      figuresView(job, result.figures, failed));
     said.textContent = result.models
       .map(({ model, size, parts: of }) => `${model}: ${size === null ? "no circuit of" : `${size} of`} ${of === null ? "" : Math.round(of)} ${result.kind}`)
       .join(", ");
@@ -132,7 +134,7 @@ export function taskView(served: Served, live: LiveReport, run: () => Run, faile
     find.textContent = job.state === "running" ? "cancel" : "find the circuit";
     said.textContent = progressOf(job);
     if (job.curves && Object.keys(job.curves).length > 0) curve.replaceChildren(curveView(job.curves, models, kLevel));
-    if (job.result) show(job.result);
+    if (job.result) show(job.job, job.result);
   }, (error) => {
     progress.hidden = true;
     find.textContent = "find the circuit";
@@ -147,8 +149,9 @@ export function taskView(served: Served, live: LiveReport, run: () => Run, faile
     void following.start(task.value === kOwn ? { ...asked, pairs: pairsOf(own.value) } : { ...asked, task: task.value });
   });
   addEventListener("pagehide", () => void following.cancel());
+  const sweep = sweepView(() => (task.value === kOwn ? { pairs: pairsOf(own.value) } : { task: task.value }), () => Number(count.value), failed);
   const root = element("div", { id: "tasks" },
     element("div", { class: "above" }, element("label", {}, "task ", task), element("label", {}, "parts ", parts), element("label", {}, "prompts ", count), find, progress, said),
-    own, examples, curve, found);
+    own, examples, curve, found, sweep);
   return { id: "task", label: "Task", root, update: showTask };
 }

@@ -2,13 +2,15 @@
 // between them.
 import { visible } from "../data";
 import { element } from "../dom";
-import { Job, Run, Served } from "./api";
+import { Job, Served } from "./api";
 import { Graph, featureGraph } from "./feature_graph";
-import { figureView } from "./figure_view";
+import { figuresView } from "./figure_view";
 import { Following, ServedFigure, progressOf } from "./jobs";
 import { LiveReport } from "./live_report";
-import { go, onPlace, place } from "./place";
-import { View } from "./tabs";
+import { go, onPlace, place } from "../place";
+import { trainView } from "./train_view";
+import { View } from "../views/tabs";
+import { Run } from "../source";
 
 interface TracedModel extends Graph {
   likeliest: { token: string; probability: number };
@@ -35,8 +37,7 @@ function edgesTable(traced: TracedModel, pins: number[]): HTMLElement | null {
   return element("table", { class: "edges" }, element("caption", {}, "Edges of what is pinned, and the heads that carry them"), element("tbody", {}, ...rows));
 }
 
-export function traceView(served: Served, live: LiveReport, run: () => Run, failed: (error: unknown) => void): View | null {
-  if (!served.models.some(({ features }) => features)) return null;
+export function traceView(served: Served, live: LiveReport, run: () => Run, failed: (error: unknown) => void): View {
   const button = element("button", { type: "button", id: "trace" }, "trace");
   const target = element("input", { id: "target", size: "10", "aria-label": "token that is explained", placeholder: "the likeliest" });
   const most = element("input", { type: "range", id: "nodes", min: "10", max: "200", value: "50", "aria-label": "nodes" });
@@ -47,6 +48,7 @@ export function traceView(served: Served, live: LiveReport, run: () => Run, fail
   const body = element("div", { id: "graphs" });
   let result: TraceResult | null = null;
   let of = "";
+  let number = ""; // of the job
 
   const draw = (): void => {
     if (!result) return body.replaceChildren();
@@ -65,13 +67,14 @@ export function traceView(served: Served, live: LiveReport, run: () => Run, fail
           groups: groups.filter((one) => one.model === m).map(({ name: called, nodes }) => ({ name: called, nodes })) }),
         edgesTable(traced, own));
     });
-    body.replaceChildren(...graphs, element("div", { class: "row" }, ...result.figures.map(figureView)));
+    body.replaceChildren(...graphs, figuresView(number, result.figures, failed));
   };
   const following = new Following<TraceResult>((job: Job<TraceResult>) => {
     said.textContent = progressOf(job);
     button.textContent = job.state === "running" ? "cancel" : "trace";
     if (job.result) {
       result = job.result;
+      number = job.job;
       said.textContent = `of \u201c${of}\u201d \u00b7 Ctrl and the wheel enlarge, dragging moves, a click pins`;
       draw();
     }
@@ -99,7 +102,7 @@ export function traceView(served: Served, live: LiveReport, run: () => Run, fail
   });
   addEventListener("pagehide", () => void following.cancel());
   const root = element("div", {},
-    element("div", { class: "above" }, button, element("label", {}, "token ", target), element("label", {}, "nodes ", most), name, group, loose, said), body);
+    element("div", { class: "above" }, button, element("label", {}, "token ", target), element("label", {}, "nodes ", most), name, group, loose, said), trainView(served, failed), body);
   return { id: "trace", label: "Trace", root, update: () => {
     if (result && of !== live.prompt().text) said.textContent = `still of \u201c${of}\u201d`;
   } };

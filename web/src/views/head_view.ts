@@ -1,16 +1,15 @@
 // One head, large: its map in each model and their difference, as weights, scores, gate or weighted by
 // values; what it reads and what it writes. A click on a cell switches that edge off.
 import { Rgb, differenceColour, weightColour } from "../colour";
-import { visible } from "../data";
-import { closeAndStep, headButtons, roleLine } from "../detail";
+import { LoadedReport, visible } from "../data";
+import { closeAndStep, headButtons, numbersTable, roleLine } from "../detail";
 import { element, number, scrolled } from "../dom";
 import { Cell, LargeMap } from "../large_map";
 import { ramp } from "../legend";
 import { change, state, subscribe } from "../state";
-import { HeadNumbers, Run, TokenEffect, headNumbers } from "./api";
-import { isOff, toggle } from "./changes";
-import { LiveReport } from "./live_report";
-import { place } from "./place";
+import { HeadNumbers, Run, Source, TokenEffect } from "../source";
+import { isOff, toggle } from "../changes";
+import { place } from "../place";
 
 type Kind = "weights" | "scores" | "gate" | "value-weighted";
 const kKinds: [Kind, string][] = [
@@ -23,11 +22,12 @@ const at = (query: number, key: number): number => (query * (query + 1)) / 2 + k
 
 // The numbers of a kind, and what they are divided by for their colour; scores have both signs.
 function valuesOf(head: HeadNumbers, kind: Kind): Numbers {
-  if (kind === "scores") return (i, j) => head.scores[at(i, j)] ?? null;
+  if (kind === "scores") return (i, j) => head.scores?.[at(i, j)] ?? null;
   if (kind === "gate") return (i, j) => (head.gate ? head.gate[at(i, j)]! : 1);
   if (kind === "weights") return (i, j) => head.weights[at(i, j)]!;
-  const most = Math.max(...head.value_norms) || 1;
-  return (i, j) => (head.weights[at(i, j)]! * head.value_norms[j]!) / most;
+  const norms = head.value_norms ?? head.tokens.map(() => 1);
+  const most = Math.max(...norms) || 1;
+  return (i, j) => (head.weights[at(i, j)]! * norms[j]!) / most;
 }
 
 function largest(size: number, values: Numbers): number {
@@ -36,7 +36,17 @@ function largest(size: number, values: Numbers): number {
   return most || 1;
 }
 
-function readsTable(head: HeadNumbers): HTMLElement {
+// The kinds of numbers that there are of a head.
+function kindsOf(heads: HeadNumbers[]): Kind[] {
+  const some = (of: (head: HeadNumbers) => unknown): boolean => heads.some((head) => of(head) !== null);
+  return [
+    "weights", ...(some(({ scores }) => scores) ? (["scores"] as const) : []), ...(some(({ gate }) => gate) ? (["gate"] as const) : []),
+    ...(some(({ value_norms }) => value_norms) ? (["value-weighted"] as const) : []),
+  ];
+}
+
+function readsTable(head: HeadNumbers): HTMLElement | null {
+  if (head.reads === null) return null;
   const rows = head.reads.map(({ token, share, raises, lowers, own_effect, own_rank }) =>
     element("tr", {}, element("th", { scope: "row" }, visible(token)), element("td", {}, `${(100 * share).toFixed(0)} %`),
       element("td", {}, visible(raises)), element("td", {}, visible(lowers)),
@@ -46,7 +56,8 @@ function readsTable(head: HeadNumbers): HTMLElement {
     element("thead", {}, element("tr", {}, ...top)), element("tbody", {}, ...rows));
 }
 
-function writesTable(head: HeadNumbers): HTMLElement {
+function writesTable(head: HeadNumbers): HTMLElement | null {
+  if (head.writes === null) return null;
   const cell = (effect: TokenEffect | undefined): HTMLElement[] => [
     element("td", { class: "word" }, effect ? visible(effect.token) : ""),
     element("td", {}, effect ? effect.effect.toFixed(2) : ""),
@@ -60,7 +71,7 @@ function writesTable(head: HeadNumbers): HTMLElement {
 }
 
 // The large maps of the models and of their difference, linked by the pointer.
-function mapsRow(heads: HeadNumbers[], kind: Kind, name: string, clicked: (cell: Cell) => void): HTMLElement[] {
+function mapsRow(heads: HeadNumbers[], kind: Kind, name: string, clicked: ((cell: Cell) => void) | null): HTMLElement[] {
   const { tokens } = heads[0]!;
   const values = heads.map((head) => valuesOf(head, kind));
   const columns = heads.length === 2 ? 3 : 1;
@@ -68,7 +79,7 @@ function mapsRow(heads: HeadNumbers[], kind: Kind, name: string, clicked: (cell:
   const beside = window.innerWidth >= 900 ? columns : 1;
   const side = Math.max(170, Math.min(460, (window.innerWidth - 120) / beside - 120, window.innerHeight - 200));
   const readout = element("output", { class: "readout", id: "readout" });
-  const rest = "Point at a cell: rows are queries, columns are keys. Bars: what each query gives, what each key gets. A click switches an edge off.";
+  const rest = "Point at a cell: rows are queries, columns are keys. Bars: what each query gives, what each key gets." + (clicked ? " A click switches an edge off." : "");
   readout.textContent = rest;
   const large: LargeMap[] = [];
   const pointed = (cell: Cell | null): void => {
@@ -79,13 +90,13 @@ function mapsRow(heads: HeadNumbers[], kind: Kind, name: string, clicked: (cell:
       `query ${cell.query} \u201c${visible(tokens[cell.query]!)}\u201d \u2192 ` +
       `key ${cell.key} \u201c${visible(tokens[cell.key]!)}\u201d: ${said.join(", ")}`;
   };
-  const crossed = (i: number, j: number): boolean => isOff(`${name}.pattern@${i}<-${j}`);
+  const switched = clicked === null ? {} : { clicked, crossed: (i: number, j: number) => isOff(`${name}.pattern@${i}<-${j}`) };
   const most = kind === "scores" ? Math.max(...values.map((of) => largest(tokens.length, of))) : 1;
   const range = kind === "scores" ? `scores, \u00b1${number(most, 1)}` : `${kind === "gate" ? "gate" : "weights"}, 0 to 1`;
   const colour = (x: number | null): Rgb => (kind === "scores" ? differenceColour(x === null ? null : x / most) : weightColour(x ?? 0));
   heads.forEach((head, m) =>
     large.push(
-      new LargeMap({ title: head.model, subtitle: range, name: `model-${m}`, tokens, side, pointed, clicked, crossed,
+      new LargeMap({ title: head.model, subtitle: range, name: `model-${m}`, tokens, side, pointed, ...switched,
         sums: { rows: head.row_sums, columns: head.column_sums }, colour: (i, j) => colour(values[m]!(i, j)) }),
     ),
   );
@@ -98,7 +109,7 @@ function mapsRow(heads: HeadNumbers[], kind: Kind, name: string, clicked: (cell:
     const scale = largest(tokens.length, less);
     large.push(
       new LargeMap({ title: "difference", subtitle: `${heads[1]!.model} less ${heads[0]!.model}, \u00b1${number(scale, 2)}`,
-        name: "difference", tokens, side, pointed, clicked, crossed, sums: { rows: [], columns: [] },
+        name: "difference", tokens, side, pointed, ...switched, sums: { rows: [], columns: [] },
         colour: (i, j) => {
           const x = less(i, j);
           return differenceColour(x === null ? null : x / scale);
@@ -109,14 +120,15 @@ function mapsRow(heads: HeadNumbers[], kind: Kind, name: string, clicked: (cell:
 }
 
 // `run` is what the models were asked last.
-export function headView(live: LiveReport, run: () => Run, failed: (error: unknown) => void): HTMLElement {
+export function headView(loaded: LoadedReport, source: Source, run: () => Run, failed: (error: unknown) => void): HTMLElement {
   const dialog = element("dialog", { id: "detail", "aria-labelledby": "detail-title" });
   let kind: Kind = "weights";
   let query = -1; // where it writes; negative: at the last token
   let current = new AbortController();
 
-  const kinds = (gated: boolean): HTMLElement => {
-    const buttons = kKinds.filter(([value]) => gated || value !== "gate").map(([value, text]) => {
+  const kinds = (known: Kind[]): HTMLElement | null => {
+    if (known.length === 1) return null;
+    const buttons = kKinds.filter(([value]) => known.includes(value)).map(([value, text]) => {
       const made = element("button", { type: "button", "data-kind": value, "aria-pressed": String(kind === value) }, text);
       made.addEventListener("click", () => {
         kind = value;
@@ -126,7 +138,8 @@ export function headView(live: LiveReport, run: () => Run, failed: (error: unkno
     });
     return element("div", { class: "kinds", role: "group", "aria-label": "what the maps show" }, ...buttons);
   };
-  const queries = (tokens: string[]): HTMLElement => {
+  const queries = ({ tokens, writes }: HeadNumbers): HTMLElement | null => {
+    if (writes === null) return null;
     const select = element("select", { id: "query", "aria-label": "token at which it writes" },
       ...tokens.map((token, n) => element("option", { value: String(n) }, `${n} ${visible(token)}`)));
     select.value = String(query < 0 ? tokens.length - 1 : query);
@@ -141,17 +154,22 @@ export function headView(live: LiveReport, run: () => Run, failed: (error: unkno
   const show = (): void => {
     const { head } = state();
     if (head === null || heads.length === 0) return;
-    const name = live.report.models[0]!.heads[head]!;
-    const off = element("button", { type: "button", id: "toggle" }, isOff(name) ? "switch on" : "switch off");
-    off.addEventListener("click", () => toggle(name));
+    const name = loaded.report.models[0]!.heads[head]!;
+    const known = kindsOf(heads);
+    if (!known.includes(kind)) kind = "weights";
+    const off = source.changeable ? element("button", { type: "button", id: "toggle" }, isOff(name) ? "switch on" : "switch off") : null;
+    off?.addEventListener("click", () => toggle(name));
+    const switchEdge = ({ query: i, key: j }: Cell): void => toggle(`${name}.pattern@${i}<-${j}`);
     const parts = [
-      headButtons(live, `Head ${name}`),
-      roleLine(live, head),
-      element("div", { class: "tools" }, kinds(heads.some(({ gate }) => gate !== null)), ramp(), queries(heads[0]!.tokens), off),
-      ...mapsRow(heads, kind, name, ({ query: i, key: j }) => toggle(`${name}.pattern@${i}<-${j}`)),
-      element("div", { class: "row" }, ...heads.map((one) =>
+      headButtons(loaded, `Head ${name}`),
+      roleLine(loaded, head),
+      element("div", { class: "tools" }, kinds(known), ramp(), queries(heads[0]!), off),
+      ...mapsRow(heads, kind, name, source.changeable ? switchEdge : null),
+      numbersTable(loaded, head),
+      ...(heads[0]!.reads === null ? [] : [element("div", { class: "row" }, ...heads.map((one) =>
         element("section", { class: "does", "aria-label": `what ${name} of ${one.model} reads and writes` },
-          element("h3", {}, one.model), element("div", { class: "tables" }, scrolled(readsTable(one)), scrolled(writesTable(one)))))),
+          element("h3", {}, one.model),
+          element("div", { class: "tables" }, ...[readsTable(one), writesTable(one)].flatMap((table) => (table ? [scrolled(table)] : []))))))]),
     ];
     const top = dialog.scrollTop;
     dialog.replaceChildren(...parts.filter((part) => part !== null));
@@ -167,9 +185,9 @@ export function headView(live: LiveReport, run: () => Run, failed: (error: unkno
     if (head === null) return dialog.close();
     const { prompt } = run();
     if (prompt === "") return;
-    if (query >= live.prompt().tokens.length) query = -1;
+    if (query >= loaded.prompt().tokens.length) query = -1;
     try {
-      const found = await headNumbers(run(), live.report.models[0]!.heads[head]!, query, signal);
+      const found = await source.head(run(), loaded.report.models[0]!.heads[head]!, query, signal);
       if (signal.aborted) return;
       heads = found;
       show();
@@ -183,6 +201,6 @@ export function headView(live: LiveReport, run: () => Run, failed: (error: unkno
     if (now.head !== before.head || (now.prompt !== before.prompt && now.head !== null)) void ask();
     else if (now.theme !== before.theme || now.marks !== before.marks) show();
   });
-  closeAndStep(dialog, live);
+  closeAndStep(dialog, loaded);
   return dialog;
 }

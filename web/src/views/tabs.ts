@@ -1,7 +1,7 @@
 // The views below the prompt, one at a time. A view is brought up to date when it is seen.
 import { element } from "../dom";
 import { subscribe } from "../state";
-import { go, onPlace, place } from "./place";
+import { go, onPlace, place } from "../place";
 
 export interface View {
   id: string; // in the address

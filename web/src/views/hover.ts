@@ -1,12 +1,11 @@
 // Pointing at a cell of a small map: the same head of the other model is marked, and the weight of
 // the same two tokens named for both.
 import { number, element } from "../dom";
-import { visible } from "../data";
-import { LiveReport } from "./live_report";
+import { LoadedReport, visible } from "../data";
 
-export function linkHover(live: LiveReport, grid: HTMLElement): HTMLElement {
+export function linkHover(loaded: LoadedReport, grid: HTMLElement, changeable: boolean): HTMLElement {
   const readout = element("output", { class: "readout", id: "cell-readout" });
-  const rest = "Point at a map: rows look at columns. Click for the large map, Shift-click switches the head off.";
+  const rest = "Point at a map: rows look at columns. Click for the large map" + (changeable ? ", Shift-click switches the head off." : ".");
   readout.textContent = rest;
   let marked: Element[] = [];
   const clear = (): void => {
@@ -22,13 +21,13 @@ export function linkHover(live: LiveReport, grid: HTMLElement): HTMLElement {
     marked = [...grid.querySelectorAll(`.head[data-head="${name}"]`)];
     for (const twin of marked) twin.classList.add("twin");
     const box = button.querySelector(".map")!.getBoundingClientRect();
-    const { tokens } = live.prompt();
+    const { tokens } = loaded.prompt();
     const place = (from: number, size: number): number => Math.floor((from / size) * tokens.length);
     const query = place(event.clientY - box.top, box.height);
     const key = place(event.clientX - box.left, box.width);
-    const head = live.report.models[0]!.heads.indexOf(name);
+    const head = loaded.report.models[0]!.heads.indexOf(name);
     if (query < 0 || query >= tokens.length || key < 0 || key > query) return void (readout.textContent = name);
-    const weights = live.report.models.map((model, m) => `${model.name} ${number(live.mapsNow()[m]![head]!.at(query, key))}`);
+    const weights = loaded.report.models.map((model, m) => `${model.name} ${number(loaded.maps()[m]![head]!.at(query, key))}`);
     readout.textContent =
       `${name}: \u201c${visible(tokens[query]!)}\u201d (${query}) looks at ` +
       `\u201c${visible(tokens[key]!)}\u201d (${key}) \u2013 ${weights.join(", ")}`;

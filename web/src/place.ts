@@ -1,7 +1,6 @@
 // Where the page is: all that a link reproduces. It stands behind the # of the address,
 //   #prompt=Paris%20is%20in&off=L6H11,L7MLP&scale=L3H4=0.5&patch=L6H11=Rome+is+in&head=L3H4&...
 // and changes through go() alone, which tells whoever listens.
-import { Order } from "../state";
 
 // What is done to the runs, as `filigree run` writes it.
 export interface Change {
@@ -21,6 +20,7 @@ export interface PinGroup {
 }
 
 export type MapKind = "weights" | "value-weighted" | "gate";
+export type Order = "layer" | "importance" | "role" | "change";
 
 export interface Place {
   prompt: string | null;
@@ -61,7 +61,7 @@ function read(): Place {
       ...parts.getAll("scale").map((text): Change => ({ kind: "scale", text })),
       ...parts.getAll("patch").map((text): Change => ({ kind: "patch", text })),
     ],
-    head: parts.get("head"),
+    head: parts.get("head") ?? /^#(L\d+H\d+)$/.exec(location.hash)?.[1] ?? null, // #L3H4 alone, too
     view: parts.get("view") ?? "heads",
     kind: one("kind", kinds, "weights"),
     order: one("order", orders, "layer"),
@@ -125,7 +125,8 @@ function tell(now: Place): void {
 
 export function go(part: Partial<Place>): void {
   tell({ ...current, ...part });
-  history.replaceState(null, "", `${location.pathname}#${write(current)}`);
+  const hash = write(current);
+  history.replaceState(null, "", location.pathname + location.search + (hash && `#${hash}`));
 }
 
 // A link that was followed. The token of a server stays.

@@ -1,11 +1,11 @@
 // The tab of one token: where its information comes from and where it goes, as arcs over the sentence.
-import { headsInLayer, visible } from "../data";
+import { LoadedReport, headsInLayer, visible } from "../data";
 import { element } from "../dom";
+import { Source } from "../source";
 import { subscribe } from "../state";
 import { Edge, arcs, edgesOf, showChosen, strength } from "./arcs";
-import { toggleAll } from "./changes";
-import { LiveReport } from "./live_report";
-import { go, onPlace, place } from "./place";
+import { toggleAll } from "../changes";
+import { go, onPlace, place } from "../place";
 import { View } from "./tabs";
 
 const kRows = 12; // of a table
@@ -14,7 +14,7 @@ function switched(edge: Edge): void {
   toggleAll(edge.heads.map(({ name }) => `${name}.pattern@${edge.query}<-${edge.key}`));
 }
 
-function table(title: string, edges: Edge[], tokens: string[], other: (edge: Edge) => number): HTMLElement {
+function table(title: string, edges: Edge[], tokens: string[], other: (edge: Edge) => number, changeable: boolean): HTMLElement {
   const rows = edges.slice(0, kRows).map((edge) => {
     const off = element("button", { type: "button", class: "chip" }, "switch");
     off.title = "switch these edges off or on, in both models";
@@ -22,7 +22,7 @@ function table(title: string, edges: Edge[], tokens: string[], other: (edge: Edg
     const heads = edge.heads.slice(0, 4).map(({ name, weight }) => `${name} ${weight.toFixed(2)}`);
     const more = edge.heads.length - heads.length;
     return element("tr", {}, element("th", { scope: "row" }, `${visible(tokens[other(edge)]!)} (${other(edge)})`),
-      element("td", { class: "word" }, heads.join(", ") + (more > 0 ? ` and ${more} more` : "")), element("td", {}, off));
+      element("td", { class: "word" }, heads.join(", ") + (more > 0 ? ` and ${more} more` : "")), changeable ? element("td", {}, off) : null);
   });
   const left = edges.length - rows.length;
   return element("table", { class: "edges" },
@@ -36,8 +36,8 @@ function slider(id: string, label: string, most: number, step: number): { root: 
   return { root: element("label", {}, `${label} `, input, " ", said), input, said };
 }
 
-export function tokensArcView(live: LiveReport): View {
-  const { layers } = live.report.models[0]!;
+export function tokensArcView(loaded: LoadedReport, { changeable }: Source): View {
+  const { layers } = loaded.report.models[0]!;
   const layer = slider("layer", "layer", layers.length, 1); // 0: all of them
   const least = slider("least", "edges of at least", 0.95, 0.01);
   const body = element("div", { id: "arcs" });
@@ -45,7 +45,7 @@ export function tokensArcView(live: LiveReport): View {
   least.input.addEventListener("input", () => go({ least: Math.max(0.01, Number(least.input.value)) }));
 
   const draw = (): void => {
-    const { tokens } = live.prompt();
+    const { tokens } = loaded.prompt();
     if (tokens.length === 0) return;
     const now = place();
     const chosen = now.at !== null && now.at < tokens.length ? now.at : tokens.length - 1;
@@ -54,22 +54,22 @@ export function tokensArcView(live: LiveReport): View {
     layer.said.textContent = one === null ? "all" : layers[one]!;
     least.input.value = String(now.least);
     least.said.textContent = `${Math.round(100 * now.least)} %`;
-    const models = live.report.models.map((model, m) => {
+    const models = loaded.report.models.map((model, m) => {
       const inLayer = headsInLayer(model);
       const [first, end] = one === null ? [0, model.heads.length] : [one * inLayer, (one + 1) * inLayer];
-      return { name: model.name, edges: edgesOf(live.mapsNow()[m]!, model.heads, chosen, first, end, now.least) };
+      return { name: model.name, edges: edgesOf(loaded.maps()[m]!, model.heads, chosen, first, end, now.least) };
     });
     const word = `\u201c${visible(tokens[chosen]!)}\u201d (${chosen})`;
-    const picture = arcs({ tokens, models, chosen, chose: (at) => go({ at }), clicked: (_, edge) => switched(edge) });
+    const picture = arcs({ tokens, models, chosen, chose: (at) => go({ at }), ...(changeable ? { clicked: (_: number, edge: Edge) => switched(edge) } : {}) });
     body.replaceChildren(
       element("p", { class: "facts" }, models.map(({ name }, m) => `${name} ${m === 0 ? "above" : "below"}`).join(", "),
-        " \u00b7 thick arcs carry much; full ones bring something to the token, dashed ones take it on \u00b7 click a token, or an arc to switch it off"),
+        " \u00b7 thick arcs carry much; full ones bring something to the token, dashed ones take it on \u00b7 click a token" + (changeable ? ", or an arc to switch it off" : "")),
       picture,
       element("div", { class: "row" }, ...models.map(({ name, edges }) => {
         const sorted = [...edges].sort((a, b) => strength(b) - strength(a));
         return element("section", { class: "does" }, element("h3", {}, name),
-          table(`${word} takes from`, sorted.filter(({ query }) => query === chosen), tokens, ({ key }) => key),
-          table(`${word} gives to`, sorted.filter(({ query }) => query !== chosen), tokens, ({ query }) => query));
+          table(`${word} takes from`, sorted.filter(({ query }) => query === chosen), tokens, ({ key }) => key, changeable),
+          table(`${word} gives to`, sorted.filter(({ query }) => query !== chosen), tokens, ({ query }) => query, changeable));
       })),
     );
     showChosen(picture);

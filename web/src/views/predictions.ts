@@ -2,7 +2,7 @@
 // both were before something was changed.
 import { visible } from "../data";
 import { element } from "../dom";
-import { Look } from "./api";
+import { Predicted } from "../source";
 
 const kShown = 6;
 
@@ -25,7 +25,7 @@ export class PredictionsView {
     );
   }
 
-  show(model: number, { next, loss, plain_loss, divergence }: Look): void {
+  show(model: number, { next, loss, plain_loss, divergence }: Predicted): void {
     const rows = next.slice(0, kShown).map(({ token, probability, plain_probability: before }) =>
       element(
         "tr",

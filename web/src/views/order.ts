@@ -2,10 +2,9 @@
 // how much the models differ in them.
 import { byRole } from "../grid";
 import { element } from "../dom";
-import { Order, change, state, subscribe } from "../state";
+import { change, state, subscribe } from "../state";
 import { AttentionMap, LoadedReport } from "../data";
-import { LiveReport } from "./live_report";
-import { go, onPlace, place } from "./place";
+import { Order, go, onPlace, place } from "../place";
 
 // The mean difference of the weights of two maps.
 function difference(a: AttentionMap, b: AttentionMap): number {
@@ -19,18 +18,18 @@ function difference(a: AttentionMap, b: AttentionMap): number {
 export class HeadOrder {
   private importance: Record<string, number>[] = []; // of each model; none: not asked for yet
 
-  constructor(private readonly live: LiveReport) {}
+  constructor(private readonly loaded: LoadedReport) {}
 
   // For gridView.
   readonly chosen = (m: number): number[] => {
-    const model = this.live.report.models[m]!;
+    const model = this.loaded.report.models[m]!;
     const { order, role } = place();
     let heads = model.heads.map((_, head) => head);
     const by = (value: (head: number) => number): number[] => {
       const values = heads.map(value);
       return heads.sort((a, b) => values[b]! - values[a]! || a - b);
     };
-    const maps = this.live.mapsNow();
+    const maps = this.loaded.maps();
     const parts = this.importance[m];
     if (order === "role") heads = byRole(model);
     else if (order === "importance" && parts) heads = by((head) => Math.abs(parts[model.heads[head]!] ?? 0));
@@ -50,9 +49,9 @@ function rolesThereAre({ report }: LoadedReport): string[] {
   return report.roles.filter((role) => parts.includes(role));
 }
 
-export function orderChooser(live: LiveReport): HTMLElement {
-  const orders: [Order, string][] = [["layer", "by layer"], ["importance", "by importance"], ["role", "by role"]];
-  if (live.report.models.length === 2) orders.push(["change", "by difference"]);
+export function orderChooser(loaded: LoadedReport, weighs: boolean): HTMLElement {
+  const orders: [Order, string][] = [["layer", "by layer"], ...(weighs ? [["importance", "by importance"] as [Order, string]] : []), ["role", "by role"]];
+  if (loaded.report.models.length === 2) orders.push(["change", "by difference"]);
   const order = element("select", { id: "order", "aria-label": "order of heads" },
     ...orders.map(([value, text]) => element("option", { value }, text)));
   const role = element("select", { id: "role", "aria-label": "heads of one role" });
@@ -60,7 +59,7 @@ export function orderChooser(live: LiveReport): HTMLElement {
   role.addEventListener("change", () => go({ role: role.value }));
   const show = (): void => {
     order.value = place().order;
-    const roles = rolesThereAre(live);
+    const roles = rolesThereAre(loaded);
     role.replaceChildren(element("option", { value: "" }, "all roles"), ...roles.map((name) => element("option", { value: name }, name)));
     role.value = place().role;
     role.disabled = roles.length === 0;

@@ -1,12 +1,11 @@
 // The tab of the lens: what the models would predict after each layer, and what each part adds to the
 // logit of the token that was clicked.
 import { css, differenceColour, textColour, weightColour } from "../colour";
-import { visible } from "../data";
+import { LoadedReport, visible } from "../data";
 import { element, scrolled } from "../dom";
 import { subscribe } from "../state";
-import { Attribution, Lens, Run, attribution, lens } from "./api";
-import { LiveReport } from "./live_report";
-import { go, onPlace, place } from "./place";
+import { Attribution, Lens, Run, Source, isChanged } from "../source";
+import { go, onPlace, place } from "../place";
 import { percent } from "./predictions";
 import { View } from "./tabs";
 
@@ -57,7 +56,7 @@ function attributionTable(one: Attribution, most: number): HTMLElement {
         ...strongest.map(({ part, contribution }) => element("tr", {}, element("th", { scope: "row" }, part), element("td", {}, contribution.toFixed(3))))))));
 }
 
-export function lensView(live: LiveReport, run: () => Run, failed: (error: unknown) => void): View {
+export function lensView(loaded: LoadedReport, source: Source, run: () => Run, failed: (error: unknown) => void): View {
   const tables = element("div", { id: "lens" });
   const parts = element("div", { id: "attribution" });
   let current = new AbortController();
@@ -66,22 +65,23 @@ export function lensView(live: LiveReport, run: () => Run, failed: (error: unkno
   const showLens = (): void => tables.replaceChildren(...lenses.map((one) => lensTable(one, place().at)));
   // The clicked token after those before it, or the likeliest after all.
   const explain = async (signal: AbortSignal): Promise<void> => {
-    const { tokens } = live.prompt();
+    const { tokens } = loaded.prompt();
     const { at } = place();
     const clicked = at !== null && at < tokens.length;
     if (clicked && at === 0) return parts.replaceChildren(element("p", {}, "Nothing comes before the first token."));
-    const answer = clicked ? tokens[at]! : live.looks[0]!.next[0]!.token;
-    const found = await attribution(run().prompt, clicked ? { at } : { answer }, signal);
+    const answer = clicked ? tokens[at]! : loaded.looks[0]!.next[0]!.token;
+    const found = await source.attribution(run(), clicked ? { at } : { answer }, signal);
+    if (found.length === 0) return parts.replaceChildren(element("p", {}, "The logits of these models are no sum of what their parts write."));
     const most = Math.max(...found.flatMap((one) => one.parts.map(({ contribution }) => Math.abs(contribution)))) || 1;
     const title = `What each part adds to the logit of \u201c${visible(answer)}\u201d${clicked ? ` (${at})` : ", the likeliest next token"}`;
-    const note = run().ablate.length + run().scale.length + run().patch.length > 0 ? ", in the runs without changes" : "";
+    const note = isChanged(run()) ? ", with the changes" : "";
     parts.replaceChildren(element("h2", {}, title + note), element("div", { class: "row" }, ...found.map((one) => attributionTable(one, most))));
   };
   const update = (): void => {
     current.abort();
     current = new AbortController();
     const { signal } = current;
-    lens(run(), signal).then((found) => {
+    source.lens(run(), signal).then((found) => {
       lenses = found;
       showLens();
     }, failed);

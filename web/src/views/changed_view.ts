@@ -1,0 +1,58 @@
+// The tab of stored changes: what each model predicts, and what becomes of it when one of the parts that
+// matter most is switched off.
+import { LoadedReport, visible } from "../data";
+import { element, number, scrolled } from "../dom";
+import { Change, go, place } from "../place";
+import { Predicted } from "../source";
+import { StoredChange, StoredSource } from "../stored";
+import { PredictionsView, percent } from "./predictions";
+import { View } from "./tabs";
+
+// The likeliest token of the plain run, which a changed run may still list.
+function fate(plain: Predicted, now: Predicted): HTMLElement[] {
+  const first = plain.next[0]!;
+  const same = now.next.find(({ token }) => token === first.token);
+  const top = now.next[0]!;
+  return [
+    element("td", {}, same ? percent(same.probability) : ""),
+    element("td", top.token === first.token ? {} : { class: "moved" }, visible(top.token)),
+    element("td", {}, number(now.divergence, 3)),
+    element("td", {}, now.loss === null || plain.loss === null ? "" : `${now.loss >= plain.loss ? "+" : "\u2212"}${Math.abs(now.loss - plain.loss).toFixed(3)}`),
+  ];
+}
+
+export function changedView(loaded: LoadedReport, source: StoredSource, failed: (error: unknown) => void): View {
+  const { models } = loaded.report;
+  const predictions = new PredictionsView(models.map(({ name }) => name));
+  const table = element("div");
+  const chosen = (): string => place().changes[0]?.text ?? "";
+  const off = (text: string): Change[] => (text === "" ? [] : [{ kind: "ablate", text }]);
+
+  const row = (text: string, label: string, cells: HTMLElement[]): HTMLElement => {
+    const button = element("button", { type: "button", "data-off": text }, label);
+    button.addEventListener("click", () => go({ changes: off(text) }));
+    const made = element("tr", {}, element("th", { scope: "row" }, button), ...cells);
+    made.setAttribute("aria-selected", String(text === chosen()));
+    return made;
+  };
+  const draw = (plain: Predicted[], changes: StoredChange[]): void => {
+    const head = (texts: string[]): HTMLElement[] => texts.map((text) => element("th", { scope: "col" }, text));
+    const names = models.map(({ name }, m) => element("th", { scope: "colgroup", colspan: "4" }, `${name}, which predicts \u201c${visible(plain[m]!.next[0]!.token)}\u201d`));
+    const rows = changes.map((change) => row(change.ablate, `${change.ablate} off`, change.looks.flatMap((now, m) => fate(plain[m]!, now))));
+    table.replaceChildren(scrolled(element("table", { class: "changed" },
+      element("caption", {}, "The heads and MLPs that matter most for a prediction (value times gradient), switched off one by one in both models: the probability that its token keeps, " +
+        "the likeliest token then, how far the prediction moved (KL divergence, nats), and what the prompt's loss gains."),
+      element("thead", {}, element("tr", {}, element("th", {}), ...names),
+        element("tr", {}, element("th", {}), ...models.flatMap(() => head(["keeps", "likeliest", "moved", "loss"])))),
+      element("tbody", {}, row("", "nothing off", plain.flatMap((look) => fate(look, { ...look, divergence: 0 }))), ...rows))));
+  };
+  const update = (): void => {
+    loaded.looks.forEach((look, m) => predictions.show(m, look));
+    const { text } = loaded.prompt();
+    source.stored(text).then((stored) => {
+      if (stored && loaded.prompt().text === text) draw(stored.looks, stored.changes);
+    }, failed);
+  };
+  const note = element("p", { class: "facts" }, "Maps, arcs and lens of this page are of the runs as they are; filigree serve shows them with any change.");
+  return { id: "changes", label: "Predictions and changes", root: element("div", {}, predictions.root, note, table), update };
+}

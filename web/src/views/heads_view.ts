@@ -1,0 +1,75 @@
+// The tab of all heads: the grid of both models, with what it is ordered and chosen by.
+import { LoadedReport } from "../data";
+import { element } from "../dom";
+import { MakePainter, gridView } from "../grid";
+import { legendView } from "../legend";
+import { change, subscribe } from "../state";
+import { tokensView } from "../tokens";
+import { Run, Source } from "../source";
+import { isOff, toggle } from "../changes";
+import { linkHover } from "./hover";
+import { HeadOrder, orderChooser } from "./order";
+import { MapKind, go, onPlace, place } from "../place";
+import { View } from "./tabs";
+
+function kindChooser(): HTMLElement {
+  const kinds: [MapKind, string][] = [["weights", "weights"], ["value-weighted", "weights \u00d7 values"], ["gate", "gate"]];
+  const select = element("select", { id: "kind", "aria-label": "what the maps show" },
+    ...kinds.map(([value, text]) => element("option", { value }, text)));
+  const show = (): void => void (select.value = place().kind);
+  select.addEventListener("change", () => go({ kind: select.value as MapKind }));
+  onPlace(show);
+  show();
+  return element("label", {}, "maps ", select);
+}
+
+// Whose circuit is marked, where there are several.
+function circuitChooser({ report: { tasks } }: LoadedReport): HTMLElement | null {
+  if (tasks.every((task) => task.heads.every((heads) => heads.length === 0))) return null;
+  const select = element("select", { id: "circuit", "aria-label": "circuit that is marked" });
+  tasks.forEach((task, n) => select.append(element("option", { value: String(n) }, task.name)));
+  select.append(element("option", { value: "-1" }, "none"));
+  select.addEventListener("change", () => change({ task: Number(select.value) }));
+  return element("label", {}, "circuit of ", select);
+}
+
+export interface HeadsOptions {
+  loaded: LoadedReport;
+  source: Source;
+  order: HeadOrder;
+  run: () => Run;
+  painter?: MakePainter;
+  failed: (error: unknown) => void;
+}
+
+export function headsView({ loaded, source, order, run, painter, failed }: HeadsOptions): View {
+  const { heads } = loaded.report.models[0]!;
+  const off = element("input", { type: "checkbox", id: "switch" });
+  const grid = gridView(
+    loaded,
+    (head, event) => (source.changeable && (event.shiftKey || off.checked) ? toggle(heads[head]!) : change({ head })),
+    order.chosen,
+    painter,
+  );
+  const markOff = (): void =>
+    void (source.changeable && grid.querySelectorAll<HTMLElement>(".head").forEach((button) => button.classList.toggle("off", isOff(button.dataset["head"]!))));
+  let current = new AbortController();
+  const weigh = (): void => {
+    current.abort();
+    if (place().order !== "importance" || run().prompt === "") return;
+    current = new AbortController();
+    source.importance(run(), current.signal).then((found) => order.show(found), failed);
+  };
+  onPlace((now, before) => {
+    markOff();
+    if (now.order !== before.order) weigh();
+  });
+  subscribe((now, before) => {
+    if (now.prompt !== before.prompt || now.marks !== before.marks) markOff();
+  });
+  const root = element("div", {},
+    element("div", { class: "above" }, ...(source.changeable ? [kindChooser()] : []), orderChooser(loaded, source.weighs),
+      ...(source.changeable ? [element("label", {}, off, " a click switches off")] : []), circuitChooser(loaded), linkHover(loaded, grid, source.changeable)),
+    element("div", { class: "above" }, legendView(loaded)), tokensView(loaded, grid), grid);
+  return { id: "heads", label: "Heads", root, update: weigh };
+}

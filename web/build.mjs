@@ -9,9 +9,14 @@ import { build, transform } from "esbuild";
 
 const out = process.argv[2] ?? "dist";
 const styles = ["src/style.css", "src/views/views.css", "src/live/live.css"];
-const sheet = (await Promise.all(styles.map((file) => readFile(file, "utf8")))).join("");
+const small = async (file) => (await transform(await readFile(file, "utf8"), { loader: "css", minify: true })).code;
 await mkdir(out, { recursive: true });
-await writeFile(`${out}/live.css`, (await transform(sheet, { loader: "css", minify: true })).code);
+await writeFile(`${out}/live.css`, (await Promise.all(styles.map(small))).join(""));
+// Styles as texts of the script.
+const css = {
+  name: "css",
+  setup: ({ onLoad }) => onLoad({ filter: /\.css$/ }, async ({ path }) => ({ contents: await small(path), loader: "text" })),
+};
 
 await build({
   entryPoints: { report: "src/main.ts", live: "src/live/main.ts" },
@@ -21,7 +26,7 @@ await build({
   format: "iife",
   target: "es2022",
   charset: "ascii",
-  loader: { ".css": "text" },
+  plugins: [css],
   legalComments: "none",
   logLevel: "warning",
 });

@@ -1,14 +1,13 @@
 // Files of what is on the screen, and the long work behind the page whose results they are of.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
 #include "filigree/serve/api.h"
+#include "support/file_size_limit.h"
 #include "support/served_models.h"
 
 namespace filigree::serve {
@@ -89,28 +88,6 @@ TEST_F(FilesTest, WhatIsOnTheScreenIsExported) {
   EXPECT_EQ(ask("/api/export", wrong).status, 400);
 }
 
-// Files cannot grow while it lives, as on a full disk.
-class NoRoom {
- public:
-  NoRoom() {
-    signal_ = std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit none = before_;
-    none.rlim_cur = 0;
-    setrlimit(RLIMIT_FSIZE, &none);
-  }
-  ~NoRoom() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, signal_);
-  }
-  NoRoom(const NoRoom&) = delete;
-  NoRoom& operator=(const NoRoom&) = delete;
-
- private:
-  rlimit before_ = {};
-  void (*signal_)(int) = nullptr;
-};
-
 TEST_F(FilesTest, AFullDiskIsToldWithoutAPathOfTheMachine) {
   const std::string folder = std::filesystem::temp_directory_path().string();
   std::vector<const char*> formats = {"npz", "json"};
@@ -118,7 +95,7 @@ TEST_F(FilesTest, AFullDiskIsToldWithoutAPathOfTheMachine) {
   for (const char* format : formats) {
     Answer answer;
     {
-      const NoRoom full;
+      const FileSizeLimit full(0);
       answer = ask("/api/export", {{"prompt", kPrompt}, {"format", format}});
     }
     EXPECT_EQ(answer.status, 507) << format << answer.body.substr(0, 300);

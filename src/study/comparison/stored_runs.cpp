@@ -1,7 +1,10 @@
 #include "filigree/study/comparison/stored_runs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "filigree/analyze/lens/logit_attribution.h"
 #include "filigree/analyze/lens/logit_lens.h"
@@ -17,6 +20,7 @@ constexpr std::size_t kTop = 8;         // likeliest tokens of a prediction
 constexpr std::int64_t kLensTop = 3;    // of a cell of the lens
 constexpr std::size_t kChangedTop = 3;  // of a changed run
 constexpr double kStoredPrecision = 1e4;
+constexpr std::int64_t kTokensAPass = 512;
 
 double rounded(double value) { return std::round(value * kStoredPrecision) / kStoredPrecision; }
 
@@ -73,26 +77,58 @@ Json attribution_json(const LoadedModel& model, const std::vector<TokenId>& ids,
 }
 
 // The strongest of a kind, the strongest first.
-std::vector<std::string> strongest(std::vector<PartGradient> parts, ComponentKind kind,
-                                   std::size_t most) {
+std::vector<Component> strongest(std::vector<PartGradient> parts, ComponentKind kind,
+                                 std::size_t most) {
   std::erase_if(parts, [&](const PartGradient& part) { return part.part.kind != kind; });
   std::stable_sort(parts.begin(), parts.end(), [](const PartGradient& a, const PartGradient& b) {
     return std::abs(a.value_times_gradient) > std::abs(b.value_times_gradient);
   });
   parts.resize(std::min(parts.size(), most));
-  std::vector<std::string> names;
-  for (const PartGradient& part : parts) names.push_back(name_of(part.part));
-  return names;
+  std::vector<Component> components;
+  for (const PartGradient& part : parts) components.push_back(part.part);
+  return components;
 }
 
-Json changed_look(const LoadedModel& model, const std::vector<TokenId>& ids,
-                  const std::string& part, const Prediction& plain) {
-  Interventions asked;
-  asked.add_ablations(part);
-  AppliedInterventions changes(model.model(), asked);
-  Json json = to_json(predict(model, ids, &changes), &plain, model, kChangedTop);
-  json["surprise"] = Json::array();  // what the whole prompt loses is the loss
-  return json;
+// Sets what a part wrote in one run of [B, T, ...] to zero: of heads [B, T, H, D], else all of it.
+void silence(Tensor& value, std::int64_t run, const Component& part) {
+  const std::int64_t T = value.size(1), inner = value.elements() / (value.size(0) * T);
+  const bool head = part.kind == ComponentKind::kHead;
+  const std::int64_t width = head ? value.size(3) : inner, first = head ? part.head * width : 0;
+  for (std::int64_t t = 0; t < T; ++t)
+    std::fill_n(value.mutable_f32() + (run * T + t) * inner + first, width, 0.0f);
+}
+
+// A run without each of the parts, several in a pass: short texts alone are slow.
+std::vector<Prediction> predict_without(const LoadedModel& model, const std::vector<TokenId>& ids,
+                                        std::span<const Component> parts) {
+  const auto T = static_cast<std::int64_t>(ids.size());
+  const auto at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, kTokensAPass / T));
+  std::vector<Prediction> found;
+  for (std::size_t begin = 0; begin < parts.size(); begin += at_once) {
+    const std::span<const Component> some =
+        parts.subspan(begin, std::min(at_once, parts.size() - begin));
+    std::vector<TokenId> all;
+    std::map<std::string, std::vector<std::size_t>> by_tap;  // runs of this pass
+    for (std::size_t run = 0; run < some.size(); ++run) {
+      all.insert(all.end(), ids.begin(), ids.end());
+      const bool head = some[run].kind == ComponentKind::kHead;
+      by_tap[fmt::format("blocks.{}.{}", some[run].layer, head ? "attn.hook_z" : "hook_mlp_out")]
+          .push_back(run);
+    }
+    Taps taps;
+    for (const auto& [tap, runs] : by_tap)
+      taps.intervene(tap, [&some, &runs = runs](const Variable& value) {
+        Tensor changed = value.value().clone();
+        for (const std::size_t run : runs)
+          silence(changed, static_cast<std::int64_t>(run), some[run]);
+        return Variable(changed);
+      });
+    const Tensor input = Tensor::from_ids({static_cast<std::int64_t>(some.size()), T}, all);
+    const Tensor logits = model.model().forward(input, {.taps = &taps}).value();
+    for (std::size_t run = 0; run < some.size(); ++run)
+      found.push_back(prediction_of(logits, model, ids, run));
+  }
+  return found;
 }
 
 // A run of a circuit's prompt: the likeliest tokens, and what becomes of the answers.
@@ -137,7 +173,7 @@ Json stored_prompt(std::span<const LoadedModel> models, const std::vector<TokenI
   Json looks = Json::array(), lens = Json::array(), attribution = Json::array(),
        importance = Json::array(), changes = Json::array();
   std::vector<Prediction> plain;
-  std::vector<std::string> parts;  // whose absence is stored, each once
+  std::vector<Component> parts;  // whose absence is stored, each once
   for (const LoadedModel& model : models) {
     context.throw_if_stopped();
     plain.push_back(predict(model, ids));
@@ -153,15 +189,21 @@ Json stored_prompt(std::span<const LoadedModel> models, const std::vector<TokenI
     importance.push_back(by_part);
     for (const auto& [kind, most] : {std::pair(ComponentKind::kHead, kStoredHeads),
                                      std::pair(ComponentKind::kMlp, kStoredMlps)})
-      for (const std::string& part : strongest(gradients, kind, most))
+      for (const Component& part : strongest(gradients, kind, most))
         if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
   }
-  for (const std::string& part : parts) {
+  std::vector<std::vector<Prediction>> without;
+  for (const LoadedModel& model : models) {
     context.throw_if_stopped();
+    without.push_back(predict_without(model, ids, parts));
+  }
+  for (std::size_t p = 0; p < parts.size(); ++p) {
     Json of_models = Json::array();
-    for (std::size_t m = 0; m < models.size(); ++m)
-      of_models.push_back(changed_look(models[m], ids, part, plain[m]));
-    changes.push_back({{"ablate", part}, {"looks", of_models}});
+    for (std::size_t m = 0; m < models.size(); ++m) {
+      of_models.push_back(to_json(without[m][p], &plain[m], models[m], kChangedTop));
+      of_models.back()["surprise"] = Json::array();  // what the whole prompt loses is the loss
+    }
+    changes.push_back({{"ablate", name_of(parts[p])}, {"looks", of_models}});
   }
   Json json = {{"looks", looks},
                {"lens", lens},

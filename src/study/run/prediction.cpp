@@ -43,9 +43,11 @@ double Prediction::loss() const {
 }
 
 Prediction prediction_of(const Tensor& logits, const LoadedModel& model,
-                         const std::vector<TokenId>& ids) {
+                         const std::vector<TokenId>& ids, std::size_t run) {
   const auto V = static_cast<std::size_t>(logits.size(-1));
-  const auto row = [&](std::size_t t) { return logits.values().subspan(t * V, V); };
+  const auto row = [&](std::size_t t) {
+    return logits.values().subspan((run * ids.size() + t) * V, V);
+  };
   Prediction found;
   found.surprise.resize(ids.size() - 1);
   parallel_for(

@@ -16,9 +16,10 @@ struct Prediction {
   double loss() const;                // their mean; not a number for a single token
 };
 
-// From the logits [1, T, V] of a run of `ids`. Throws Error where they are not finite.
+// From the logits [B, T, V] of runs of which number `run` is of `ids`. Throws Error where they are
+// not finite.
 Prediction prediction_of(const Tensor& logits, const LoadedModel& model,
-                         const std::vector<TokenId>& ids);
+                         const std::vector<TokenId>& ids, std::size_t run = 0);
 // From a run of its own, with `changes` (null: none).
 Prediction predict(const LoadedModel& model, const std::vector<TokenId>& ids,
                    AppliedInterventions* changes = nullptr);

@@ -14,7 +14,7 @@
 namespace filigree::study {
 
 // Of each model and prompt, those by value times gradient whose absence is shown.
-inline constexpr std::size_t kStoredHeads = 6, kStoredMlps = 2;
+inline constexpr std::size_t kStoredHeads = 4, kStoredMlps = 1;
 
 // {"looks": [...], "lens": [...], "attribution": [...], "importance": [...], "changes": [...]},
 // everything but the changes one a model. A model whose logits are no sum of its parts has null for

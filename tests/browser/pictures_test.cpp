@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 
 constexpr int kWidth = 128, kHeight = 90;  // of a small picture
 constexpr int kShade = 40;                 // a cell that differs by more is another
-constexpr double kMostOthers = 0.025;      // of the cells
+constexpr double kMostOthers = 0.04;       // of the cells
 
 // Each cell is the mean of the pixels that fall on it.
 Picture made_small(const Picture& large) {

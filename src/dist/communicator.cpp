@@ -29,6 +29,7 @@ class SingleProcess : public Communicator {
   std::unique_ptr<PendingSum> start_sum(std::vector<std::span<float>>, DeviceKind) override {
     return std::make_unique<NothingPending>();
   }
+  void all_gather(const std::vector<std::vector<std::span<float>>>&, DeviceKind) override {}
   void broadcast(std::span<std::byte>) override {}
   bool all_failed(std::chrono::milliseconds) override { return true; }
   void abort(int exit_code) override { std::_Exit(exit_code); }

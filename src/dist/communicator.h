@@ -55,6 +55,12 @@ class Communicator {
   virtual std::unique_ptr<PendingSum> start_sum(std::vector<std::span<float>> arrays,
                                                 DeviceKind device) = 0;
 
+  // Gives every rank what each of them has of the same arrays: of_ranks[r], which have the same
+  // sizes everywhere, hold rank r's values afterwards. They lie on `device`, in the order of its
+  // work.
+  virtual void all_gather(const std::vector<std::vector<std::span<float>>>& of_ranks,
+                          DeviceKind device) = 0;
+
   // Gives every rank rank 0's bytes.
   virtual void broadcast(std::span<std::byte> bytes) = 0;
   // Rank 0's text, whatever its length is.

@@ -20,6 +20,7 @@ TEST(Communicator, AJobOfOneKeepsItsValues) {
   std::array<double, 1> numbers = {0.25};
   one->start_sum({std::span<float>(values)}, DeviceKind::kCpu)->wait();
   one->sum(numbers);
+  one->all_gather({{std::span<float>(values)}}, DeviceKind::kCpu);
   EXPECT_EQ(values[1], -2.0f);
   EXPECT_EQ(numbers[0], 0.25);
   EXPECT_EQ(one->broadcast(std::string("text")), "text");

@@ -77,16 +77,20 @@ void require_plain_entries(const fs::path& folder) {
 
 using Moments = std::vector<std::pair<std::string, Tensor>>;
 
-// The moments, each on the CPU while it is written.
-std::vector<TensorToWrite> moments_to_write(const Moments& moments, Tensor& current) {
+// The moments, each fetched while it is written.
+std::vector<TensorToWrite> moments_to_write(const std::vector<AdamWMoment>& moments,
+                                            Tensor& current) {
   std::vector<TensorToWrite> tensors;
-  for (const auto& [name, tensor] : moments) {
-    const auto extents = tensor.shape().extents();
-    tensors.push_back(
-        {name, TensorKind::kF32, {extents.begin(), extents.end()}, [&current, moment = tensor] {
-           current = moment.to(DeviceKind::kCpu);
-           return std::span(current.raw(), current.bytes());
-         }});
+  for (const AdamWMoment& moment : moments) {
+    const auto extents = moment.shape.extents();
+    tensors.push_back({moment.name,
+                       TensorKind::kF32,
+                       {extents.begin(), extents.end()},
+                       [&current, fetch = moment.fetch] {
+                         current = Tensor();  // before the next one takes memory
+                         current = fetch();
+                         return std::span(current.raw(), current.bytes());
+                       }});
   }
   return tensors;
 }
@@ -104,7 +108,14 @@ void write_moments(const fs::path& file, const AdamW& optimizer, AdamW::Part par
 void read_moments(const fs::path& path, Moments& moments) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   for (const TensorView& view : file.tensors()) {
-    Tensor tensor = Tensor::empty(Shape(view.shape));
+    const Shape shape(view.shape);
+    // As it lies in the file, since a rank may need a part of it only.
+    if (view.kind == TensorKind::kF32 && view.aligned()) {
+      moments.emplace_back(view.name,
+                           Tensor::borrow(shape, DType::kF32, view.owner, view.data.data()));
+      continue;
+    }
+    Tensor tensor = Tensor::empty(shape);
     read_f32(view, {tensor.mutable_f32(), static_cast<std::size_t>(tensor.elements())});
     moments.emplace_back(view.name, tensor);
   }
@@ -170,8 +181,13 @@ void RunFolder::save(const Trainable& trained, const AdamW& optimizer, const Tra
     if (optimizer.has_own())
       write_moments(partial / own_moments_file(ranks), optimizer, AdamW::Part::kOwn);
     meet(ranks);
-    if (!ranks.first()) return;
-    write_moments(partial / "optimizer.safetensors", optimizer, AdamW::Part::kShared);
+    if (!ranks.first()) {
+      // The first writes the moments that the ranks share, which all of them fetch.
+      if (optimizer.sharing())
+        for (const AdamWMoment& moment : optimizer.state()) moment.fetch();
+      return;
+    }
+    write_moments(partial / "optimizer.safetensors", optimizer, AdamW::Part::kAlike);
     write_json(partial / "state.json", json_of(state, optimizer));
     write_checksums(partial, files_in(partial));
     flush_folder(partial);

@@ -12,6 +12,7 @@
 #include "filigree/train/test_support.h"
 #include "support/check_op.h"
 #include "support/errors.h"
+#include "support/files.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
 
@@ -49,19 +50,30 @@ std::vector<float> weights_of(const Model& model) {
 
 struct RunResult {
   std::vector<std::vector<float>> weights;  // of each rank
+  std::vector<std::uint64_t> moments;       // bytes of each rank
   std::vector<Metrics> steps;               // of rank 0
 };
 
+struct Ranks {
+  int size = 1;
+  bool sharing = false;  // the moments
+};
+
 // Each rank has its own model and its own part of the data; they share the folder.
-RunResult run(int size, bool gated, const std::filesystem::path& path, std::int64_t stop_at = -1,
-              bool resume = false) {
+RunResult run(const Ranks& of, bool gated, const std::filesystem::path& path,
+              std::int64_t stop_at = -1, bool resume = false) {
   RunResult result;
-  result.weights.resize(static_cast<std::size_t>(size));
+  result.weights.resize(static_cast<std::size_t>(of.size));
+  result.moments.resize(static_cast<std::size_t>(of.size));
   const auto body = [&](Communicator& ranks) {
     SmallTraining training(gated, 30);
+    if (of.sharing)
+      training.optimizer =
+          std::make_unique<AdamW>(decay_groups(*training.trained, 0.1f), AdamWOptions{}, &ranks);
     training.options.ranks = &ranks;
     training.options.resume = resume;
     training.options.log_every = 1;
+    training.options.clip = 0.1;  // less than the gradient's norm
     OwnRows source(ranks.rank(), ranks.size());
     RunFolder folder(path);
     std::int64_t done = 0;
@@ -76,11 +88,12 @@ RunResult run(int size, bool gated, const std::filesystem::path& path, std::int6
                                     *training.optimizer, folder, training.options, callbacks);
     EXPECT_EQ(end.steps, stop_at > 0 ? stop_at : 30);
     result.weights[static_cast<std::size_t>(ranks.rank())] = weights_of(*training.model);
+    result.moments[static_cast<std::size_t>(ranks.rank())] = training.optimizer->bytes();
   };
-  if (size == 1)
+  if (of.size == 1)
     body(*make_single_process());
   else
-    run_ranks(size, body);
+    run_ranks(of.size, body);
   return result;
 }
 
@@ -101,10 +114,10 @@ class DataParallel : public testing::TestWithParam<bool> {};
 
 TEST_P(DataParallel, RanksTrainWhatOneProcessTrains) {
   const TemporaryFolder alone_folder;
-  const RunResult alone = run(1, GetParam(), alone_folder.path());
+  const RunResult alone = run({1}, GetParam(), alone_folder.path());
   for (const int size : {2, 3, 4}) {  // of 4 rows: parts of 2 and 2, of 1, 1 and 2, of 1 each
     const TemporaryFolder folder;
-    const RunResult ranks = run(size, GetParam(), folder.path());
+    const RunResult ranks = run({size}, GetParam(), folder.path());
     expect_close(alone, ranks);
     for (const std::vector<float>& weights : ranks.weights) EXPECT_EQ(weights, ranks.weights[0]);
   }
@@ -112,11 +125,56 @@ TEST_P(DataParallel, RanksTrainWhatOneProcessTrains) {
 
 TEST_P(DataParallel, ARunGoesOnWithAnotherNumberOfRanks) {
   const TemporaryFolder alone_folder, folder;
-  const RunResult alone = run(1, GetParam(), alone_folder.path());
-  RunResult begun = run(2, GetParam(), folder.path(), 11);
-  RunResult ended = run(1, GetParam(), folder.path(), -1, true);
+  const RunResult alone = run({1}, GetParam(), alone_folder.path());
+  RunResult begun = run({2}, GetParam(), folder.path(), 11);
+  RunResult ended = run({1}, GetParam(), folder.path(), -1, true);
   ended.steps.insert(ended.steps.begin(), begun.steps.begin(), begun.steps.end());
   expect_close(alone, ended);
+}
+
+std::string moments_file(const TemporaryFolder& run, const char* checkpoint) {
+  return read_file(run.path() / "checkpoints" / checkpoint / "optimizer.safetensors");
+}
+
+TEST_P(DataParallel, RanksThatShareTheMomentsTrainTheSameBits) {
+  for (const int size : {1, 2, 3}) {
+    const TemporaryFolder folder, sharing_folder;
+    const RunResult each = run({size}, GetParam(), folder.path());
+    const RunResult sharing = run({size, true}, GetParam(), sharing_folder.path());
+    EXPECT_EQ(sharing.weights, each.weights);
+    EXPECT_EQ(sharing.steps, each.steps);
+    // Where steps are clipped, by the norm of all gradients.
+    EXPECT_GT(metric(each.steps[0], "gradient_norm"), 0.1);
+    EXPECT_TRUE(moments_file(sharing_folder, "step-00000030") ==
+                moments_file(folder, "step-00000030"));
+    std::uint64_t together = 0;
+    for (const std::uint64_t bytes : sharing.moments) {
+      together += bytes;
+      EXPECT_NEAR(static_cast<double>(bytes) * size / static_cast<double>(each.moments[0]), 1.0,
+                  0.1);
+    }
+    EXPECT_EQ(together, each.moments[0]);
+  }
+}
+
+TEST_P(DataParallel, ARunGoesOnWhoeverHasTheMoments) {
+  const TemporaryFolder whole_folder;
+  const RunResult whole = run({2}, GetParam(), whole_folder.path());
+  struct Change {
+    Ranks first, then;
+  };
+  for (const auto& [first, then] :
+       {Change{{2, true}, {2, true}}, Change{{2, true}, {2}}, Change{{2}, {2, true}},
+        Change{{3, true}, {2, true}}, Change{{1, true}, {3, true}}, Change{{2, true}, {1}}}) {
+    const TemporaryFolder folder;
+    const RunResult begun = run(first, GetParam(), folder.path(), 11);
+    RunResult ended = run(then, GetParam(), folder.path(), -1, true);
+    if (first.size == 2 && then.size == 2) {
+      EXPECT_EQ(ended.weights, whole.weights);
+    }
+    ended.steps.insert(ended.steps.begin(), begun.steps.begin(), begun.steps.end());
+    expect_close(whole, ended);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, DataParallel, testing::Bool(),
@@ -196,6 +254,7 @@ class Recorder : public Communicator {
     started.arrays = std::move(arrays);
     return make_single_process()->start_sum({}, DeviceKind::kCpu);
   }
+  void all_gather(const std::vector<std::vector<std::span<float>>>&, DeviceKind) override {}
   void broadcast(std::span<std::byte>) override {}
   bool all_failed(std::chrono::milliseconds) override { return false; }
   void abort(int) override { fail("aborted"); }

@@ -70,14 +70,12 @@ class ThreadRanks : public Communicator {
     for (const std::span<float> array : pending->arrays) put(next_++, std::as_bytes(array));
     return pending;
   }
-  void broadcast(std::span<std::byte> bytes) override {
-    const std::size_t number = next_++;
-    put(number, bytes);
-    const std::vector<std::byte> from = meeting_.take(number)[0];
-    require(from.size() == bytes.size(), "rank {} expects {} bytes, not {}", rank(), bytes.size(),
-            from.size());
-    std::copy(from.begin(), from.end(), bytes.begin());
+  void all_gather(const std::vector<std::vector<std::span<float>>>& of_ranks, DeviceKind) override {
+    for (std::size_t root = 0; root < of_ranks.size(); ++root)
+      for (const std::span<float> array : of_ranks[root])
+        take_from(root, std::as_writable_bytes(array));
   }
+  void broadcast(std::span<std::byte> bytes) override { take_from(0, bytes); }
   bool all_failed(std::chrono::milliseconds) override { return false; }
   void abort(int) override { fail("aborted"); }
 
@@ -93,6 +91,16 @@ class ThreadRanks : public Communicator {
 
   void put(std::size_t number, std::span<const std::byte> bytes) {
     meeting_.put(number, {bytes.begin(), bytes.end()}, rank());
+  }
+
+  // The bytes of rank `root`, which every rank has so many of.
+  void take_from(std::size_t root, std::span<std::byte> bytes) {
+    const std::size_t number = next_++;
+    put(number, bytes);
+    const std::vector<std::byte> from = meeting_.take(number)[root];
+    require(from.size() == bytes.size(), "rank {} expects {} bytes, not {}", rank(), bytes.size(),
+            from.size());
+    std::copy(from.begin(), from.end(), bytes.begin());
   }
 
   template <typename T>

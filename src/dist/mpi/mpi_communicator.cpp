@@ -92,6 +92,12 @@ class MpiSum : public PendingSum {
   std::vector<MPI_Request> requests_;
 };
 
+void require_on_cpu(DeviceKind device) {
+  require(device == DeviceKind::kCpu,
+          "mpi: sums of values on GPUs need NCCL, which this build does not have; put nccl.h and "
+          "libnccl beside the CUDA toolkit and build again, or train on the CPU");
+}
+
 // Whether the ranks of a machine may all use the same cores.
 bool same_cores(MPI_Comm machine) {
   cpu_set_t own, first;
@@ -139,10 +145,24 @@ class MpiCommunicator : public Communicator {
 
   std::unique_ptr<PendingSum> start_sum(std::vector<std::span<float>> arrays,
                                         DeviceKind device) override {
-    require(device == DeviceKind::kCpu,
-            "mpi: sums of values on GPUs need NCCL, which this build does not have; put nccl.h and "
-            "libnccl beside the CUDA toolkit and build again, or train on the CPU");
+    require_on_cpu(device);
     return std::make_unique<MpiSum>(std::move(arrays));
+  }
+
+  void all_gather(const std::vector<std::vector<std::span<float>>>& of_ranks,
+                  DeviceKind device) override {
+    require_on_cpu(device);
+    // All at once, so that many short ones do not wait for each other.
+    std::vector<MPI_Request> requests;
+    for (std::size_t root = 0; root < of_ranks.size(); ++root)
+      for (const std::span<float> array : of_ranks[root])
+        in_pieces(array, [&](float* data, int count) {
+          check(MPI_Ibcast(data, count, MPI_FLOAT, static_cast<int>(root), MPI_COMM_WORLD,
+                           &requests.emplace_back(MPI_REQUEST_NULL)),
+                "gather from the ranks");
+        });
+    check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+          "gather from the ranks");
   }
 
   void broadcast(std::span<std::byte> bytes) override {

@@ -92,6 +92,22 @@ class Ring {
     done.record(stream_);
   }
 
+  // Broadcasts from each rank in place, after the work that is on the compute stream now.
+  void all_gather(const std::vector<std::vector<std::span<float>>>& of_ranks, Event& done) {
+    require(comm_ != nullptr, "nccl: the ranks were disconnected by an earlier failure");
+    Event ready;
+    ready.record(cuda::stream());
+    ready.hold_back(stream_);
+    check(ncclGroupStart(), "gather from the ranks", comm_);
+    for (std::size_t root = 0; root < of_ranks.size(); ++root)
+      for (const std::span<float> array : of_ranks[root])
+        check(ncclBroadcast(array.data(), array.data(), array.size(), ncclFloat32,
+                            static_cast<int>(root), comm_, stream_),
+              "gather from the ranks", comm_);
+    check(ncclGroupEnd(), "gather from the ranks", comm_);
+    done.record(stream_);
+  }
+
   // Ends the sums under way, which may wait for a rank that will never come, so that their memory
   // is free. No other sum can follow.
   void abandon() {
@@ -114,14 +130,17 @@ class Ring {
   cudaStream_t stream_ = nullptr;
 };
 
-class NcclSum : public PendingSum {
+// Something that the ranks do together, under way.
+class NcclWork : public PendingSum {
  public:
-  NcclSum(Ring& ring, const std::vector<std::span<float>>& arrays) : ring_(ring) {
-    ring_.sum(arrays, done_);
+  // `start` puts it on the ring's stream and records the event after it.
+  template <typename Start>
+  NcclWork(Ring& ring, const Start& start) : ring_(ring) {
+    start(done_);
   }
-  // Left by an exception: the other ranks may have failed too and never sum.
-  ~NcclSum() override {
-    if (!summed_) ring_.abandon();
+  // Left by an exception: the other ranks may have failed too and never come.
+  ~NcclWork() override {
+    if (!ended_) ring_.abandon();
   }
   // A stream that waits for a lost rank waits for ever and reports nothing: NCCL has to be asked.
   void wait() override {
@@ -130,13 +149,13 @@ class NcclSum : public PendingSum {
       std::this_thread::yield();
     }
     done_.hold_back(cuda::stream());
-    summed_ = true;
+    ended_ = true;
   }
 
  private:
   Ring& ring_;
   Event done_;
-  bool summed_ = false;
+  bool ended_ = false;
 };
 
 class NcclCommunicator : public Communicator {
@@ -151,8 +170,15 @@ class NcclCommunicator : public Communicator {
   std::unique_ptr<PendingSum> start_sum(std::vector<std::span<float>> arrays,
                                         DeviceKind device) override {
     if (device == DeviceKind::kCpu) return host_->start_sum(std::move(arrays), device);
-    if (ring_ == nullptr) ring_ = std::make_unique<Ring>(*host_);
-    return std::make_unique<NcclSum>(*ring_, arrays);
+    return std::make_unique<NcclWork>(ring(), [&](Event& done) { ring().sum(arrays, done); });
+  }
+  void all_gather(const std::vector<std::vector<std::span<float>>>& of_ranks,
+                  DeviceKind device) override {
+    if (device == DeviceKind::kCpu) {
+      host_->all_gather(of_ranks, device);
+      return;
+    }
+    NcclWork(ring(), [&](Event& done) { ring().all_gather(of_ranks, done); }).wait();
   }
   void broadcast(std::span<std::byte> bytes) override { host_->broadcast(bytes); }
   bool all_failed(std::chrono::milliseconds patience) override {
@@ -161,6 +187,11 @@ class NcclCommunicator : public Communicator {
   void abort(int exit_code) override { host_->abort(exit_code); }
 
  private:
+  Ring& ring() {
+    if (ring_ == nullptr) ring_ = std::make_unique<Ring>(*host_);
+    return *ring_;
+  }
+
   std::unique_ptr<Communicator> host_;
   std::unique_ptr<Ring> ring_;
 };

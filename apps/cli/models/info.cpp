@@ -77,6 +77,23 @@ std::string gate_text(const ModelConfig& config) {
                      *least, *most, sum / static_cast<double>(bias.size()));
 }
 
+// What training would take on this machine's devices.
+std::string training_text(const ModelSummary& summary) {
+  Table table({{fmt::format("training, {} x {} tokens", summary.memory.batch,
+                            count_text(summary.memory.length))},
+               {"device"},
+               {"needs", Align::kRight},
+               {"has", Align::kRight},
+               {""}});
+  for (const study::TrainingVariant& variant : summary.training)
+    table.add({variant.command,
+               fmt::format("{} {}", name_of(variant.placement.device),
+                           name_of(variant.placement.precision)),
+               human_bytes(variant.memory.total), human_bytes(variant.there),
+               variant.fits() ? "fits" : "too large"});
+  return table.text();
+}
+
 void print_model(const ModelSummary& summary, const Session& session) {
   const ModelConfig& config = summary.config;
   const study::MemoryEstimate& memory = summary.memory;
@@ -106,9 +123,8 @@ void print_model(const ModelSummary& summary, const Session& session) {
   needed.add({fmt::format("all {} attention maps, if kept", config.layers * config.heads),
               human_bytes(memory.attention_maps)});
   needed.add({"key-value cache for generation", human_bytes(memory.cache)});
-  needed.add({"training: weights, gradients, AdamW", human_bytes(memory.training_state)});
-  needed.add({"training: activations", human_bytes(memory.training_activations)});
-  session.print(facts.text() + "\n" + parts.text() + "\n" + needed.text());
+  session.print(facts.text() + "\n" + parts.text() + "\n" + needed.text() + "\n" +
+                training_text(summary));
 }
 
 void show_model(const InfoOptions& options, const Session& session) {

@@ -134,6 +134,39 @@ TEST_F(RanksTest, OneProcessGoesOnWithTheRunOfTwo) {
   expect_same_log("one", "two");
 }
 
+TEST_F(RanksTest, ShareTheOptimizerAndTrainTheSameBits) {
+  const Arguments sharing = {"--shard-optimizer", "--checkpoint-every", "5"};
+  const auto optimizer = [&](const std::string& run, const char* step) {
+    return contents_of(path(run) + "/checkpoints/step-000000" + step + "/optimizer.safetensors");
+  };
+  for (const int ranks : {2, 3}) {
+    for (const bool sparse : {false, true}) {
+      const auto command = [&](const std::string& out) {
+        return sparse ? sparsify_in(out) : pretrain_in(out);
+      };
+      const std::string each = fmt::format("each-{}-{}", ranks, sparse), shared = "shared-" + each;
+      const auto plain = expect_success_of(ranks, command(each));
+      const auto result = expect_success_of(ranks, command(shared) + sharing);
+      EXPECT_TRUE(weights(each) == weights(shared));
+      EXPECT_TRUE(optimizer(each, "12") == optimizer(shared, "12"));
+      EXPECT_NEAR(result["optimizer_memory_bytes"].get<double>() * ranks /
+                      plain["optimizer_memory_bytes"].get<double>(),
+                  1.0, 0.1);
+      // As a power cut after step 10 leaves it; then with each its own, and with another number.
+      std::filesystem::remove_all(path(shared + "/checkpoints/step-00000012"));
+      std::filesystem::remove(path(shared + "/model.safetensors"));
+      const std::string other = shared + "-other";
+      std::filesystem::copy(path(shared), path(other), std::filesystem::copy_options::recursive);
+      const Arguments resume = {"--resume"};
+      EXPECT_EQ(expect_success_of(ranks, command(shared) + resume)["resumed_from"], 10);
+      EXPECT_TRUE(weights(each) == weights(shared));
+      EXPECT_EQ(expect_success_of(5 - ranks, command(other) + sharing + resume)["resumed_from"],
+                10);
+      expect_same_weights(each, other);
+    }
+  }
+}
+
 TEST_F(RanksTest, ASignalToOneOfThemSavesAndStopsAll) {
   const Arguments arguments = pretrain("stopped", "100000") + Arguments{"--json"};
   std::string line;

@@ -403,6 +403,28 @@ TEST_F(TrainingCommandTest, ADryRunSaysHowLargeTheRunWouldBe) {
   EXPECT_FALSE(fs::exists(path("run")));
 }
 
+TEST_F(TrainingCommandTest, MemoryIsToldBeforeItIsSpent) {
+  Arguments loud = pretrain("told", "2");
+  ASSERT_EQ(loud.back(), "--quiet");
+  loud.pop_back();
+  const ProgramRun run = expect_success(loud);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("pretrain: memory about"), HasSubstr("optimiser")));
+  const nlohmann::json result = nlohmann::json::parse(contents_of(path("told/result.json")));
+  const nlohmann::json told =
+      json_of(pretrain("other", "2") + Arguments{"--dry-run"})["memory_bytes"];
+  const double peak = result["peak_memory_bytes"].get<double>();
+  EXPECT_GT(told["total"].get<double>(), 0.5 * peak);
+  EXPECT_LT(told["total"].get<double>(), 2.0 * peak);
+  EXPECT_EQ(told["optimizer"], result["optimizer_memory_bytes"]);
+
+  // A model that no machine could train.
+  const Arguments huge = {"pretrain", shards_,         "--out", path("huge"), "--layers",
+                          "1000",     "--layer-heads", "64",    "--width",    "65536"};
+  expect_failure(huge, "--shard-optimizer on 8 devices");
+  EXPECT_FALSE(fs::exists(path("huge")));
+  EXPECT_THAT(expect_success(huge + Arguments{"--dry-run"}).out, HasSubstr("cannot be run"));
+}
+
 TEST_F(TrainingCommandTest, TheShapeMayComeFromAConfiguration) {
   nlohmann::json config = {{"model_type", "gpt2"}, {"n_layer", 1},      {"n_head", 2},
                            {"n_embd", 8},          {"n_positions", 16}, {"n_inner", 24}};

@@ -94,6 +94,10 @@ void add_training_options(CLI::App& app, study::TrainingRequest& request, bool& 
                "keep one layer's activations instead of all, computing them again for the backward "
                "pass: less memory, about a third more time, the same result")
       ->group(kTraining);
+  app.add_flag("--shard-optimizer", request.shard_optimizer,
+               "of several processes each keeps its part of AdamW's moments instead of all: less "
+               "memory, the same result")
+      ->group(kTraining);
   app.add_flag("--resume", request.resume,
                "go on with the run in RUN from its newest checkpoint, if there is one")
       ->group(kRun);

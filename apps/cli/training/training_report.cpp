@@ -8,7 +8,6 @@
 #include "apps/cli/program/table.h"
 #include "apps/cli/training/evaluation_report.h"
 #include "filigree/base/strings.h"
-#include "filigree/study/models/memory_estimate.h"
 
 namespace filigree::cli {
 namespace {
@@ -46,11 +45,11 @@ void print_dry_run(const study::DryRun& run, const Session& session) {
   facts.add({"training",
              fmt::format("{} steps of {} tokens = {} tokens, {:.3g} epochs", count_text(run.steps),
                          count_text(run.tokens_a_step), count_text(run.tokens()), run.epochs())});
-  facts.add(
-      {"memory", fmt::format("about {}: {} weights, gradients and moments, {} activations{}",
-                             human_bytes(run.total_bytes()), human_bytes(run.state),
-                             human_bytes(run.activations),
-                             run.teacher ? ", " + human_bytes(*run.teacher) + " teacher" : "")});
+  facts.add({"memory", study::memory_text(run.memory)});
+  if (run.memory_there > 0)
+    facts.add(
+        {"", fmt::format("{} are there{}", human_bytes(run.memory_there),
+                         run.memory.total > run.memory_there ? ", so it cannot be run" : "")});
   facts.add({"out", printable(run.out) + " (nothing was written)"});
   session.print(facts.text());
 }

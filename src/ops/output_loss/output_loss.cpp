@@ -216,6 +216,13 @@ void scale_in_place(Tensor& x, const Tensor& factor) {
 
 }  // namespace
 
+std::int64_t output_loss_bytes(std::int64_t rows, std::int64_t vocabulary, DType dtype,
+                               DeviceKind device, bool taught, bool capped) {
+  const std::int64_t row = vocabulary * static_cast<std::int64_t>(size_of(dtype));
+  return std::min(rows, chunk_rows(rows, row, device)) * row *
+         (1 + (taught ? 1 : 0) + (capped ? 1 : 0));
+}
+
 OutputLoss output_loss(const Variable& x, const LinearWeight& output, const Tensor& targets,
                        const OutputLossOptions& options) {
   check_layer(x.shape(), output, "model's");

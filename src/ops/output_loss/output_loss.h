@@ -41,4 +41,8 @@ struct OutputLoss {
 OutputLoss output_loss(const Variable& x, const LinearWeight& output, const Tensor& targets,
                        const OutputLossOptions& options = {});
 
+// Bytes of the logits that live at a time, as output_loss keeps them; `capped` with soft caps.
+std::int64_t output_loss_bytes(std::int64_t rows, std::int64_t vocabulary, DType dtype,
+                               DeviceKind device, bool taught, bool capped);
+
 }  // namespace filigree

@@ -18,7 +18,6 @@ MemoryEstimate estimate_memory(const ModelConfig& config, std::int64_t batch, st
   MemoryEstimate estimate;
   estimate.batch = batch, estimate.length = length;
   estimate.weights = kBytes * count(parameter_count(config));
-  estimate.training_state = 4 * estimate.weights;
   // Whichever is larger: a block (stream, normalised stream, and q, k, v, z or the MLP) or the
   // logits with the two streams before them.
   const std::uint64_t block = 2 * d + std::max(2 * queries + 2 * keys, hidden + d);
@@ -39,9 +38,7 @@ Json to_json(const MemoryEstimate& estimate) {
           {"weights", estimate.weights},
           {"forward_activations", estimate.forward},
           {"attention_maps", estimate.attention_maps},
-          {"key_value_cache", estimate.cache},
-          {"training_state", estimate.training_state},
-          {"training_activations", estimate.training_activations}};
+          {"key_value_cache", estimate.cache}};
 }
 
 }  // namespace filigree::study

@@ -12,7 +12,6 @@ namespace filigree::study {
 struct MemoryEstimate {
   std::int64_t batch = 0, length = 0;  // what it is for
   std::uint64_t weights = 0;
-  std::uint64_t training_state = 0;        // weights, gradients, AdamW's two moments
   std::uint64_t forward = 0;               // activations of a forward pass, nothing kept
   std::uint64_t attention_maps = 0;        // all of them, when kept
   std::uint64_t training_activations = 0;  // kept for the backward pass, and its first gradients

@@ -63,9 +63,8 @@ TEST_F(MemoryEstimateTest, MapsAndCacheAreExact) {
   EXPECT_EQ(estimate_.cache, cached);
 }
 
-TEST_F(MemoryEstimateTest, TrainingStateIsFourNumbersAParameter) {
+TEST_F(MemoryEstimateTest, WeightsAreFourBytesAParameter) {
   EXPECT_EQ(estimate_.weights, 4u * static_cast<std::uint64_t>(model_->parameter_count()));
-  EXPECT_EQ(estimate_.training_state, 4u * estimate_.weights);
 }
 
 }  // namespace

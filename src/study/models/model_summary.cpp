@@ -14,6 +14,7 @@
 #include "filigree/model/family.h"
 #include "filigree/model/model.h"
 #include "filigree/model/transformer_lens.h"
+#include "filigree/runtime/device.h"
 #include "filigree/study/model_places.h"
 #include "filigree/text/tokenizer.h"
 
@@ -111,6 +112,48 @@ Json tokenizer_json(const TokenizerSummary& tokenizer) {
           {"problem", readable ? Json() : Json(tokenizer.problem)}};
 }
 
+// The usual ways to train it, in what its devices compute best with.
+std::vector<TrainingVariant> training_variants(const ModelConfig& config, std::int64_t batch,
+                                               std::int64_t length) {
+  constexpr std::int64_t kRank = 16;
+  struct Way {
+    std::string command;
+    bool sparse, recompute;
+    std::int64_t lora_rank;
+  };
+  const Way ways[] = {
+      {"pretrain", false, false, 0},
+      {"sparsify", true, false, 0},
+      {"sparsify --recompute", true, true, 0},
+      {fmt::format("sparsify --recompute --lora-rank {}", kRank), true, true, kRank}};
+  std::vector<TrainingVariant> variants;
+  for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+    if (!has_device(device)) continue;
+    const Placement placement{device, device == DeviceKind::kCpu ? DType::kF32 : DType::kBf16};
+    for (const Way& way : ways) {
+      TrainingSetup setup{.config = config};
+      if (way.sparse) setup.teacher = config;
+      setup.own_teacher = true;
+      setup.batch = batch, setup.length = length;
+      setup.lora_rank = way.lora_rank;
+      setup.recompute = way.recompute;
+      setup.placement = placement;
+      variants.push_back(
+          {way.command, placement, memory_of_process(device, 1), training_memory(setup)});
+    }
+  }
+  return variants;
+}
+
+Json to_json(const TrainingVariant& variant) {
+  return {{"command", variant.command},
+          {"device", name_of(variant.placement.device)},
+          {"precision", name_of(variant.placement.precision)},
+          {"device_memory_bytes", variant.there},
+          {"memory_bytes", to_json(variant.memory)},
+          {"fits", variant.fits()}};
+}
+
 }  // namespace
 
 TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder) {
@@ -152,6 +195,7 @@ ModelSummary summarize_model(const SummaryRequest& request) {
   require(length <= summary.config.context, "a length of {} is more than the model's context of {}",
           length, summary.config.context);
   summary.memory = estimate_memory(summary.config, request.batch, length);
+  summary.training = training_variants(summary.config, request.batch, length);
   return summary;
 }
 
@@ -161,6 +205,8 @@ Json to_json(const ModelSummary& summary) {
   for (const ModelPart& part : summary.parts)
     parts.push_back(
         {{"name", part.name}, {"repeats", part.repeats}, {"parameters", part.parameters}});
+  Json training = Json::array();
+  for (const TrainingVariant& variant : summary.training) training.push_back(to_json(variant));
   Json files = Json::array();
   for (const auto& file : summary.files) files.push_back(file.string());
   const nlohmann::json& source = config.source;
@@ -183,7 +229,8 @@ Json to_json(const ModelSummary& summary) {
       {"weights", {{"dtype", summary.stored_as}, {"bytes", summary.file_bytes}, {"files", files}}},
       {"tokenizer", tokenizer_json(summary.tokenizer)},
       {"gate", gated ? Json(source["gate"]) : Json()},
-      {"memory_bytes", to_json(summary.memory)}};
+      {"memory_bytes", to_json(summary.memory)},
+      {"training", training}};
 }
 
 }  // namespace filigree::study

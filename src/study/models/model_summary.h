@@ -10,6 +10,7 @@
 #include "filigree/model/config.h"
 #include "filigree/study/json.h"
 #include "filigree/study/models/memory_estimate.h"
+#include "filigree/study/models/training_memory.h"
 #include "filigree/text/added_tokens.h"
 
 namespace filigree::study {
@@ -36,6 +37,16 @@ struct SummaryRequest {
   std::int64_t length = 0;  // 0: the model's context
 };
 
+// A run that the model could be trained in, with its memory on one kind of device.
+struct TrainingVariant {
+  std::string command;  // with its options: "sparsify --recompute"
+  Placement placement;
+  std::uint64_t there = 0;  // memory of the device; 0: unknown
+  TrainingMemory memory;
+
+  bool fits() const { return there == 0 || memory.total <= there; }
+};
+
 struct ModelSummary {
   std::string folder;
   ModelConfig config;
@@ -46,6 +57,7 @@ struct ModelSummary {
   std::uint64_t file_bytes = 0;
   TokenizerSummary tokenizer;
   MemoryEstimate memory;
+  std::vector<TrainingVariant> training;  // on each kind of device of this machine
 };
 
 // Throws Error when the configuration or the weights' headers are such that the model cannot be

@@ -1,9 +1,11 @@
 #include "filigree/study/training/dry_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "filigree/base/strings.h"
 #include "filigree/model/model.h"
-#include "filigree/study/models/memory_estimate.h"
 
 namespace filigree::study {
 
@@ -16,38 +18,53 @@ Json to_json(const DryRun& run) {
           {"tokens", run.tokens()},
           {"epochs", run.epochs()},
           {"data", {{"train", run.train_tokens}, {"held_out", run.held_out_tokens}}},
-          {"memory_bytes",
-           {{"weights_gradients_moments", run.state},
-            {"activations", run.activations},
-            {"teacher", json_or_null(run.teacher)},
-            {"total", run.total_bytes()}}}};
+          {"memory_bytes", to_json(run.memory)},
+          {"memory_there_bytes", run.memory_there}};
 }
 
-DryRun plan_training(const ModelConfig& config, const std::optional<ModelConfig>& teacher,
-                     std::int64_t length, const TrainingRequest& request, const TrainingData& data,
-                     const Context& context) {
-  // Each process has its part of a batch.
-  const std::int64_t rows =
-      std::max<std::int64_t>(1, request.batch / context.communicator().size());
-  const auto memory_of = [&](const ModelConfig& model) {
-    return estimate_memory(model, rows, length);
-  };
-  const MemoryEstimate memory = memory_of(config);
+TrainingSetup training_setup(const ModelConfig& config, std::int64_t length,
+                             const TrainingRequest& request, const Context& context) {
+  const int processes = context.communicator().size();
+  TrainingSetup setup{.config = config};
+  setup.batch = std::max<std::int64_t>(1, request.batch / processes);
+  setup.length = length;
+  setup.accumulates = request.accumulate > 1;
+  setup.recompute = request.recompute;
+  setup.processes = processes;
+  setup.shard_optimizer = request.shard_optimizer;
+  setup.placement = context.placement;
+  return setup;
+}
+
+namespace {
+
+std::uint64_t memory_there(const Context& context) {
+  return memory_of_process(context.placement.device, context.communicator().local_size());
+}
+
+}  // namespace
+
+DryRun plan_training(const TrainingSetup& setup, const TrainingRequest& request,
+                     const TrainingData& data, const Context& context) {
   DryRun run;
   run.out = request.out;
-  run.config = config;
-  run.parameters = parameter_count(config);
+  run.config = setup.config;
+  run.parameters = parameter_count(setup.config);
   run.steps = request.steps;
-  run.tokens_a_step = request.batch * request.accumulate * length;
+  run.tokens_a_step = request.batch * request.accumulate * setup.length;
   run.train_tokens = data.train.tokens();
   run.held_out_tokens = data.held_out ? data.held_out->tokens() : 0;
-  run.state = memory.training_state;
-  run.activations = memory.training_activations;
-  if (teacher) {
-    const MemoryEstimate more = memory_of(*teacher);
-    run.teacher = more.weights + more.forward;
-  }
+  run.memory = training_memory(setup);
+  run.memory_there = memory_there(context);
   return run;
+}
+
+void tell_memory(const std::string& label, const TrainingSetup& setup, const Context& context) {
+  const std::uint64_t there = memory_there(context);
+  require_memory(setup, there);
+  if (!context.writes()) return;
+  context.say(fmt::format("{}: memory {}{}", label, memory_text(training_memory(setup)),
+                          there > 0 ? fmt::format("; there are {}", human_bytes(there)) : ""));
 }
 
 }  // namespace filigree::study

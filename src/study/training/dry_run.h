@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "filigree/model/config.h"
 #include "filigree/study/context.h"
 #include "filigree/study/json.h"
+#include "filigree/study/models/training_memory.h"
 #include "filigree/study/training/training_run.h"
 
 namespace filigree::study {
@@ -21,23 +21,26 @@ struct DryRun {
   std::uint64_t train_tokens = 0;  // that there are
   std::uint64_t held_out_tokens = 0;
 
-  // Memory of each process, in bytes.
-  std::uint64_t state = 0;  // weights, gradients and moments
-  std::uint64_t activations = 0;
-  std::optional<std::uint64_t> teacher;  // where a second, frozen model runs along
+  TrainingMemory memory;           // of each process
+  std::uint64_t memory_there = 0;  // for it; 0: unknown
 
   std::int64_t tokens() const { return steps * tokens_a_step; }
   double epochs() const {
     return static_cast<double>(tokens()) / static_cast<double>(train_tokens);
   }
-  std::uint64_t total_bytes() const { return state + activations + teacher.value_or(0); }
 };
 
 Json to_json(const DryRun& run);
 
-// Of windows of `length` tokens.
-DryRun plan_training(const ModelConfig& config, const std::optional<ModelConfig>& teacher,
-                     std::int64_t length, const TrainingRequest& request, const TrainingData& data,
-                     const Context& context);
+// Of windows of `length` tokens of a model, as far as the request and the processes decide it.
+TrainingSetup training_setup(const ModelConfig& config, std::int64_t length,
+                             const TrainingRequest& request, const Context& context);
+
+DryRun plan_training(const TrainingSetup& setup, const TrainingRequest& request,
+                     const TrainingData& data, const Context& context);
+
+// Says what the run called `label` will need. Throws Error, before anything is allocated, where
+// there is not so much.
+void tell_memory(const std::string& label, const TrainingSetup& setup, const Context& context);
 
 }  // namespace filigree::study

@@ -89,17 +89,22 @@ PretrainStart open_start(const PretrainRequest& request, const Context& context)
   return start;
 }
 
+TrainingSetup setup_of(const PretrainRequest& request, const PretrainStart& start,
+                       const Context& context) {
+  return training_setup(start.config, start.config.context, request.training, context);
+}
+
 }  // namespace
 
 DryRun plan_pretrain(const PretrainRequest& request, const Context& context) {
   const PretrainStart start = open_start(request, context);
-  return plan_training(start.config, std::nullopt, start.config.context, request.training,
-                       start.data, context);
+  return plan_training(setup_of(request, start, context), request.training, start.data, context);
 }
 
 TrainingResult run_pretrain(const PretrainRequest& request, const Context& context) {
   const PretrainStart start = open_start(request, context);
   const TrainingRequest& training = request.training;
+  tell_memory("pretrain", setup_of(request, start, context), context);
   const bool from_scratch = start.folder.empty();
   const std::unique_ptr<Model> model =
       from_scratch ? make_model(start.config, context.seed, context.placement)

@@ -258,19 +258,35 @@ TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart
                      request.training, start.data, context);
 }
 
+// As load_start() loads them.
+TrainingSetup setup_of(const SparsifyRequest& request, const SparsifyStart& start,
+                       const Context& context) {
+  TrainingSetup setup = training_setup(start.config, start.length, request.training, context);
+  setup.lora_rank = request.lora_rank;
+  setup.adapters_possible = true;
+  if (request.needs_teacher()) setup.teacher = start.teacher_config;
+  setup.own_teacher = start.own_teacher() && !start.config.gate.on();
+  // The dense model where it is not the teacher, and the sparse one while the control is trained.
+  const bool taught_by_dense =
+      request.needs_teacher() && (start.own_teacher() || start.config.gate.on());
+  const bool copied = request.lora_rank == 0 && (start.data.held_out || request.control);
+  const bool dense_there = start.config.gate.on() || copied;
+  setup.idle_models = (dense_there && !taught_by_dense ? 1 : 0) + (request.control ? 1 : 0);
+  return setup;
+}
+
 }  // namespace
 
 DryRun plan_sparsify(const SparsifyRequest& asked, const Context& context) {
   const SparsifyStart start = open_start(asked, context);
   const SparsifyRequest request = in_steps(asked, start.length);
-  std::optional<ModelConfig> teacher;
-  if (request.needs_teacher()) teacher = start.teacher_config;
-  return plan_training(start.config, teacher, start.length, request.training, start.data, context);
+  return plan_training(setup_of(request, start, context), request.training, start.data, context);
 }
 
 TrainingResult run_sparsify(const SparsifyRequest& asked, const Context& context) {
   const SparsifyStart start = open_start(asked, context);
   const SparsifyRequest request = in_steps(asked, start.length);
+  tell_memory("sparsify", setup_of(request, start, context), context);
   Models models = load_start(request, start, context);
   TrainingResult result = train_sparse(request, start, models, context);
   std::unique_ptr<Model> control;

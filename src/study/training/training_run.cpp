@@ -9,6 +9,7 @@
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/version.h"
+#include "filigree/runtime/buffer.h"
 #include "filigree/runtime/threads.h"
 #include "filigree/train/adamw.h"
 #include "filigree/train/shard_source.h"
@@ -131,6 +132,8 @@ Json to_json(const TrainingResult& result) {
           {"resumed_from", result.resumed_from},
           {"tokens", result.tokens},
           {"seconds", result.seconds},
+          {"peak_memory_bytes", result.peak_memory},
+          {"optimizer_memory_bytes", result.optimizer_memory},
           {"last_step", last},
           {"gates", result.gates ? gates_json(*result.gates) : Json()},
           {"held_out", to_json(result.held_out)}};
@@ -184,10 +187,13 @@ TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objecti
   trained.set_requires_grad(true);
   model.set_recompute(request.recompute);
   AdamW optimizer(decay_groups(trained, static_cast<float>(request.weight_decay)),
-                  {.beta2 = static_cast<float>(request.beta2)});
+                  {.beta2 = static_cast<float>(request.beta2)},
+                  request.shard_optimizer ? &ranks : nullptr);
 
   const std::int64_t first = earlier_steps(folder, run, request, context);
   const std::int64_t step_tokens = request.batch * request.accumulate * run.length;
+  const DeviceKind device = context.placement.device;
+  reset_pool_peak(device);
   const Stopwatch watch;
   TrainerResult ended;
   {
@@ -216,6 +222,8 @@ TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objecti
                         .resumed_from = ended.resumed_from,
                         .tokens = (ended.steps - first) * step_tokens,
                         .seconds = watch.seconds(),
+                        .peak_memory = pool_statistics(device).peak_bytes_in_use,
+                        .optimizer_memory = optimizer.bytes(),
                         .last_step = ended.last,
                         .reason = ended.reason,
                         .held_out = {},

@@ -32,7 +32,8 @@ struct TrainingRequest {
   double weight_decay = 0.05;
   double beta2 = 0.95;
   double clip = 1.0;
-  bool recompute = false;  // activations, which saves memory and does not change the result
+  bool recompute = false;        // activations, which saves memory and does not change the result
+  bool shard_optimizer = false;  // AdamW's moments, over the ranks; nor does this
   std::int64_t log_every = 10;
   std::int64_t checkpoint_every = 500;
   int keep = 2;
@@ -53,6 +54,8 @@ struct TrainingResult {
   std::int64_t resumed_from = 0;  // 0: from the start
   std::int64_t tokens = 0;        // trained on by this call
   double seconds = 0.0;
+  // Of this process: of all tensors at their peak, and of that AdamW's moments.
+  std::uint64_t peak_memory = 0, optimizer_memory = 0;
   Metrics last_step;
   std::string reason;  // of an early stop
   std::vector<EvaluatedModel> held_out;

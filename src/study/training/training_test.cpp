@@ -195,12 +195,12 @@ TEST_F(TrainingStudies, ADryRunReadsNoWeightsAndWritesNothing) {
   const DryRun plan = plan_sparsify(sparsify("dense", "run"), {});
   EXPECT_EQ(plan.parameters, parameter_count(read_model_config(path("dense"))));
   EXPECT_EQ(plan.tokens(), 6 * 2 * 32);
-  EXPECT_GT(plan.state, 16u * static_cast<std::uint64_t>(plan.parameters) - 1);
-  EXPECT_GT(plan.teacher.value_or(0), 0u);
+  EXPECT_EQ(plan.memory.optimizer, 8u * static_cast<std::uint64_t>(plan.parameters));
+  EXPECT_GT(plan.memory.teacher, 0u);
   const Json json = to_json(plan);
-  EXPECT_EQ(json["memory_bytes"]["total"], plan.total_bytes());
+  EXPECT_EQ(json["memory_bytes"]["total"], plan.memory.total);
   const DryRun dense = plan_pretrain(pretrain("run"), {});
-  EXPECT_FALSE(dense.teacher);
+  EXPECT_EQ(dense.memory.teacher, 0u);
   EXPECT_TRUE(to_json(dense)["memory_bytes"]["teacher"].is_null());
   EXPECT_EQ(dense.parameters, plan.parameters);
   EXPECT_EQ(models_loaded(), before);

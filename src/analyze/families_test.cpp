@@ -1,16 +1,15 @@
 // Analyses of weights and of sums, of families whose norms stand elsewhere than GPT-2's.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "filigree/analyze/circuit/graph.h"
 #include "filigree/analyze/lens/head_matrices.h"
 #include "filigree/analyze/lens/logit_attribution.h"
 #include "filigree/model/family_samples.h"
-#include "support/errors.h"
 
 namespace filigree {
 namespace {
-
-using testing::HasSubstr;
 
 // Gains before, between and behind the matrices of a head are part of them.
 TEST(FamilyAnalyses, HeadMatricesHoldTheGainsOfAllNorms) {
@@ -48,15 +47,56 @@ TEST(FamilyAnalyses, HeadMatricesHoldTheGainsOfAllNorms) {
   }
 }
 
-TEST(FamilyAnalyses, WhatIsNoSumIsRefused) {
-  for (const char* family : {"family-gemma2", "family-olmo2"}) {
-    const auto model = sample_model(sample_config(family));
-    EXPECT_THAT(error_of([&] { ComponentGraph graph(model->config()); }),
-                HasSubstr("norms behind attention and MLP"));
-    EXPECT_THAT(error_of([&] { attribute_logits(*model, {TaskPrompt()}, {}); }),
-                HasSubstr("no sum of what its parts write"));
+// With the denominators of a run held, its logits before a soft cap are a sum of what parts wrote.
+TEST(FamilyAnalyses, LogitsAreTheSumOfContributionsWithNormsBehindBranches) {
+  for (const char* family : {"gemma2", "olmo2", "qwen3", "olmo"}) {
+    const auto model = sample_model(sample_config(std::string("family-") + family));
+    TaskPrompt prompt;
+    prompt.clean = prompt.corrupt = {3, 17, 5, 30, 8, 41};
+    prompt.answers = {7};
+    prompt.wrong = {12, 9};
+    const LogitAttribution parts = attribute_logits(*model, {prompt}, {});
+    double sum = 0, heads = 0;
+    for (std::size_t p = 0; p < parts.parts.size(); ++p) {
+      sum += parts.contributions[p][0];
+      if (parts.parts[p].kind == PartKind::kHead) heads += std::abs(parts.contributions[p][0]);
+      const bool nothing =
+          parts.parts[p].kind == PartKind::kRest || parts.parts[p].kind == PartKind::kAttentionBias;
+      if (nothing) {
+        EXPECT_NEAR(parts.contributions[p][0], 0.0, 1e-4) << family;
+      }
+    }
+    EXPECT_GT(heads, 1e-2) << family;
+    EXPECT_NEAR(sum, parts.total[0], 1e-4 * (1 + std::abs(sum))) << family;
+    const Tensor logits =
+        model->forward(Tensor::from_ids({1, 6}, prompt.clean), {.last_position_only = true})
+            .value();
+    const double cap = static_cast<double>(model->config().logit_soft_cap);
+    const auto uncapped = [&](TokenId id) {
+      const auto logit = static_cast<double>(logits.f32()[id]);
+      return cap > 0.0 ? cap * std::atanh(logit / cap) : logit;
+    };
+    const double expected = uncapped(7) - 0.5 * (uncapped(12) + uncapped(9));
+    EXPECT_NEAR(parts.total[0], expected, 2e-3 * (1 + std::abs(expected))) << family;
   }
-  EXPECT_EQ(ComponentGraph(sample_config("family-mistral")).nodes().size(), 1u + 2u * (4u + 1u));
+}
+
+// Key heads that several heads share are one input each, in graphs of all families.
+TEST(FamilyAnalyses, ComponentGraphsHaveAnInputAKeyHead) {
+  for (const char* family : {"mistral", "qwen3", "olmo2", "gemma2"}) {
+    const ModelConfig config = sample_config(std::string("family-") + family);
+    const ComponentGraph graph(config);
+    EXPECT_EQ(graph.nodes().size(), 1u + 2u * (4u + 1u)) << family;
+    EXPECT_EQ(graph.inputs().size(), 2u * (4u + 2u * 2u + 1u) + 1u) << family;
+    EXPECT_EQ(graph.fed_by(graph.input(Branch::kKey, 1, 1)),
+              (std::vector<std::int64_t>{graph.head_node(1, 2), graph.head_node(1, 3)}))
+        << family;
+    EXPECT_EQ(graph.inputs_of(graph.head_node(1, 3)),
+              (std::vector<std::int64_t>{graph.input(Branch::kQuery, 1, 3),
+                                         graph.input(Branch::kKey, 1, 1),
+                                         graph.input(Branch::kValue, 1, 1)}))
+        << family;
+  }
 }
 
 }  // namespace

@@ -67,6 +67,8 @@ struct ForwardOptions {
   // Computes the final norm and the logits in f32 also where the model computes in bf16: metrics
   // are small differences of large logits.
   bool precise_logits = false;
+  // Leaves out the soft cap of the logits, where the model has one: what analyses of sums split.
+  bool uncapped_logits = false;
   std::optional<std::int64_t> end_layer = {};  // of residual_before()
 };
 

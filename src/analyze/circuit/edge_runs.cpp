@@ -7,6 +7,7 @@
 #include <set>
 
 #include "filigree/analyze/circuit/clean_run.h"
+#include "filigree/analyze/circuit/head_outputs.h"
 #include "filigree/analyze/circuit/sweep.h"
 #include "filigree/base/circuit_graph.h"
 #include "filigree/base/error.h"
@@ -92,12 +93,15 @@ class EdgeBatch final : public SweepBatch {
         plans_(plans),
         options_(options),
         width_(model.config().width),
-        run_(model, prompts, true, starts(plans), taps_of(graph, plans, true)) {
+        heads_(model),
+        run_(model, prompts, true, starts(plans), heads_.with_scales(taps_of(graph, plans, true))) {
+    heads_.finish(run_.values());
     // Differences are f32 also where the model computes in bf16, which would round them away.
     const auto kept = [&](const Tensor& values) { return run_.changing(values).to(DType::kF32); };
-    for (auto& [name, values] :
-         observed(model, prompts, true, taps_of(graph, plans, false), &corrupt_logits_))
-      corrupt_[name] = kept(values);
+    corrupt_ = observed(model, prompts, true, heads_.with_scales(taps_of(graph, plans, false)),
+                        &corrupt_logits_);
+    heads_.finish(corrupt_);
+    for (auto& [name, values] : corrupt_) values = kept(values);
     // Of nodes that no run changes only the difference is of use.
     for (const std::string& name : taps_of(graph, plans, true))
       differences_[name] = sub(kept(run_.values().at(name)), corrupt_.at(name)).value();
@@ -117,6 +121,7 @@ class EdgeBatch final : public SweepBatch {
     Taps taps;
     of_pass_.clear();
     std::set<std::string> watched;
+    std::set<std::int64_t> watched_heads;  // layers
     std::map<std::string, std::vector<Reader>> readers;
     for (std::int64_t i = 0; i < times; ++i)
       for (const InputPlan& part : plans_[chosen[static_cast<std::size_t>(i)]].inputs) {
@@ -124,11 +129,18 @@ class EdgeBatch final : public SweepBatch {
             {i, &part});
         for (const std::int64_t u : part.nodes) {
           const Component& node = graph_.nodes()[static_cast<std::size_t>(u)];
-          if (place_of(graph_, node) >= start) watched.insert(tap_name(node));
+          if (place_of(graph_, node) < start) continue;
+          if (node.kind == ComponentKind::kHead)
+            watched_heads.insert(node.layer);
+          else
+            watched.insert(tap_name(node));
         }
       }
-    for (const std::string& name : watched)
-      taps.watch(name, [this](std::string_view tap, const Tensor& value) { keep(tap, value); });
+    const TapWatcher keeping = [this](std::string_view tap, const Tensor& value) {
+      keep(tap, value);
+    };
+    for (const std::string& name : watched) taps.watch(name, keeping);
+    for (const std::int64_t layer : watched_heads) heads_.watch(taps, layer, keeping);
     for (const auto& [name, here] : readers)
       taps.intervene(name, [this, &here = here, start](const Variable& value) {
         return read(here, start, value);
@@ -243,6 +255,7 @@ class EdgeBatch final : public SweepBatch {
   const std::vector<RunPlan>& plans_;
   const PatchOptions& options_;
   std::int64_t width_;
+  HeadOutputs heads_;
   CleanRun run_;
   Tensor corrupt_logits_;
   // By tap, positions from the first difference on, f32 on the model's device: corrupt values,
@@ -266,7 +279,7 @@ std::string tap_name(const ComponentInput& input) {
 std::string tap_name(const Component& node) {
   if (node.kind == ComponentKind::kInput) return "blocks.0.hook_resid_pre";
   return node.kind == ComponentKind::kMlp ? fmt::format("blocks.{}.hook_mlp_out", node.layer)
-                                          : fmt::format("blocks.{}.attn.hook_result", node.layer);
+                                          : HeadOutputs::tap(node.layer);
 }
 
 PatchedRuns run_edges(const Model& model, const ComponentGraph& graph,

@@ -32,7 +32,7 @@ PatchedRuns run_edges(const Model& model, const ComponentGraph& graph,
 
 // The tap at which an input reads the residual stream.
 std::string tap_name(const ComponentInput& input);
-// The tap of a node's output; heads of a layer share one.
+// The tap of a node's output; heads of a layer share one (head_outputs.h).
 std::string tap_name(const Component& node);
 
 }  // namespace filigree

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "filigree/analyze/circuit/gradient_run.h"
+#include "filigree/analyze/circuit/head_outputs.h"
 #include "filigree/analyze/circuit/pass_limits.h"
 #include "filigree/analyze/circuit/replacements.h"
 #include "filigree/analyze/task/check.h"
@@ -92,9 +93,12 @@ class ScoreBatch {
       };
     };
     taps.watch(tap_name(graph_.nodes()[0]), keep(0));
-    for (std::int64_t l = 0; l < graph_.layers(); ++l)
-      for (const std::int64_t node : {graph_.head_node(l, 0), graph_.mlp_node(l)})
-        taps.watch(tap_name(graph_.nodes()[static_cast<std::size_t>(node)]), keep(node));
+    const HeadOutputs heads(model_);
+    for (std::int64_t l = 0; l < graph_.layers(); ++l) {
+      const std::int64_t mlp = graph_.mlp_node(l);
+      heads.watch(taps, l, keep(graph_.head_node(l, 0)));
+      taps.watch(tap_name(graph_.nodes()[static_cast<std::size_t>(mlp)]), keep(mlp));
+    }
     taps.observe("hook_embed");
     const Tensor logits = model_.forward(prompt_ids(prompts_, corrupt), analysed_run(taps)).value();
     embeddings_[corrupt ? 1 : 0] = taps.value("hook_embed");

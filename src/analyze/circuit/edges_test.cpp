@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "filigree/analyze/circuit/edge_circuit.h"
 #include "filigree/analyze/circuit/induction_model.h"
@@ -33,13 +34,25 @@ class Edges : public testing::TestWithParam<SmallKind> {
     const Component& which = graph_.nodes()[static_cast<std::size_t>(node)];
     Taps taps;
     taps.observe(tap_name(which));
+    // What a norm behind the attention makes of it.
+    const bool behind = which.kind == ComponentKind::kHead && normed_behind(GetParam());
+    const std::string scale = fmt::format("blocks.{}.ln1_post.hook_scale", which.layer);
+    if (behind) taps.observe(scale);
     model_->forward(prompt_ids({&prompt}, corrupt), {.taps = &taps});
     const Tensor& value = taps.value(tap_name(which));
     const std::int64_t d = model_->config().width, heads = value.elements() / d / prompt.length();
+    Tensor gain;
+    if (behind)
+      gain = model_->weights()
+                 .layers[static_cast<std::size_t>(which.layer)]
+                 .attention_post_norm.gain()
+                 .value();
     std::vector<float> rows;
     for (std::int64_t t = 0; t < prompt.length(); ++t)
-      for (std::int64_t i = 0; i < d; ++i)
+      for (std::int64_t i = 0; i < d; ++i) {
         rows.push_back(value.f32()[(t * heads + which.head) * d + i]);
+        if (behind) rows.back() *= gain.f32()[i] / taps.value(scale).f32()[t];
+      }
     return rows;
   }
 
@@ -129,14 +142,21 @@ TEST_P(Edges, AllOfAnInputAreItsCorruptStream) {
     EXPECT_NEAR(edges.patched[0][i], keys.patched[0][i], kTolerance);
 }
 
-// Keeping all edges but those out of a head is patching the head.
+// Keeping all edges but those out of a head is patching the head; with a norm behind the attention,
+// whose denominator the heads of a layer share, it is so of all heads of a layer.
 TEST_P(Edges, AllOutOfAHeadAreTheHead) {
-  const std::int64_t node = graph_.head_node(1, 1);
+  std::set<std::int64_t> nodes;
+  PatchSet heads;
+  for (std::int64_t h = 0; h < graph_.heads(); ++h) {
+    if (h != 1 && !normed_behind(GetParam())) continue;
+    nodes.insert(graph_.head_node(1, h));
+    heads.push_back({Site::kZ, 1, h});
+  }
   EdgeSet set;
   for (const std::int64_t number : all_edges(graph_))
-    if (graph_.edge(number).node == node) set.edges.push_back(number);
+    if (nodes.contains(graph_.edge(number).node)) set.edges.push_back(number);
   const PatchedRuns edges = run_edges(*model_, graph_, prompts_, {set});
-  const PatchedRuns head = run_patched(*model_, prompts_, {{{Site::kZ, 1, 1}}});
+  const PatchedRuns head = run_patched(*model_, prompts_, {heads});
   for (std::size_t i = 0; i < prompts_.size(); ++i)
     EXPECT_NEAR(edges.patched[0][i], head.patched[0][i], kTolerance);
 }
@@ -229,6 +249,8 @@ TEST_P(Edges, OfOneInputAddUpToItsStream) {
 
 // All edges out of a head, to first order, are the head.
 TEST_P(Edges, OutOfAHeadAddUpToTheHead) {
+  if (normed_behind(GetParam()))
+    GTEST_SKIP() << "a head's output also changes the denominator of the others'";
   const EdgeScores scores = attributed_edge_scores(*model_, graph_, prompts_, 3);
   const Importance heads = attributed_importance(*model_, prompts_, all_heads(model_->config()), 3);
   for (std::size_t t = 0; t < heads.targets.size(); ++t) {
@@ -260,7 +282,8 @@ TEST_P(Edges, CurveEndsWithTheCleanRunAndBeginsWithTheCorruptOne) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Edges,
                          testing::Values(SmallKind::kDense, SmallKind::kGated, SmallKind::kLlama,
-                                         SmallKind::kParallel),
+                                         SmallKind::kParallel, SmallKind::kOlmo2,
+                                         SmallKind::kGemma2),
                          [](const auto& parameter) { return text_of(parameter.param); });
 
 // Of a dense model: the embeddings' path from corrupt to clean adds up to the whole difference, and

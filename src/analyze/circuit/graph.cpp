@@ -16,12 +16,6 @@ ComponentGraph::ComponentGraph(const ModelConfig& config)
   require(layers_ > 0 && heads_ > 0 && key_heads_ > 0 && heads_ % key_heads_ == 0,
           "graph: {} layers of {} heads and {} key heads make no graph", layers_, heads_,
           key_heads_);
-  require(
-      config.branch_norms == BranchNorms::kBefore,
-      "graph: a {} model has norms behind attention and MLP, so that what a head writes depends "
-      "on the other heads of its layer and is no node of its own; patch whole layers instead "
-      "(patch)",
-      config.family);
   nodes_.push_back({});
   std::int64_t before = 0;  // nodes that an input reads
   const auto read = [&](Branch branch, std::int64_t layer, std::int64_t head) {

@@ -6,6 +6,7 @@
 //   in_v = x_input + sum over the heads and MLPs before it of x_u (+ biases of attention outputs)
 //
 // and every pair (u, v) is an edge that can be patched or kept on its own. GPT-2 small has 32,491.
+// What a head writes where a norm stands behind the attention: head_outputs.h.
 #pragma once
 
 #include <cstdint>

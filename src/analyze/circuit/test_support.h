@@ -13,10 +13,10 @@ namespace filigree {
 
 inline constexpr std::int64_t kTestVocabulary = 40;
 
-enum class SmallKind { kDense, kGated, kLlama, kParallel };
+enum class SmallKind { kDense, kGated, kLlama, kParallel, kOlmo2, kGemma2 };
 
 inline const char* text_of(SmallKind kind) {
-  constexpr const char* kTexts[] = {"Dense", "Gated", "Llama", "Parallel"};
+  constexpr const char* kTexts[] = {"Dense", "Gated", "Llama", "Parallel", "Olmo2", "Gemma2"};
   return kTexts[static_cast<int>(kind)];
 }
 
@@ -30,19 +30,31 @@ inline std::unique_ptr<Model> small_model(bool gated, std::int64_t layers = 3) {
   return model;
 }
 
-// Of a Llama, four heads share two of keys and values.
+// Norms behind attention and MLP.
+inline bool normed_behind(SmallKind kind) {
+  return kind == SmallKind::kOlmo2 || kind == SmallKind::kGemma2;
+}
+
+// Of a Llama and its like, four heads share two of keys and values.
 inline std::unique_ptr<Model> small_model(SmallKind kind) {
   if (kind == SmallKind::kDense || kind == SmallKind::kGated)
     return small_model(kind == SmallKind::kGated);
-  const nlohmann::json json = {{"model_type", "llama"},
-                               {"num_hidden_layers", 3},
-                               {"num_attention_heads", 4},
-                               {"num_key_value_heads", 2},
-                               {"head_dim", 8},
-                               {"hidden_size", 24},
-                               {"intermediate_size", 40},
-                               {"max_position_embeddings", 32},
-                               {"vocab_size", kTestVocabulary}};
+  nlohmann::json json = {{"model_type", "llama"},
+                         {"num_hidden_layers", 3},
+                         {"num_attention_heads", 4},
+                         {"num_key_value_heads", 2},
+                         {"head_dim", 8},
+                         {"hidden_size", 24},
+                         {"intermediate_size", 40},
+                         {"max_position_embeddings", 32},
+                         {"vocab_size", kTestVocabulary}};
+  if (kind == SmallKind::kOlmo2) json["model_type"] = "olmo2";
+  if (kind == SmallKind::kGemma2)  // windows, and caps that bite
+    json.update({{"model_type", "gemma2"},
+                 {"sliding_window", 5},
+                 {"query_pre_attn_scalar", 8},
+                 {"attn_logit_softcapping", 3.0},
+                 {"final_logit_softcapping", 6.0}});
   ModelConfig config = parse_model_config(json, "small_model");
   if (kind == SmallKind::kParallel) config.residual = ResidualKind::kParallel;
   auto model = make_model(config, 11);

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <span>
 
+#include "filigree/analyze/circuit/head_outputs.h"
 #include "filigree/analyze/task/check.h"
 #include "filigree/autograd/tape.h"
 #include "filigree/base/component.h"
@@ -69,7 +70,7 @@ Tensor output_biases(const Model& model) {
   taps.intervene("ln_final.hook_scale",
                  [](const Variable& scale) { return Variable(Tensor::full(scale.shape(), 1.0f)); });
   const Tensor ids = Tensor::from_ids({1, 1}, std::vector<TokenId>{0});
-  return model.forward(ids, {.taps = &taps, .start = &start}).value();
+  return model.forward(ids, {.taps = &taps, .start = &start, .uncapped_logits = true}).value();
 }
 
 std::vector<Part> parts_of(const Model& model, bool positions) {
@@ -110,16 +111,17 @@ void attribute_batch(const Model& model, const Tensor& ids, const Readings& read
   const TapWatcher keep = keep_places(readings.places, rows);
   for (const char* name : {"hook_embed", "hook_pos_embed"})
     if (has_tap(model, name)) taps.watch(name, keep);
-  for (const char* name :
-       {"blocks.*.attn.hook_result", "blocks.*.hook_attn_out", "blocks.*.hook_mlp_out"})
+  for (const char* name : {"blocks.*.hook_attn_out", "blocks.*.hook_mlp_out"})
     taps.watch(name, keep);
+  const HeadOutputs heads_of(model);
+  for (std::int64_t l = 0; l < model.config().layers; ++l) heads_of.watch(taps, l, keep);
   taps.watch(stream, keep);
   taps.intervene("ln_final.hook_scale",
                  [](const Variable& scale) { return Variable(scale.value()); });
   taps.observe_gradient(stream);
   Tape tape;
-  const Variable logits =
-      model.forward(ids, {.taps = &taps, .last_position_only = readings.last_only});
+  const Variable logits = model.forward(
+      ids, {.taps = &taps, .last_position_only = readings.last_only, .uncapped_logits = true});
   const std::int64_t V = logits.size(-1);
   // A logit depends on the stream at its own position alone behind the last layer, so that one
   // backward pass gives the slopes of all.
@@ -155,7 +157,7 @@ void attribute_batch(const Model& model, const Tensor& ids, const Readings& read
         case PartKind::kPositions: value = written("hook_pos_embed"); break;
         case PartKind::kHead:
           if (part.head == 0) heads = 0;
-          value = written(block + "attn.hook_result", part.head, H);
+          value = written(HeadOutputs::tap(part.layer), part.head, H);
           heads += value;
           break;
         case PartKind::kAttentionBias: value = written(block + "hook_attn_out") - heads; break;
@@ -186,13 +188,6 @@ void attribute_prompts(const Model& model, const std::vector<std::size_t>& batch
 
 // With room for so many.
 LogitAttribution empty_attribution(const Model& model, std::size_t count) {
-  const ModelConfig& config = model.config();
-  require(config.branch_norms == BranchNorms::kBefore && config.logit_soft_cap == 0.0f,
-          "logit attribution: a {} model has {}, so that its logits are no sum of what its parts "
-          "write",
-          config.family,
-          config.logit_soft_cap != 0.0f ? "a soft cap on its logits"
-                                        : "norms behind attention and MLP");
   LogitAttribution result;
   result.parts = parts_of(model, has_tap(model, "hook_pos_embed"));
   result.contributions.assign(result.parts.size(), std::vector<double>(count));

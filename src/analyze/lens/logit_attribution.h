@@ -4,6 +4,10 @@
 // of the final normalisation held at the run's own value, logits are an affine function of the
 // stream, so that a difference of logits is the sum of one contribution a part. The slope is taken
 // from the model's own backward pass: nothing here knows the family, its norm or its biases.
+//
+// Where a norm stands behind the attention, a head's part of what the layer adds is the one with
+// the norm's denominator held at the run's value too (circuit/head_outputs.h). Logits with a soft
+// cap are those before the cap: the order of tokens is the same, and they are a sum.
 #pragma once
 
 #include <cstdint>

@@ -23,9 +23,13 @@ ChangedRuns::ChangedRuns(const Model& model, const FrozenModel& frozen,
                          const FeatureDictionary& features)
     : model_(model), frozen_(frozen), features_(features) {
   Taps taps;
-  for (const char* name : {"blocks.*.attn.hook_pattern", "blocks.*.ln1.hook_scale",
-                           "blocks.*.ln2.hook_scale", "ln_final.hook_scale"})
-    taps.observe(name);
+  const BranchNorms norms = model.config().branch_norms;
+  taps.observe("blocks.*.attn.hook_pattern");
+  if (norms != BranchNorms::kAfter)
+    for (const char* name : {"blocks.*.ln1.hook_scale", "blocks.*.ln2.hook_scale"})
+      taps.observe(name);
+  if (norms != BranchNorms::kBefore) taps.observe("blocks.*.ln1_post.hook_scale");
+  taps.observe("ln_final.hook_scale");
   taps.observe("blocks.*." + features.hooks().output);
   model.forward(Tensor::from_ids({1, frozen.positions}, frozen.ids), {.taps = &taps});
   for (const std::string& name : taps.passed()) clean_.emplace_back(name, taps.value(name));
@@ -72,8 +76,9 @@ Tensor ChangedRuns::logits(const RunChanges& changes, RunMode mode) const {
       taps.intervene(features_.hooks().output_of(l),
                      [write](const Variable& x) { return add(x, Variable(write)); });
   }
-  const Variable all = model_.forward(Tensor::from_ids({1, n}, frozen_.ids),
-                                      {.taps = &taps, .precise_logits = true});
+  const Variable all =
+      model_.forward(Tensor::from_ids({1, n}, frozen_.ids),
+                     {.taps = &taps, .precise_logits = true, .uncapped_logits = true});
   const std::int64_t vocabulary = all.size(2);
   return all.value().reshape({n, vocabulary}).rows(n - 1, n).clone().reshape({vocabulary});
 }

@@ -41,8 +41,8 @@ struct RunChanges {
   std::vector<HeadChange> heads = {};
 };
 
-// The logits of the last position, f32 [vocabulary]. Throws Error for features, heads and positions
-// that there are not.
+// The logits of the last position, f32 [vocabulary], before a soft cap. Throws Error for features,
+// heads and positions that there are not.
 class ChangedRuns {
  public:
   ChangedRuns(const Model& model, const FrozenModel& frozen, const FeatureDictionary& features);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "filigree/base/error.h"
@@ -20,6 +21,7 @@ struct FoldedRow {
 
 FoldedRow behind_norm(const NormWeights& norm, std::span<const double> vector) {
   FoldedRow folded = {std::vector<double>(vector.begin(), vector.end())};
+  if (!norm.on()) return folded;
   const Tensor weight = norm.gain().value().on_host();
   for (std::size_t c = 0; c < vector.size(); ++c)
     folded.vector[c] *= static_cast<double>(weight.f32()[c]);
@@ -51,9 +53,22 @@ std::vector<float> inverses(const Tensor& scale) {
   return result;
 }
 
+// What a norm makes of a vector that is added to its input, but for the denominator.
+void pass_norm(const NormWeights& norm, std::span<double> vector) {
+  if (!norm.on()) return;
+  if (norm.centres()) {
+    const double mean =
+        std::accumulate(vector.begin(), vector.end(), 0.0) / static_cast<double>(vector.size());
+    for (double& x : vector) x -= mean;
+  }
+  const Tensor gain = norm.gain().value().on_host();
+  for (std::size_t c = 0; c < vector.size(); ++c) vector[c] *= static_cast<double>(gain.f32()[c]);
+}
+
 // Matrices of the attention, and what its biases write: sum over keys of weight times the value of
-// the biases, through the output matrix.
-void fold_attention(const FrozenModel& frozen, const LayerWeights& weights, FrozenLayer& layer) {
+// the biases, through the output matrix and the norm behind it.
+void fold_attention(const FrozenModel& frozen, const LayerWeights& weights,
+                    std::span<const float> post_scale, FrozenLayer& layer) {
   const AttentionWeights& attention = *weights.attention;
   const std::int64_t D = frozen.head_width, width = frozen.width, n = frozen.positions;
   layer.value = Tensor::empty({frozen.key_heads, D, width});
@@ -66,17 +81,24 @@ void fold_attention(const FrozenModel& frozen, const LayerWeights& weights, Froz
     value_bias[static_cast<std::size_t>(e)] = folded.constant + output_bias(value, e);
   }
   const Tensor output = attention.o.weight.value().on_host();
-  for (std::int64_t e = 0; e < frozen.heads * D; ++e)
+  const NormWeights& behind = weights.attention_post_norm;
+  std::vector<double> written(static_cast<std::size_t>(width));
+  for (std::int64_t e = 0; e < frozen.heads * D; ++e) {
     for (std::int64_t c = 0; c < width; ++c)
-      layer.output.mutable_f32()[e * width + c] =
-          attention.o.out_in ? output.f32()[c * frozen.heads * D + e] : output.f32()[e * width + c];
+      written[static_cast<std::size_t>(c)] = static_cast<double>(
+          output.f32()[attention.o.out_in ? c * frozen.heads * D + e : e * width + c]);
+    pass_norm(behind, written);
+    std::copy(written.begin(), written.end(), layer.output.mutable_f32() + e * width);
+  }
 
   layer.attention_bias = Tensor::zeros({n, width});
-  std::vector<double> written(static_cast<std::size_t>(width));
+  const Tensor bias_behind =
+      behind.on() && behind.bias.defined() ? behind.bias.value().on_host() : Tensor();
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t c = 0; c < width; ++c)
       written[static_cast<std::size_t>(c)] =
           attention.o.bias.defined() ? output_bias(attention.o, c) : 0.0;
+    pass_norm(behind, written);
     for (std::int64_t h = 0; h < frozen.heads; ++h) {
       const float* weight = layer.weights.f32() + (h * n + i) * n;
       const double open = std::accumulate(weight, weight + i + 1, 0.0);
@@ -88,7 +110,11 @@ void fold_attention(const FrozenModel& frozen, const LayerWeights& weights, Froz
           written[static_cast<std::size_t>(c)] += z * static_cast<double>(row[c]);
       }
     }
-    std::copy(written.begin(), written.end(), layer.attention_bias.mutable_f32() + i * width);
+    for (std::int64_t c = 0; c < width; ++c)
+      layer.attention_bias.mutable_f32()[i * width + c] =
+          static_cast<float>(written[static_cast<std::size_t>(c)] *
+                             static_cast<double>(post_scale[static_cast<std::size_t>(i)])) +
+          (bias_behind.defined() ? bias_behind.f32()[c] : 0.0f);
   }
 }
 
@@ -101,6 +127,7 @@ ModelWeights weights_on_host(const Model& model) {
   for (LayerWeights& layer : weights.layers) {
     fetch(layer.norm);
     fetch(layer.mlp_norm);
+    fetch(layer.attention_post_norm);
   }
   fetch(weights.final_norm);
   weights.output = on_host(weights.output);
@@ -172,8 +199,9 @@ FrozenModel FrozenModel::alone(std::int64_t position) const {
     layer.attention_scale = {layer.attention_scale[p]};
     layer.mlp_scale = {layer.mlp_scale[p]};
     if (!layer.skip_scale.empty()) layer.skip_scale = {layer.skip_scale[p]};
-    for (Tensor* rows :
-         {&layer.attention_bias, &layer.query, &layer.key, &layer.mlp_input, &layer.mlp_output})
+    for (Tensor* rows : {&layer.attention_bias, &layer.query, &layer.key, &layer.projected_query,
+                         &layer.projected_key, &layer.query_scale, &layer.key_scale,
+                         &layer.mlp_input, &layer.mlp_output})
       *rows = one_row(*rows, position);
   }
   return one;
@@ -181,18 +209,26 @@ FrozenModel FrozenModel::alone(std::int64_t position) const {
 
 namespace {
 
-// With attention weights and denominators held, streams must be sums and scores products.
-void require_linear_when_frozen(const ModelConfig& config) {
-  const char* what = config.branch_norms != BranchNorms::kBefore ? "norms behind attention and MLP"
-                     : config.query_key_norm != QueryKeyNorm::kNone ? "norms on queries and keys"
-                     : config.score_soft_cap > 0.0f || config.logit_soft_cap > 0.0f ? "soft caps"
-                     : config.clip_qkv > 0.0f ? "clipped queries, keys and values"
-                                              : nullptr;
-  require(
-      what == nullptr,
-      "trace: a {} model has {}, which graphs of frozen models do not have yet; models of other "
-      "families can be traced",
-      config.family, what == nullptr ? "" : what);
+// 1 / denominators of the norm on queries or keys for each head, [positions, heads]: heads have one
+// each, or all of a token the same.
+Tensor scales_by_head(const Tensor& denominators, std::int64_t positions, std::int64_t heads) {
+  Tensor scales = Tensor::empty({positions, heads});
+  const std::int64_t each = denominators.elements() / positions;
+  for (std::int64_t p = 0; p < positions; ++p)
+    for (std::int64_t h = 0; h < heads; ++h)
+      scales.mutable_f32()[p * heads + h] =
+          1.0f / denominators.f32()[p * each + (each == 1 ? 0 : h)];
+  return scales;
+}
+
+void require_unclipped(const Tensor& values, float bound, std::int64_t layer,
+                       std::int64_t positions) {
+  const std::int64_t each = values.elements() / positions;
+  for (std::int64_t i = 0; i < values.elements(); ++i)
+    require(std::abs(values.f32()[i]) < bound,
+            "trace: layer {} clips a value at {} at token {}, so that what its heads carry from "
+            "there is not linear; trace another prompt",
+            layer, bound, i / each);
 }
 
 }  // namespace
@@ -202,7 +238,6 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
   require(!ids.empty(), "trace: the prompt has no tokens");
   require(!model.lora(), "trace: the model has adapters; merge them first");
   const ModelConfig& config = model.config();
-  require_linear_when_frozen(config);
   const auto n = static_cast<std::int64_t>(ids.size());
   FrozenModel frozen;
   frozen.positions = n, frozen.width = config.width;
@@ -220,13 +255,25 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
   Taps taps;
   taps.observe("hook_embed");
   if (learned) taps.observe("hook_pos_embed");
-  for (const std::string& name :
-       {std::string("ln1.hook_scale"), std::string("ln2.hook_scale"),
-        std::string("attn.hook_pattern"), query, key, mlp_input, mlp_output})
-    taps.observe("blocks.*." + name);
+  const bool before = config.branch_norms != BranchNorms::kAfter;
+  const bool after = config.branch_norms != BranchNorms::kBefore;
+  const bool normed = config.query_key_norm != QueryKeyNorm::kNone;
+  const bool clips = config.clip_qkv > 0.0f;
+  require(!normed || config.norm == NormKind::kRms,
+          "trace: a {} model takes the mean off queries and keys, which is not known here",
+          config.family);
+  std::vector<std::string> names = {"attn.hook_pattern", query, key, mlp_input, mlp_output};
+  if (before) names.insert(names.end(), {"ln1.hook_scale", "ln2.hook_scale"});
+  if (after) names.emplace_back("ln1_post.hook_scale");
+  if (normed) names.insert(names.end(), {"attn.q_norm.hook_scale", "attn.k_norm.hook_scale"});
+  if (clips) names.insert(names.end(), {"attn.hook_q", "attn.hook_k", "attn.hook_v"});
+  for (const std::string& name : names) taps.observe("blocks.*." + name);
   taps.observe("ln_final.hook_scale");
   const Variable logits =
-      model.forward(Tensor::from_ids({1, n}, ids), {.taps = &taps, .precise_logits = true});
+      model.forward(Tensor::from_ids({1, n}, ids),
+                    {.taps = &taps, .precise_logits = true, .uncapped_logits = true});
+  frozen.logit_soft_cap = config.logit_soft_cap;
+  frozen.score_soft_cap = config.score_soft_cap;
   frozen.logits =
       logits.value().reshape({n, logits.size(2)}).rows(n - 1, n).clone().reshape({logits.size(2)});
   frozen.token_embedding = taps.value("hook_embed").reshape({n, frozen.width});
@@ -238,8 +285,19 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
       return taps.value(fmt::format("blocks.{}.{}", l, name));
     };
     FrozenLayer layer;
-    layer.attention_scale = inverses(value("ln1.hook_scale"));
-    layer.mlp_scale = inverses(value("ln2.hook_scale"));
+    const std::vector<float> ones(static_cast<std::size_t>(n), 1.0f);
+    layer.attention_scale = before ? inverses(value("ln1.hook_scale")) : ones;
+    layer.mlp_scale = before ? inverses(value("ln2.hook_scale")) : ones;
+    const std::vector<float> post_scale = after ? inverses(value("ln1_post.hook_scale")) : ones;
+    if (normed) {
+      layer.query_scale = scales_by_head(value("attn.q_norm.hook_scale"), n, frozen.heads);
+      layer.key_scale = scales_by_head(value("attn.k_norm.hook_scale"), n, frozen.key_heads);
+    }
+    if (clips) {
+      require_unclipped(value("attn.hook_v"), config.clip_qkv, l, n);
+      layer.projected_query = value("attn.hook_q").reshape({n, frozen.heads, frozen.head_width});
+      layer.projected_key = value("attn.hook_k").reshape({n, frozen.key_heads, frozen.head_width});
+    }
     layer.weights = value("attn.hook_pattern").reshape({frozen.heads, n, n});
     layer.query = value(query).reshape({n, frozen.heads, frozen.head_width});
     layer.key = value(key).reshape({n, frozen.key_heads, frozen.head_width});
@@ -247,8 +305,9 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
     layer.mlp_output = value(mlp_output).reshape({n, frozen.width});
     layer.pattern = layer.weights.clone();
     for (std::int64_t i = 0; i < layer.pattern.elements(); ++i)
-      layer.pattern.mutable_f32()[i] *= layer.attention_scale[static_cast<std::size_t>(i % n)];
-    fold_attention(frozen, frozen.weights.layers[static_cast<std::size_t>(l)], layer);
+      layer.pattern.mutable_f32()[i] *= layer.attention_scale[static_cast<std::size_t>(i % n)] *
+                                        post_scale[static_cast<std::size_t>(i / n % n)];
+    fold_attention(frozen, frozen.weights.layers[static_cast<std::size_t>(l)], post_scale, layer);
     frozen.layers.push_back(std::move(layer));
   }
   return frozen;

@@ -28,10 +28,14 @@ MeanOutput mean_output(const LinearWeight& output) {
   return mean;
 }
 
-std::vector<double> probabilities(const Tensor& logits) {
-  const auto values = logits.values();
-  const double most = *std::max_element(values.begin(), values.end());
+// As the model gives them: of the logits with their soft cap.
+std::vector<double> probabilities(const FrozenModel& frozen) {
+  const auto values = frozen.logits.values();
   std::vector<double> result(values.begin(), values.end());
+  const auto cap = static_cast<double>(frozen.logit_soft_cap);
+  if (cap > 0.0)
+    for (double& x : result) x = cap * std::tanh(x / cap);
+  const double most = *std::max_element(result.begin(), result.end());
   double sum = 0.0;
   for (double& x : result) sum += x = std::exp(x - most);
   for (double& x : result) x /= sum;
@@ -64,7 +68,7 @@ GraphTarget logit(const FrozenModel& frozen, std::int64_t token, const std::vect
 
 std::vector<GraphTarget> likeliest_logits(const FrozenModel& frozen, double probability,
                                           std::int64_t most) {
-  const std::vector<double> p = probabilities(frozen.logits);
+  const std::vector<double> p = probabilities(frozen);
   std::vector<std::int64_t> order(p.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
@@ -83,13 +87,13 @@ std::vector<GraphTarget> likeliest_logits(const FrozenModel& frozen, double prob
 
 GraphTarget logit_target(const FrozenModel& frozen, std::int64_t token) {
   GraphTarget target =
-      logit(frozen, token, probabilities(frozen.logits), mean_output(frozen.weights.output));
+      logit(frozen, token, probabilities(frozen), mean_output(frozen.weights.output));
   target.weight = 1.0;
   return target;
 }
 
 GraphTarget logit_difference(const FrozenModel& frozen, std::int64_t token, std::int64_t against) {
-  const std::vector<double> p = probabilities(frozen.logits);
+  const std::vector<double> p = probabilities(frozen);
   const MeanOutput none{std::vector<double>(static_cast<std::size_t>(frozen.width)), 0.0};
   GraphTarget target = logit(frozen, token, p, none);
   const GraphTarget other = logit(frozen, against, p, none);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "filigree/features/graph/attribution_graph.h"
@@ -11,6 +13,7 @@
 #include "filigree/features/graph/qk_attribution.h"
 #include "filigree/model/family_samples.h"
 #include "filigree/ops/elementwise/elementwise.h"
+#include "support/errors.h"
 #include "support/random_transcoder.h"
 
 namespace filigree {
@@ -28,16 +31,28 @@ struct Traced {
   }
 };
 
+// Small values are not clipped; queries and keys still are.
+void scale_values(Model& model, float factor) {
+  for (const NamedParameter& parameter : model.parameters()) {
+    if (!parameter.name.ends_with("v_proj.weight")) continue;
+    Tensor& value = parameter.variable.mutable_value();
+    for (std::int64_t i = 0; i < value.elements(); ++i) value.mutable_f32()[i] *= factor;
+  }
+}
+
 // "model/transcoder", such as "llama+gated/cross-layer".
 Traced traced(const std::string& name, std::int64_t positions = 7,
               const SourceOptions& options = {}) {
   Traced t;
   t.model = sample_model(name.substr(0, name.find('/')));
+  if (t.model->config().clip_qkv > 0.0f) scale_values(*t.model, 0.05f);
   const std::string kind = name.substr(name.find('/') + 1);
-  t.features = dictionary_of(random_transcoder(
-      t.model->config(),
-      kind == "cross-layer" ? TranscoderKind::kCrossLayer : TranscoderKind::kPerLayer, 10,
-      kind == "skip"));
+  const bool normed = t.model->config().branch_norms != BranchNorms::kAfter;
+  t.features = dictionary_of(random_transcoder(t.model->config(),
+                                               kind == "cross-layer" ? TranscoderKind::kCrossLayer
+                                                                     : TranscoderKind::kPerLayer,
+                                               10, kind == "skip"),
+                             {.input = normed ? "ln2.hook_normalized" : "hook_resid_mid"});
   const Tensor ids = sample_ids(1, positions);
   t.frozen = freeze_model(*t.model, {ids.i32(), static_cast<std::size_t>(positions)},
                           t.features->hooks().input, t.features->hooks().output);
@@ -149,7 +164,8 @@ TEST_P(GraphOf, ScoresAreTheModels) {
   taps.observe("blocks.1.attn.hook_attn_scores");
   t.model->forward(sample_ids(1, 7), {.taps = &taps});
   const Tensor& scores = taps.value("blocks.1.attn.hook_attn_scores");
-  EXPECT_NEAR(cell_score(t.frozen, {1, 2, 4, 3}), scores.f32()[(2 * 7 + 4) * 7 + 3], 1e-5);
+  EXPECT_NEAR(capped_score(t.frozen, cell_score(t.frozen, {1, 2, 4, 3})),
+              scores.f32()[(2 * 7 + 4) * 7 + 3], 1e-5);
 }
 
 // With two positions nothing can go over a third one.
@@ -175,7 +191,12 @@ INSTANTIATE_TEST_SUITE_P(Models, GraphOf,
                          testing::Values("gpt2/cross-layer", "gpt2+gated/per-layer",
                                          "llama/per-layer", "llama+gated/cross-layer",
                                          "parallel/cross-layer", "llama+gated/skip",
-                                         "parallel-gpt2/skip"),
+                                         "parallel-gpt2/skip", "family-gpt_neo/per-layer",
+                                         "family-gpt_neox/per-layer", "family-mistral/cross-layer",
+                                         "family-qwen2/per-layer", "family-qwen3/cross-layer",
+                                         "family-olmo/per-layer", "family-olmo2/cross-layer",
+                                         "family-olmo2+gated/skip", "family-gemma2/per-layer",
+                                         "family-gemma2+gated/cross-layer"),
                          [](const auto& one) { return sample_test_name(one.param); });
 
 // A run in which attention weights, denominators and MLP outputs are those of the plain one, but
@@ -187,9 +208,12 @@ struct FrozenRun {
 
 FrozenRun frozen_run(const Traced& t, const std::string& tap, const Tensor& added) {
   const Tensor ids = sample_ids(1, t.frozen.positions);
-  const std::vector<std::string> clamped = {"blocks.*.attn.hook_pattern", "blocks.*.ln1.hook_scale",
-                                            "blocks.*.ln2.hook_scale", "ln_final.hook_scale",
-                                            "blocks.*.hook_mlp_out"};
+  std::vector<std::string> clamped = {"blocks.*.attn.hook_pattern", "ln_final.hook_scale",
+                                      "blocks.*.hook_mlp_out"};
+  const BranchNorms norms = t.model->config().branch_norms;
+  if (norms != BranchNorms::kAfter)
+    clamped.insert(clamped.end(), {"blocks.*.ln1.hook_scale", "blocks.*.ln2.hook_scale"});
+  if (norms != BranchNorms::kBefore) clamped.emplace_back("blocks.*.ln1_post.hook_scale");
   Taps plain;
   for (const std::string& name : clamped) plain.observe(name);
   t.model->forward(ids, {.taps = &plain});
@@ -199,12 +223,12 @@ FrozenRun frozen_run(const Traced& t, const std::string& tap, const Tensor& adde
     taps.intervene(name, [value](const Variable&) { return Variable(value); });
   }
   taps.intervene(tap, [&](const Variable& x) { return add(x, Variable(added)); });
-  taps.observe("blocks.*.ln2.hook_normalized");
-  const Tensor logits = t.model->forward(ids, {.taps = &taps}).value();
+  taps.observe("blocks.*." + t.features->hooks().input);
+  const Tensor logits = t.model->forward(ids, {.taps = &taps, .uncapped_logits = true}).value();
   FrozenRun run;
   for (std::int64_t l = 0; l < t.frozen.depth(); ++l)
-    run.inputs.push_back(taps.value(fmt::format("blocks.{}.ln2.hook_normalized", l))
-                             .reshape({t.frozen.positions, t.frozen.width}));
+    run.inputs.push_back(
+        taps.value(t.features->hooks().input_of(l)).reshape({t.frozen.positions, t.frozen.width}));
   const std::int64_t vocabulary = logits.size(2);
   run.logits = logits.reshape({t.frozen.positions, vocabulary})
                    .rows(t.frozen.positions - 1, t.frozen.positions)
@@ -232,7 +256,9 @@ double value_in(const Traced& t, const AttributionGraph& graph, std::int64_t r,
 
 // A source written once more moves every target by its column.
 TEST(GraphInterventions, ASourceWrittenTwiceMovesEveryTargetByItsColumn) {
-  for (const char* name : {"gpt2/per-layer", "llama+gated/per-layer", "parallel/per-layer"}) {
+  for (const char* name :
+       {"gpt2/per-layer", "llama+gated/per-layer", "parallel/per-layer", "family-qwen3/per-layer",
+        "family-olmo/per-layer", "family-olmo2/per-layer", "family-gemma2/per-layer"}) {
     SCOPED_TRACE(name);
     const Traced t = traced(name);
     const AttributionGraph graph = t.graph();
@@ -278,6 +304,36 @@ TEST(GraphLoadings, AClosedGateCarriesExactlyNothing) {
           ++closed;
         }
   EXPECT_GT(closed, 0);
+}
+
+// What a clipped value carries does not answer to the stream; clipped queries and keys do no harm.
+TEST(GraphErrors, AClippedValueIsRefused) {
+  const auto model = sample_model("family-olmo");
+  const Tensor ids = sample_ids(1, 7);
+  const auto freeze = [&] {
+    freeze_model(*model, {ids.i32(), 7}, "ln2.hook_normalized", "hook_mlp_out");
+  };
+  EXPECT_THAT(error_of(freeze), testing::HasSubstr("clips a value at 1 at token"));
+  scale_values(*model, 0.05f);
+  EXPECT_NO_THROW(freeze());
+  Taps taps;
+  taps.observe("blocks.1.attn.hook_q");
+  model->forward(ids, {.taps = &taps});
+  const auto queries = taps.value("blocks.1.attn.hook_q").values();
+  EXPECT_GT(std::count(queries.begin(), queries.end(), 1.0f), 0);
+}
+
+// Probabilities are those of capped logits, values those before the cap.
+TEST(GraphTargets, HaveTheModelsProbabilitiesWithASoftCap) {
+  const Traced t = traced("family-gemma2/per-layer");
+  const Tensor logits = t.model->forward(sample_ids(1, 7), {.last_position_only = true}).value();
+  double sum = 0.0;
+  for (const float x : logits.values()) sum += std::exp(static_cast<double>(x));
+  for (std::size_t i = 0; i < 3; ++i) {
+    const GraphTarget& target = t.targets[i];
+    const double capped = static_cast<double>(logits.f32()[target.node.feature]);
+    EXPECT_NEAR(target.probability, std::exp(capped) / sum, 1e-5);
+  }
 }
 
 TEST(GraphErrors, SayWhatIsWrong) {

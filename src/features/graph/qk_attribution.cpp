@@ -14,14 +14,22 @@ namespace {
 // position: turned where positions are rotary.
 class HeadRows {
  public:
-  HeadRows(const AttentionWeights& attention, bool query, std::int64_t head, std::int64_t position,
-           std::int64_t head_width) {
+  HeadRows(const FrozenLayer& layer, const AttentionWeights& attention, bool query,
+           std::int64_t head, std::int64_t position, std::int64_t head_width) {
     const LinearWeight host = on_host(query ? attention.q : attention.k);
     const std::int64_t group = query ? head : head / (attention.heads / attention.key_heads);
     for (std::int64_t d = 0; d < head_width; ++d) {
       rows_.push_back(output_row(host, group * head_width + d));
       biases_.push_back(output_bias(host, group * head_width + d));
     }
+    const std::int64_t heads = query ? attention.heads : attention.key_heads;
+    const std::int64_t at = position * heads + group;
+    if (attention.clip > 0.0f)
+      hold_clipped((query ? layer.projected_query : layer.projected_key).f32() + at * head_width,
+                   attention.clip);
+    const NormWeights& norm = query ? attention.q_norm : attention.k_norm;
+    if (norm.weight.defined())
+      normalise(norm, group, (query ? layer.query_scale : layer.key_scale).f32()[at]);
     if (attention.rotary != nullptr) turn(attention.rotary->at(position, 1, DeviceKind::kCpu));
   }
 
@@ -41,6 +49,27 @@ class HeadRows {
   }
 
  private:
+  // Elements at their bound do not answer to the stream.
+  void hold_clipped(const float* values, float bound) {
+    for (std::size_t d = 0; d < rows_.size(); ++d) {
+      if (std::abs(values[d]) < bound) continue;
+      std::fill(rows_[d].begin(), rows_[d].end(), 0.0);
+      biases_[d] = static_cast<double>(values[d]);
+    }
+  }
+
+  // With the denominator held: of the head's own norm, or of that of all heads.
+  void normalise(const NormWeights& norm, std::int64_t head, float scale) {
+    const Tensor gain = norm.gain().value().on_host();
+    const auto D = static_cast<std::int64_t>(rows_.size());
+    const float* own = gain.f32() + (gain.elements() == D ? 0 : head * D);
+    for (std::size_t d = 0; d < rows_.size(); ++d) {
+      const double factor = static_cast<double>(own[d]) * static_cast<double>(scale);
+      for (double& x : rows_[d]) x *= factor;
+      biases_[d] *= factor;
+    }
+  }
+
   void turn(const RotaryTable::Part& part) {
     const auto R = static_cast<std::size_t>(part.cos.elements());
     for (std::size_t i = 0; i < R; ++i) {
@@ -113,6 +142,11 @@ double cell_score(const FrozenModel& frozen, const QkCell& cell) {
   return std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
 }
 
+double capped_score(const FrozenModel& frozen, double score) {
+  const auto cap = static_cast<double>(frozen.score_soft_cap);
+  return cap > 0.0 ? cap * std::tanh(score / cap) : score;
+}
+
 double QkTerms::term(std::int64_t u, std::int64_t v) const {
   const std::int64_t D = queries.size(1);
   double sum = 0.0;
@@ -128,7 +162,8 @@ QkTerms qk_terms(const FrozenModel& frozen, const GraphSources& sources, const Q
   const Sweep sweep(frozen, sources);
   const auto rows = [&](bool query) {
     const std::int64_t position = query ? cell.query : cell.key;
-    const HeadRows head(attention, query, cell.head, position, frozen.head_width);
+    const HeadRows head(frozen.layer(cell.layer), attention, query, cell.head, position,
+                        frozen.head_width);
     std::vector<StreamReading> readings;
     for (std::int64_t d = 0; d < frozen.head_width; ++d) {
       std::vector<double> unit(static_cast<std::size_t>(frozen.head_width));
@@ -154,8 +189,8 @@ std::vector<QkMarginals> qk_marginals(const FrozenModel& frozen, const GraphSour
     const std::int64_t group = key_head(frozen, cell.head), n = frozen.positions;
     const std::vector<double> q = head_vector(layer.query, cell.query, cell.head, scale);
     const std::vector<double> k = head_vector(layer.key, cell.key, group, scale);
-    const HeadRows query(attention, true, cell.head, cell.query, frozen.head_width);
-    const HeadRows key(attention, false, cell.head, cell.key, frozen.head_width);
+    const HeadRows query(layer, attention, true, cell.head, cell.query, frozen.head_width);
+    const HeadRows key(layer, attention, false, cell.head, cell.key, frozen.head_width);
     readings.push_back(query.reading(frozen, cell.layer, cell.query, k));
     readings.push_back(key.reading(frozen, cell.layer, cell.key, q));
 
@@ -175,7 +210,7 @@ std::vector<QkMarginals> qk_marginals(const FrozenModel& frozen, const GraphSour
         other_keys[d] -= weight * other[d];
         against[d] *= -weight;
       }
-      const HeadRows other_key(attention, false, cell.head, j, frozen.head_width);
+      const HeadRows other_key(layer, attention, false, cell.head, j, frozen.head_width);
       add_reading(relative, other_key.reading(frozen, cell.layer, j, against));
     }
     readings.push_back(query.reading(frozen, cell.layer, cell.query, other_keys));

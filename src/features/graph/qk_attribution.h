@@ -1,6 +1,8 @@
 // Why a head looked where it looked: the score of a cell, and with it the logit of its gate, split
 // over the sources that made its query and its key. Sources are carried to the head's input through
-// frozen attention and norms, so that the terms sum up to the score exactly.
+// frozen attention and norms, those on queries and keys too, so that the terms sum up to the score
+// exactly. A score with a soft cap is the one before it. Elements of queries and keys that were
+// clipped are constants.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@ struct QkCell {
 // one the biases: score of (u, v) is queries[u] . keys[v].
 struct QkTerms {
   Tensor queries, keys;  // [sources + 1, D]; the scale of scores is in the queries
-  double score = 0.0;    // of the run
+  double score = 0.0;    // of the run, before a soft cap
   double term(std::int64_t u, std::int64_t v) const;
 };
 QkTerms qk_terms(const FrozenModel& frozen, const GraphSources& sources, const QkCell& cell);
@@ -36,7 +38,9 @@ struct QkMarginals {
 std::vector<QkMarginals> qk_marginals(const FrozenModel& frozen, const GraphSources& sources,
                                       const std::vector<QkCell>& cells);
 
+// Before a soft cap, and as softmax and gate read it.
 double cell_score(const FrozenModel& frozen, const QkCell& cell);
+double capped_score(const FrozenModel& frozen, double score);
 
 // The fewest sources that make up a share of all marginals' magnitudes, gathered by the token they
 // stand at, with the layers that they span.

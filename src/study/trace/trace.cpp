@@ -230,8 +230,10 @@ void explain_heads(TracedModel& traced) {
     head.score = marginals[h].score;
     head.relative_score = marginals[h].relative_score;
     if (traced.gate_bias)
-      head.gate_logit = head.score + (*traced.gate_bias)[static_cast<std::size_t>(
-                                         cell.layer * traced.frozen.heads + cell.head)];
+      head.gate_logit =
+          capped_score(traced.frozen, head.score) +
+          (*traced
+                .gate_bias)[static_cast<std::size_t>(cell.layer * traced.frozen.heads + cell.head)];
     // What all keys share cancels in a softmax, but not in a gate.
     const std::vector<double> weights =
         modulation_weights(marginals[h], !traced.gated(), traced.sources.count());

@@ -4,6 +4,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/ops/elementwise/elementwise.h"
+#include "filigree/ops/layout/layout.h"
 #include "filigree/ops/reconstruction/reconstruction.h"
 #include "filigree/ops/reduce/reduce.h"
 
@@ -41,9 +42,10 @@ TranscoderLoss transcoder_loss(const Transcoder& transcoder, const Tensor& input
       result.error += static_cast<double>(share) * static_cast<double>(result.squares.f32()[l]);
   else
     result.error = static_cast<double>(compared.error.value().item());
-  double own[2] = {0.0, 0.0};
-  const auto add_term = [&](const Variable& sum, double weight, double& value) {
-    value += static_cast<double>(sum.value().item()) * static_cast<double>(share);
+  // Of each kind of penalty the sums of all layers, which are read together at the end.
+  std::vector<Variable> sums[2];
+  const auto add_term = [&](const Variable& sum, double weight, std::size_t kind) {
+    sums[kind].push_back(reshape(Variable(sum.value()), {1}));
     result.loss = add(result.loss, scale(sum, static_cast<float>(weight) * share));
   };
   for (std::size_t l = 0; (counts || pulls) && l < transcoder.layers().size(); ++l) {
@@ -51,8 +53,17 @@ TranscoderLoss transcoder_loss(const Transcoder& transcoder, const Tensor& input
     const auto c = static_cast<float>(penalties.saturation);
     if (counts)
       add_term(sum_all(saturated_activity(result.activity.codes[l], norms, c)), penalties.sparsity,
-               own[0]);
-    if (pulls) add_term(sum_all(mul(result.activity.below[l], norms)), penalties.inactive, own[1]);
+               0);
+    if (pulls) add_term(sum_all(mul(result.activity.below[l], norms)), penalties.inactive, 1);
+  }
+  double own[2] = {0.0, 0.0};
+  if (counts || pulls) {
+    std::vector<Variable> all = sums[0];
+    all.insert(all.end(), sums[1].begin(), sums[1].end());
+    const Tensor values = concat(all, 0).value().on_host();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      own[i < sums[0].size() ? 0 : 1] +=
+          static_cast<double>(values.f32()[i]) * static_cast<double>(share);
   }
   if (ranks != nullptr && (counts || pulls)) ranks->sum(own);
   result.sparsity = own[0];

@@ -13,7 +13,7 @@
 #include "filigree/ops/reduce/reduce.h"
 #include "filigree/ops/sparse_code/on_device.h"
 #include "filigree/ops/sparse_code/sparse_code_kernels.h"
-#include "filigree/ops/sparse_encode/encode_checks.h"
+#include "filigree/ops/sparse_encode/encode_parts.h"
 #include "filigree/ops/sparse_encode/sparse_encode_kernels.h"
 #include "filigree/tensor/dispatch.h"
 
@@ -102,34 +102,39 @@ float batch_bound(const Tensor& h, const Tensor& bias, const SparseEncodeOptions
   return equal - wanted <= rows ? just_below(last) : last;
 }
 
-// Counts, places, fills. `pre` is defined where it is wanted.
-SparseCode selected(const SelectArgs& select, const Tensor& h, const float* threshold, bool by,
-                    Tensor* pre) {
-  SparseCode code;
-  code.rows = select.rows;
-  code.features = select.features;
-  code.begin = h.like({select.rows + 1}, DType::kI32);
-  std::int64_t entries = 0;
+// Where each row's entries begin.
+Tensor begins_of(const SelectArgs& select, const Tensor& h) {
+  Tensor begins = h.like({select.rows + 1}, DType::kI32);
   on_device_of(
       h,
       [&] {
-        std::int32_t* begin = code.begin.mutable_data<std::int32_t>();
+        std::int32_t* begin = begins.mutable_data<std::int32_t>();
         begin[0] = 0;
         cpu::count_selected(select, begin + 1);
+        std::int64_t entries = 0;
         for (std::int64_t r = 0; r < select.rows; ++r) {
           entries += begin[r + 1];
           require(entries <= INT32_MAX, "{}: more active features than 32 bits count", kOp);
           begin[r + 1] = static_cast<std::int32_t>(entries);
         }
       },
-      [&](auto) {
-        entries = cuda::begin_selected(select, code.begin.mutable_data<std::int32_t>());
-      });
+      [&](auto) { cuda::begin_selected(select, begins.mutable_data<std::int32_t>()); });
+  return begins;
+}
+
+// The entries put down. `pre` is defined where it is wanted.
+SparseCode selected(const BegunEncoding& begun, std::int64_t entries, Tensor* pre) {
+  const SelectArgs& select = begun.select;
+  const Tensor& h = begun.h;
+  SparseCode code;
+  code.rows = select.rows;
+  code.features = select.features;
+  code.begin = begun.begin;
   code.feature = h.like({entries}, DType::kI32);
   Tensor value = h.like({entries});
   if (pre != nullptr) *pre = h.like({entries});
   const FillArgs fill{select,
-                      threshold,
+                      data_or_null(begun.encoder.threshold),
                       code.begin.data<std::int32_t>(),
                       code.feature.mutable_data<std::int32_t>(),
                       value.mutable_data<float>(),
@@ -137,7 +142,7 @@ SparseCode selected(const SelectArgs& select, const Tensor& h, const float* thre
   on_device_of(
       h, [&] { cpu::fill_selected(fill); }, [&](auto) { cuda::fill_selected(fill); });
   code.value = Variable(std::move(value));
-  if (by) code.by_feature = entries_by_feature(code);
+  if (begun.recorded) code.by_feature = entries_by_feature(code);
   return code;
 }
 
@@ -312,33 +317,58 @@ Tensor pre_activations(const Tensor& x, const EncoderWeights& encoder, DType pre
   return h;
 }
 
-Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
-                      const SparseEncodeOptions& options, bool with_below) {
+BegunEncoding begin_encode(const Variable& x, const EncoderWeights& encoder,
+                           const SparseEncodeOptions& options) {
   check_encode(x, encoder, options);
-  const bool recorded = needs_grad({&x, &encoder.weight, &encoder.bias, &encoder.threshold});
+  BegunEncoding begun;
+  begun.x = x;
+  begun.encoder = encoder;
+  begun.recorded = needs_grad({&x, &encoder.weight, &encoder.bias, &encoder.threshold});
+  begun.near = begun.recorded && options.bandwidth > 0.0f;
   const Tensor& bias = encoder.bias.value();
-  const Tensor h = pre_activations(x.value(), encoder, options.precision);
-  SelectArgs select;
-  select.rows = h.size(0);
-  select.features = h.size(1);
-  select.h = h.data<float>();
+  begun.h = pre_activations(x.value(), encoder, options.precision);
+  SelectArgs& select = begun.select;
+  select.rows = begun.h.size(0);
+  select.features = begun.h.size(1);
+  select.h = begun.h.data<float>();
   select.bias = bias.data<float>();
-  Tensor bounds, pre;
-  const bool near = recorded && options.bandwidth > 0.0f;
   if (options.selection == Selection::kTopK) {
-    bounds = row_bounds(h, bias, options);
-    select.row_bound = bounds.data<float>();
+    begun.bounds = row_bounds(begun.h, bias, options);
+    select.row_bound = begun.bounds.data<float>();
   } else if (options.selection == Selection::kBatchTopK) {
-    select.bound = batch_bound(h, bias, options);
+    select.bound = batch_bound(begun.h, bias, options);
   } else if (encoder.threshold.defined()) {
     const NoGrad constant;
-    bounds = near ? shift(Variable(encoder.threshold.value()), -0.5f * options.bandwidth).value()
-                  : encoder.threshold.value();
-    select.feature_bound = bounds.data<float>();
+    begun.bounds =
+        begun.near ? shift(Variable(encoder.threshold.value()), -0.5f * options.bandwidth).value()
+                   : encoder.threshold.value();
+    select.feature_bound = begun.bounds.data<float>();
   }
+  begun.begin = begins_of(select, begun.h);
+  return begun;
+}
+
+std::vector<std::int64_t> entries_of(std::span<const BegunEncoding> begun) {
+  const Tensor& first = begun[0].begin;
+  Tensor totals = first.like({std::ssize(begun)});
+  for (std::size_t i = 0; i < begun.size(); ++i) {
+    const Tensor& begin = begun[i].begin;
+    copy_memory(totals.mutable_bytes_on_device() + i * sizeof(std::int32_t), totals.device(),
+                begin.bytes_on_device() + begin.bytes() - sizeof(std::int32_t), begin.device(),
+                sizeof(std::int32_t));
+  }
+  const Tensor here = totals.to(DeviceKind::kCpu);
+  return {here.i32(), here.i32() + here.elements()};
+}
+
+Encoded finish_encode(const BegunEncoding& begun, std::int64_t entries,
+                      const SparseEncodeOptions& options, bool with_below) {
+  const Variable& x = begun.x;
+  const EncoderWeights& encoder = begun.encoder;
+  const SelectArgs& select = begun.select;
+  Tensor pre;
   Encoded result;
-  result.code =
-      selected(select, h, data_or_null(encoder.threshold), recorded, near ? &pre : nullptr);
+  result.code = selected(begun, entries, begun.near ? &pre : nullptr);
   SparseCode& code = result.code;
   result.bound = select.bound;
   // What the closures keep is the code as it is here, without a gradient of its own.
@@ -349,7 +379,7 @@ Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
                     value_gradients(kept, x, encoder, options, pre, grad);
                   });
   if (!with_below) return result;
-  Tensor below = h.like({select.features});
+  Tensor below = begun.h.like({select.features});
   const BelowArgs args{select.rows,
                        select.features,
                        select.h,
@@ -357,13 +387,19 @@ Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
                        data_or_null(encoder.threshold),
                        below.mutable_data<float>()};
   on_device_of(
-      h, [&] { cpu::below_sums(args); }, [&](auto) { cuda::below_sums(args); });
+      begun.h, [&] { cpu::below_sums(args); }, [&](auto) { cuda::below_sums(args); });
   result.below =
       make_result(std::move(below), {&x, &encoder.weight, &encoder.bias, &encoder.threshold},
                   [kept, x, encoder, precision = options.precision](const Tensor& grad) {
                     below_gradients(kept, x, encoder, precision, grad);
                   });
   return result;
+}
+
+Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
+                      const SparseEncodeOptions& options, bool with_below) {
+  const BegunEncoding begun = begin_encode(x, encoder, options);
+  return finish_encode(begun, entries_of({&begun, 1})[0], options, with_below);
 }
 
 }  // namespace filigree

@@ -62,7 +62,8 @@ Encoded sparse_encode(const Variable& x, const EncoderWeights& encoder,
 
 // The same of several layers, x [layers, rows, width], each with weights of its own. Where
 // batch-top-k is recorded on a GPU nothing waits for it: codes have room for more entries than
-// there are, and the bound is not told.
+// there are, and the bound is not told. Otherwise a GPU is waited for once for as many layers as
+// have their h in 1 GiB.
 std::vector<Encoded> sparse_encode_layers(const Tensor& x, std::span<const EncoderWeights> encoders,
                                           const SparseEncodeOptions& options,
                                           bool with_below = false);

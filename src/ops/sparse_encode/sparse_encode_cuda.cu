@@ -156,23 +156,19 @@ __global__ void below_gradients(BelowGradArgs args) {
 
 }  // namespace
 
-std::int64_t begin_selected(const SelectArgs& args, std::int32_t* begin) {
-  std::int32_t entries = 0;
-  if (args.rows > 0) {
-    count_rows<<<static_cast<unsigned>(args.rows), kThreads, 0, stream()>>>(args, begin);
-    check_launch("count_selected");
-    std::size_t bytes = 0;
-    const auto items = static_cast<int>(args.rows + 1);
-    cub::DeviceScan::InclusiveSum(nullptr, bytes, begin, begin, items, stream());
-    const Workspace scratch(bytes);
-    cub::DeviceScan::InclusiveSum(scratch.as<void>(), bytes, begin, begin, items, stream());
-    check_launch("sum of rows");
-  } else {
+void begin_selected(const SelectArgs& args, std::int32_t* begin) {
+  if (args.rows == 0) {
     cudaMemsetAsync(begin, 0, sizeof(std::int32_t), stream());
+    return;
   }
-  cudaMemcpyAsync(&entries, begin + args.rows, sizeof(entries), cudaMemcpyDeviceToHost, stream());
-  synchronize();
-  return entries;
+  count_rows<<<static_cast<unsigned>(args.rows), kThreads, 0, stream()>>>(args, begin);
+  check_launch("count_selected");
+  std::size_t bytes = 0;
+  const auto items = static_cast<int>(args.rows + 1);
+  cub::DeviceScan::InclusiveSum(nullptr, bytes, begin, begin, items, stream());
+  const Workspace scratch(bytes);
+  cub::DeviceScan::InclusiveSum(scratch.as<void>(), bytes, begin, begin, items, stream());
+  check_launch("sum of rows");
 }
 
 void fill_selected(const FillArgs& args) {

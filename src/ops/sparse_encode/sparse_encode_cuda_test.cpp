@@ -117,6 +117,32 @@ TEST(CudaSparseEncode, AllLayersAtOnce) {
   check_cuda(layers_case(40, 2000, 200, 3, 0.2f));
 }
 
+// The same with thresholds that learn, and what keeps silent features alive.
+TEST(CudaSparseEncode, AllLayersWithThresholds) {
+  FILIGREE_NEEDS_GPU();
+  constexpr std::int64_t kWidth = 24, kFeatures = 64;
+  CudaCase c = layers_case(50, kFeatures, kWidth, 4, 1.0f);
+  c.name = "thresholds of several layers";
+  for (std::uint64_t l = 0; l < kLayers; ++l)
+    c.inputs.push_back(random_tensor({kFeatures}, 20 + l, 0.1f, 0.9f));
+  c.op = [](const std::vector<Variable>& in) {
+    std::vector<EncoderWeights> encoders;
+    for (std::size_t l = 0; l < kLayers; ++l)
+      encoders.push_back({in[1 + l], in[4 + l], in[10 + l]});
+    const auto encoded = sparse_encode_layers(in[0].value(), encoders, {.bandwidth = 0.3f}, true);
+    std::vector<DecoderSource> sources;
+    Variable below = sum_all(encoded[0].below);
+    for (std::int64_t l = 0; l < kLayers; ++l) {
+      const auto i = static_cast<std::size_t>(l);
+      sources.push_back({encoded[i].code, in[7 + i], l, kLayers - l});
+      if (l > 0) below = add(below, sum_all(encoded[i].below));
+    }
+    return add(sparse_decode(sources, kLayers, kWidth, DType::kF32), scale(below, 0.01f));
+  };
+  c.parameter.assign(13, true);
+  check_cuda(c);
+}
+
 // Without weights all values of a feature are equal to its bias: none of the first that there is no
 // room for passes.
 TEST(CudaSparseEncode, EqualValuesPassTogetherWhereThereIsRoom) {

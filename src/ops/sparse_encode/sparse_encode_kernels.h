@@ -116,8 +116,8 @@ void below_grad(const BelowGradArgs& args);
 }  // namespace cpu
 
 namespace cuda {
-// begin[rows + 1] on the device; returns the number of entries, which waits for it.
-std::int64_t begin_selected(const SelectArgs& args, std::int32_t* begin);
+// begin[rows + 1] on the device, the last of which is the number of entries.
+void begin_selected(const SelectArgs& args, std::int32_t* begin);
 void fill_selected(const FillArgs& args);
 void largest_of_rows(const LargestArgs& args);
 void count_digits(const DigitArgs& args);

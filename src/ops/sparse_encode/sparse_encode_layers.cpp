@@ -9,7 +9,7 @@
 #include "filigree/base/error.h"
 #include "filigree/ops/sparse_code/on_device.h"
 #include "filigree/ops/sparse_code/sparse_code_kernels.h"
-#include "filigree/ops/sparse_encode/encode_checks.h"
+#include "filigree/ops/sparse_encode/encode_parts.h"
 #include "filigree/ops/sparse_encode/sparse_encode_kernels.h"
 #include "filigree/tensor/dispatch.h"
 
@@ -17,6 +17,10 @@ namespace filigree {
 namespace {
 
 constexpr const char* kOp = "sparse_encode";
+
+// Of the values h of layers that are begun together.
+constexpr std::int64_t kHeldBytesOnGpu = std::int64_t{1} << 30;
+constexpr std::int64_t kHeldBytesOnCpu = std::int64_t{1} << 24;
 
 Tensor layer_of(const Tensor& x, std::int64_t layer) {
   return x.rows(layer, layer + 1).reshape({x.size(1), x.size(2)});
@@ -180,17 +184,31 @@ std::vector<Encoded> sparse_encode_layers(const Tensor& x, std::span<const Encod
   require(x.shape().rank() == 3 && x.size(0) == static_cast<std::int64_t>(encoders.size()) &&
               !encoders.empty(),
           "{}: inputs {} for {} layers", kOp, x.shape().to_string(), encoders.size());
-  const bool together = all_on_gpu(x, encoders, options, with_below);
-  std::vector<Encoded> results;
-  for (std::int64_t l = 0; l < x.size(0); ++l) {
-    const EncoderWeights& encoder = encoders[static_cast<std::size_t>(l)];
-    const Variable input(layer_of(x, l));
-    if (together)
-      check_encode(input, encoder, options);
-    else
-      results.push_back(sparse_encode(input, encoder, options, with_below));
+  if (all_on_gpu(x, encoders, options, with_below)) {
+    for (std::int64_t l = 0; l < x.size(0); ++l)
+      check_encode(Variable(layer_of(x, l)), encoders[static_cast<std::size_t>(l)], options);
+    return encode_on_gpu(x, encoders, options);
   }
-  return together ? encode_on_gpu(x, encoders, options) : results;
+  // Layers are begun together as far as their values find room, so that a GPU is waited for once
+  // and not for each.
+  const std::int64_t most = x.on_gpu() ? kHeldBytesOnGpu : kHeldBytesOnCpu;
+  std::vector<Encoded> results;
+  for (std::int64_t l = 0; l < x.size(0);) {
+    std::vector<BegunEncoding> begun;
+    std::int64_t held = 0;
+    while (l < x.size(0) && (begun.empty() || held < most)) {
+      begun.push_back(
+          begin_encode(Variable(layer_of(x, l)), encoders[static_cast<std::size_t>(l)], options));
+      held += static_cast<std::int64_t>(begun.back().h.bytes());
+      ++l;
+    }
+    const std::vector<std::int64_t> entries = entries_of(begun);
+    for (std::size_t i = 0; i < begun.size(); ++i) {
+      results.push_back(finish_encode(begun[i], entries[i], options, with_below));
+      begun[i] = {};  // its values are large
+    }
+  }
+  return results;
 }
 
 }  // namespace filigree

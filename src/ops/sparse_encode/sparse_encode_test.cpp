@@ -220,6 +220,24 @@ TEST(SparseEncode, SeveralLayersAreEachAsAlone) {
               HasSubstr("for 1 layers"));
 }
 
+TEST(SparseEncode, SeveralLayersWithThresholdsAreEachAsAlone) {
+  const Tensor x = random_tensor({3, 20, 9}, 1);
+  std::vector<EncoderWeights> encoders;
+  for (std::uint64_t l = 0; l < 3; ++l)
+    encoders.push_back({random_tensor({40, 9}, 2 + l), random_tensor({40}, 5 + l),
+                        random_tensor({40}, 8 + l, 0.1f, 0.9f)});
+  const SparseEncodeOptions options{.bandwidth = 0.2f};
+  const auto all = sparse_encode_layers(x, encoders, options, true);
+  for (std::int64_t l = 0; l < 3; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    const Encoded alone =
+        sparse_encode(x.rows(l, l + 1).reshape({20, 9}), encoders[i], options, true);
+    EXPECT_TRUE(check_op_detail::same_bits(dense_code(all[i].code), dense_code(alone.code)));
+    EXPECT_TRUE(check_op_detail::same_bits(all[i].below.value(), alone.below.value()));
+    EXPECT_GT(all[i].code.entries(), 0);
+  }
+}
+
 TEST(SparseEncode, EqualValuesPassTogetherOrNotAtAll) {
   const Tensor x = random_tensor({10, 4}, 1);
   Tensor bias = Tensor::full({6}, 0.25f);

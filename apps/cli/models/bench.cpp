@@ -83,8 +83,7 @@ void add_bench(Program& program) {
        {"filigree bench", "filigree bench --cases forward-maps-b1-t128,train-dense-b4-t256",
         "filigree bench --threads 1 --json > bench.json",
         "filigree bench --device cuda --precision bf16",
-        "filigree bench --device cuda --precision bf16 --config bench/llama-7b.json --cases "
-        "step-lora-b4-t2048"},
+        "filigree bench --config bench/llama-7b.json --device cuda --precision bf16"},
        Computes::kOnDevice},
       [request](Session& session) { run_bench(*request, session); });
   add_choices(app, "--cases", request->cases, study::bench_case_names(),

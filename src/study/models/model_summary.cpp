@@ -145,7 +145,7 @@ std::vector<TrainingVariant> training_variants(const ModelConfig& config, std::i
   return variants;
 }
 
-Json to_json(const TrainingVariant& variant) {
+Json variant_json(const TrainingVariant& variant) {
   return {{"command", variant.command},
           {"device", name_of(variant.placement.device)},
           {"precision", name_of(variant.placement.precision)},
@@ -206,7 +206,7 @@ Json to_json(const ModelSummary& summary) {
     parts.push_back(
         {{"name", part.name}, {"repeats", part.repeats}, {"parameters", part.parameters}});
   Json training = Json::array();
-  for (const TrainingVariant& variant : summary.training) training.push_back(to_json(variant));
+  for (const TrainingVariant& variant : summary.training) training.push_back(variant_json(variant));
   Json files = Json::array();
   for (const auto& file : summary.files) files.push_back(file.string());
   const nlohmann::json& source = config.source;

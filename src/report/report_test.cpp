@@ -91,7 +91,8 @@ TEST(Report, IsOnePageThatAsksForNothing) {
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   EXPECT_THAT(page, HasSubstr("<title>a &lt;/script&gt;&lt;b&gt; &amp; c</title>"));
   EXPECT_THAT(page, HasSubstr(std::string(viewer_script())));
-  // Figures are in base64; the one address is the name of the elements of SVG, which nothing asks for.
+  // Figures are in base64; the one address is the name of the elements of SVG, which nothing asks
+  // for.
   std::string addresses = page;
   constexpr std::string_view kSvg = "\"http://www.w3.org/2000/svg\"";
   if (const std::size_t at = addresses.find(kSvg); at != std::string::npos)

@@ -10,11 +10,12 @@ if(CMAKE_SCRIPT_MODE_FILE)
   file(WRITE ${OUTPUT} "// Written by cmake/Embed.cmake.
 #include <string_view>
 namespace {
-constexpr unsigned char kBytes[] = {${bytes}};
+constexpr unsigned char ${NAME}_bytes[] = {${bytes}};
 }
 namespace filigree {
 std::string_view ${NAME}();
-std::string_view ${NAME}() { return {reinterpret_cast<const char*>(kBytes), sizeof kBytes}; }
+std::string_view ${NAME}() { return {reinterpret_cast<const char*>(${NAME}_bytes),
+                                        sizeof ${NAME}_bytes}; }
 }
 ")
   return()

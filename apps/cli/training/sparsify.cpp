@@ -157,6 +157,8 @@ void add_sparsify(Program& program) {
       ->type_name("N")
       ->group("Training");
   add_training_options(app, request.training, options->dry_run);
+  app.get_option("--batch")->default_str("the multiple of 16 that holds 8,192 tokens");
+  app.get_option("--lr")->default_str("0.2 / width, 0.002 at most; of adapters 0.0005");
   app.add_option("--tokens", request.tokens, "tokens to train on, instead of --steps")
       ->check(whole_number(1, std::int64_t{1} << 50))
       ->type_name("N")

@@ -77,14 +77,17 @@ void check_teacher(const SparsifyRequest& request, const SparsifyStart& start) {
           start.length, config.context);
 }
 
-// The same with its tokens counted in steps.
-SparsifyRequest in_steps(const SparsifyRequest& request, std::int64_t length) {
-  SparsifyRequest counted = request;
-  TrainingRequest& training = counted.training;
-  const std::int64_t step = training.batch * training.accumulate * length;
+// The same with what it leaves to the model, and its tokens counted in steps.
+SparsifyRequest completed(const SparsifyRequest& request, const SparsifyStart& start) {
+  SparsifyRequest complete = request;
+  TrainingRequest& training = complete.training;
+  if (training.batch == 0) training.batch = default_batch(start.length);
+  if (training.learning_rate == 0.0)
+    training.learning_rate = default_learning_rate(start.config.width, request.lora_rank);
+  const std::int64_t step = training.batch * training.accumulate * start.length;
   if (request.tokens > 0) training.steps = (request.tokens + step - 1) / step;
   check_training(training);
-  return counted;
+  return complete;
 }
 
 SparsifyStart open_start(const SparsifyRequest& request, const Context& context) {
@@ -277,15 +280,26 @@ TrainingSetup setup_of(const SparsifyRequest& request, const SparsifyStart& star
 
 }  // namespace
 
+std::int64_t default_batch(std::int64_t length) {
+  constexpr std::int64_t kWindows = 16, kTokens = 8192;
+  const std::int64_t tokens = kWindows * length;
+  return kWindows * ((kTokens + tokens - 1) / tokens);
+}
+
+double default_learning_rate(std::int64_t width, std::int64_t lora_rank) {
+  if (lora_rank > 0) return 5e-4;
+  return std::min(2e-3, 0.2 / static_cast<double>(width));
+}
+
 DryRun plan_sparsify(const SparsifyRequest& asked, const Context& context) {
   const SparsifyStart start = open_start(asked, context);
-  const SparsifyRequest request = in_steps(asked, start.length);
+  const SparsifyRequest request = completed(asked, start);
   return plan_training(setup_of(request, start, context), request.training, start.data, context);
 }
 
 TrainingResult run_sparsify(const SparsifyRequest& asked, const Context& context) {
   const SparsifyStart start = open_start(asked, context);
-  const SparsifyRequest request = in_steps(asked, start.length);
+  const SparsifyRequest request = completed(asked, start);
   tell_memory("sparsify", setup_of(request, start, context), context);
   Models models = load_start(request, start, context);
   TrainingResult result = train_sparse(request, start, models, context);

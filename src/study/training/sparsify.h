@@ -41,13 +41,23 @@ struct SparsifyRequest {
   // What is given of it; the seed is the context's, and what is optional above is derived from the
   // budget and the steps.
   SparsificationOptions sparsification = SparsificationOptions::of_budget(0.01, 1000);
-  TrainingRequest training = {.learning_rate = 5e-4};
+  // A batch or a learning rate of 0 is the one that suits the model: default_batch(),
+  // default_learning_rate().
+  TrainingRequest training = {.batch = 0, .learning_rate = 0.0};
 
   std::filesystem::path control_folder() const {
     return std::filesystem::path(training.out) / "control";
   }
   bool needs_teacher() const { return !sparsification.target || sparsification.distillation > 0.0; }
 };
+
+// Windows a step: the multiple of 16 that holds 8,192 tokens. With fewer tokens the gap that the
+// multiplier answers to is mostly noise; 16 can be shared by 2, 4, 8 and 16 processes.
+std::int64_t default_batch(std::int64_t length);
+
+// 0.2 over the model's width and 0.002 at most, since a narrow model bears and needs larger steps;
+// 0.0005 for adapters.
+double default_learning_rate(std::int64_t width, std::int64_t lora_rank);
 
 DryRun plan_sparsify(const SparsifyRequest& request, const Context& context);
 

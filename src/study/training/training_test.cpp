@@ -207,6 +207,26 @@ TEST_F(TrainingStudies, ADryRunReadsNoWeightsAndWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(path("run")));
 }
 
+TEST_F(TrainingStudies, SparsifyingTakesTheBatchAndTheRateThatSuitTheModel) {
+  make_model_folder("dense");  // of width 16 and context 32
+  SparsifyRequest request;
+  request.model = path("dense");
+  request.shards = path("shards");
+  request.training.out = path("run");
+  request.training.steps = 1;
+  EXPECT_EQ(plan_sparsify(request, {}).tokens_a_step, 8192);
+  run_sparsify(request, {});
+  const std::string log = read_file(folder_ / "run/log.jsonl");
+  const Json header = Json::parse(log.substr(0, log.find('\n')));
+  EXPECT_EQ(header["settings"]["batch"], 256);
+  EXPECT_FLOAT_EQ(header["settings"]["learning_rate"].get<float>(), 2e-3F);
+
+  EXPECT_EQ(default_batch(2048), 16);
+  EXPECT_EQ(default_batch(100), 96);  // not 82, which few numbers of processes can share
+  EXPECT_DOUBLE_EQ(default_learning_rate(400, 0), 5e-4);
+  EXPECT_DOUBLE_EQ(default_learning_rate(4096, 8), 5e-4);
+}
+
 TEST_F(TrainingStudies, WhatMakesNoSenseIsRefusedBeforeAnythingIsWritten) {
   make_model_folder("dense");
   PretrainRequest warm = pretrain("run");

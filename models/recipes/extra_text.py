@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Text for the last run of the larger sparse model, of what suffers when edges close and no task sentence has:
+
+    models/recipes/extra_text.py TOKENIZER PROSE OUT
+
+OUT/random-words.txt: words of one token, drawn at random and then repeated, as the task induction asks for.
+OUT/quotations.txt: passages of PROSE/train-00.txt.xz that hold quotations, which the model then reads more often.
+OUT/held-out-first.txt, held-out-fresh.txt: PROSE/val.txt.xz in two, the first for choices, the other for results.
+"""
+import json
+import lzma
+import pathlib
+import random
+import re
+import sys
+
+RANDOM_WORDS_BYTES = 12_000_000
+QUOTATIONS_BYTES = 24_000_000  # as many as there are, if fewer
+PASSAGE_BYTES = 2_000
+HELD_OUT_FIRST_LETTERS = 2_750_000
+QUOTATION = re.compile('["\u201c][^"\u201c\u201d]{15,250}[,.!?]["\u201d]')
+END = "\n<|endoftext|>\n"
+
+
+def one_token_words(tokenizer):
+    vocabulary = json.loads((tokenizer / "tokenizer.json").read_text())["model"]["vocab"]
+    return sorted(token[1:] for token in vocabulary if re.fullmatch("\u0120[a-z]{2,}", token))
+
+
+def repeated_words(words, draw):
+    count = draw.randint(5, 12)
+    chosen = draw.sample(words, count)
+    return " " + " ".join(chosen + chosen)
+
+
+def write_random_words(words, out, draw):
+    written = 0
+    with open(out, "w") as file:
+        while written < RANDOM_WORDS_BYTES:
+            text = "\n".join(repeated_words(words, draw) for _ in range(draw.randint(1, 6))) + END
+            written += file.write(text)
+
+
+def passages(text):
+    """Neighbouring paragraphs that hold a quotation of some words each."""
+    separator = "\n\n" if "\n\n" in text else "\n"
+    passage = ""
+    for paragraph in text.split(separator):
+        if len(paragraph) < PASSAGE_BYTES and QUOTATION.search(paragraph):
+            passage += (separator if passage else "") + paragraph
+            if len(passage) < PASSAGE_BYTES:
+                continue
+        if passage:
+            yield passage.strip()
+        passage = ""
+
+
+def documents(prose):
+    with lzma.open(prose, "rt", encoding="utf-8", errors="replace") as file:
+        return file.read().split(END)
+
+
+def write_quotations(prose, out, draw):
+    found = [passage for document in documents(prose) for passage in passages(document)]
+    draw.shuffle(found)
+    written = 0
+    with open(out, "w") as file:
+        for passage in found:
+            if written >= QUOTATIONS_BYTES:
+                break
+            written += file.write(passage + END)
+
+
+def write_held_out(prose, first_out, fresh_out):
+    whole = documents(prose)
+    first, letters = 0, 0
+    while letters < HELD_OUT_FIRST_LETTERS:
+        letters += len(whole[first]) + len(END)
+        first += 1
+    first_out.write_text(END.join(whole[:first]) + END)
+    fresh_out.write_text(END.join(whole[first:]))
+
+
+def main():
+    tokenizer, prose, out = map(pathlib.Path, sys.argv[1:])
+    out.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(4)
+    write_random_words(one_token_words(tokenizer), out / "random-words.txt", draw)
+    write_quotations(prose / "train-00.txt.xz", out / "quotations.txt", draw)
+    write_held_out(prose / "val.txt.xz", out / "held-out-first.txt", out / "held-out-fresh.txt")
+
+
+if __name__ == "__main__":
+    main()

@@ -32,6 +32,10 @@ constexpr int kSpinsBeforeSleep = 4000;
 
 thread_local bool inside_parallel = false;
 
+// Pieces of work that threads have begun (OwnWork), and those of this thread, one in another.
+std::atomic<int> pieces_of_work{0};
+thread_local int own_pieces = 0;
+
 void pause_briefly() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -217,10 +221,25 @@ int num_threads() {
   return requested_threads.compare_exchange_strong(unset, count) ? count : unset;
 }
 
+// One in another is one piece still.
+OwnWork::OwnWork() {
+  if (own_pieces++ == 0) ++pieces_of_work;
+}
+
+OwnWork::~OwnWork() {
+  if (--own_pieces == 0) --pieces_of_work;
+}
+
+int threads_for_ranges() {
+  const int threads = num_threads();
+  const bool alone = inside_parallel || (own_pieces > 0 && pieces_of_work.load() >= threads);
+  return alone ? 1 : threads;
+}
+
 void parallel_for(std::int64_t count, std::int64_t grain, const RangeBody& body) {
   if (count <= 0) return;
   grain = std::clamp<std::int64_t>(grain, 1, count);
-  if (inside_parallel || count == grain || num_threads() == 1) {
+  if (count == grain || threads_for_ranges() == 1) {
     for (std::int64_t begin = 0; begin < count;) {
       const std::int64_t end = begin + std::min(grain, count - begin);
       body(begin, end);

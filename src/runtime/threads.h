@@ -27,4 +27,19 @@ using RangeBody = std::function<void(std::int64_t begin, std::int64_t end)>;
 // Calls from several threads take turns, so a body must not wait for another thread's parallel_for.
 void parallel_for(std::int64_t count, std::int64_t grain, const RangeBody& body);
 
+// Threads that would share the ranges of a parallel_for that begins now in this thread. A hint, for
+// how to cut work; results must not depend on it.
+int threads_for_ranges();
+
+// Says that the thread which makes it computes a piece of work of its own while it exists, beside
+// others that say so. Once there are as many of them as threads, each does its ranges itself: work
+// that is cut into ranges of a few microseconds would spend more on taking turns than on itself.
+class OwnWork {
+ public:
+  OwnWork();
+  ~OwnWork();
+  OwnWork(const OwnWork&) = delete;
+  OwnWork& operator=(const OwnWork&) = delete;
+};
+
 }  // namespace filigree

@@ -9,8 +9,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <limits>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -213,6 +216,38 @@ TEST_F(ThreadsTest, SeveralCallersTakeTurns) {
     });
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST_F(ThreadsTest, AsManyPiecesOfWorkAsThreadsHaveAThreadEach) {
+  set_num_threads(2);
+  const auto threads_used = [] {
+    std::mutex mutex;
+    std::set<std::thread::id> used;
+    parallel_for(64, 1, [&](std::int64_t, std::int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      const std::lock_guard lock(mutex);
+      used.insert(std::this_thread::get_id());
+    });
+    return used;
+  };
+  const OwnWork first;
+  {
+    const OwnWork same_thread;
+    EXPECT_EQ(threads_used().size(), 2u) << "one in another counts once";
+  }
+  std::promise<void> begun, end;
+  std::thread other([&] {
+    const OwnWork second;
+    begun.set_value();
+    end.get_future().wait();
+    EXPECT_EQ(threads_used(), std::set{std::this_thread::get_id()});
+  });
+  begun.get_future().wait();
+  EXPECT_EQ(threads_used(), std::set{std::this_thread::get_id()});
+  EXPECT_EQ(visits(50, 3), std::vector<int>(50, 1));
+  end.set_value();
+  other.join();
+  EXPECT_EQ(threads_used().size(), 2u) << "alone again";
 }
 
 TEST_F(ThreadsTest, TheNumberOfThreadsCanChangeAtAnyTime) {

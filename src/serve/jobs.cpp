@@ -8,6 +8,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree::serve {
 
@@ -108,6 +109,7 @@ void Jobs::run(Job& job, study::Context context, const Work& work) {
   JobResult result;
   std::string error;
   try {
+    const OwnWork own;
     result = work(context);
   } catch (const study::Stopped&) {
     state = JobState::kCancelled;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "filigree/runtime/threads.h"
 #include "filigree/serve/answer.h"
 #include "filigree/study/context.h"
 
@@ -46,6 +47,7 @@ class Turns::Place {
 void Turns::run(const std::function<bool()>& gone, const std::function<void()>& work) {
   Place place(*this);
   place.wait(gone);
+  const OwnWork own;
   work();
 }
 

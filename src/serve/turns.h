@@ -16,7 +16,8 @@ class Turns {
  public:
   explicit Turns(std::size_t most_waiting) : most_waiting_(most_waiting) {}
 
-  // Waits for the turn and holds it while `work` runs. Throws Refusal when too many wait already,
+  // Waits for the turn and holds it while `work` runs, as a piece of work of its own: models that
+  // are asked at the same time have a thread each. Throws Refusal when too many wait already,
   // and study::Stopped when `gone` says that nobody wants the answer any more.
   void run(const std::function<bool()>& gone, const std::function<void()>& work);
 

@@ -280,6 +280,70 @@ inline void gemm_packed(const GemmArgs<>& args) {
   }
 }
 
+// sums[i, :] += A[i, k] B[k, :] for k after k, kRows rows of A and `cols` columns, which are whole
+// vectors.
+template <int kRows>
+void add_rows_of_b(const float* A, std::int64_t a_row, std::int64_t a_col, const float* B,
+                   std::int64_t b_row, std::int64_t depth, std::int64_t cols, float* sums) {
+  constexpr int kTogether = 8;  // rows of B: a sum is fetched and put back once for all of them
+  std::int64_t k = 0;
+  for (; k + kTogether <= depth; k += kTogether) {
+    float a[kTogether][kRows];
+    for (int r = 0; r < kTogether; ++r)
+      for (int i = 0; i < kRows; ++i) a[r][i] = A[i * a_row + (k + r) * a_col];
+    const float* row = B + k * b_row;
+    for (std::int64_t n = 0; n < cols; n += kLanes) {
+      Vec sum[kRows];
+      for (int i = 0; i < kRows; ++i) sum[i] = load(sums + i * cols + n);
+#pragma GCC unroll 8
+      for (int r = 0; r < kTogether; ++r) {
+        const Vec b = load(row + r * b_row + n);
+        // Into the second-level cache, which can wait for more of them at once than the first.
+        __builtin_prefetch(row + (kTogether + r) * b_row + n, 0, 2);
+#pragma GCC unroll 3
+        for (int i = 0; i < kRows; ++i) sum[i] += broadcast(a[r][i]) * b;
+      }
+      for (int i = 0; i < kRows; ++i) store(sums + i * cols + n, sum[i]);
+    }
+  }
+  for (; k < depth; ++k)
+    for (std::int64_t n = 0; n < cols; n += kLanes)
+      for (int i = 0; i < kRows; ++i)
+        store(sums + i * cols + n, load(sums + i * cols + n) + broadcast(A[i * a_row + k * a_col]) *
+                                                                   load(B + k * b_row + n));
+}
+
+// Up to three rows, B with contiguous rows of whole vectors: the sums of gemm_few_rows in the same
+// order, but B is read row by row as it lies in memory, since so short a product takes as long as B
+// takes to come. What a slice of K sums up stays in the first-level cache.
+inline void gemm_three_rows(const GemmArgs<>& args) {
+  constexpr std::int64_t kMostCols = kFewRowsTiles * kTileCols;
+  const std::int64_t job_cols = few_rows_job_columns(args.N, kTileCols);
+  parallel_for((args.N + job_cols - 1) / job_cols, 1, [&](std::int64_t job, std::int64_t) {
+    const std::int64_t n = job * job_cols;
+    const std::int64_t cols = args.N - n < job_cols ? args.N - n : job_cols;
+    float sums[3 * kMostCols];
+    for (std::int64_t k0 = 0; k0 < args.K; k0 += kFewRowsDepth) {
+      const std::int64_t depth = args.K - k0 < kFewRowsDepth ? args.K - k0 : kFewRowsDepth;
+      __builtin_memset(sums, 0, static_cast<std::size_t>(args.M * cols) * sizeof(float));
+      const auto add = args.M == 1   ? add_rows_of_b<1>
+                       : args.M == 2 ? add_rows_of_b<2>
+                                     : add_rows_of_b<3>;
+      add(args.A + k0 * args.a_col, args.a_row, args.a_col, args.B + k0 * args.b_row + n,
+          args.b_row, depth, cols, sums);
+      for (std::int64_t m = 0; m < args.M; ++m) {
+        float* c = args.C + m * args.c_row + n;
+        for (std::int64_t j = 0; j < cols; j += kLanes) {
+          const Vec sum = load(sums + m * cols + j);
+          store(c + j, args.accumulate || k0 > 0 ? load(c + j) + sum : sum);
+        }
+      }
+    }
+    for (std::int64_t m = 0; m < args.M; ++m)
+      finish_row(args, args.C + m * args.c_row + n, m, n, cols);
+  });
+}
+
 // A few tiles' worth of rows, B with contiguous rows: every element of B is used so little that
 // packing it would only add traffic. K is walked in short slices across a job's columns to read B
 // in long runs; the tiles after the first find B in the cache.
@@ -340,6 +404,41 @@ inline void gemm_few_rows_transposed(const GemmArgs<>& args) {
   });
 }
 
+// The same for up to four rows, whose vectors need no more lanes than that.
+inline void gemm_four_rows_transposed(const GemmArgs<>& args) {
+  typedef float Quad __attribute__((vector_size(16)));
+  constexpr std::int64_t kLanesOfQuad = 4, kColumns = 8;
+  float* packed =
+      scratch_floats(ScratchSlot::kCaller, static_cast<std::size_t>(kLanesOfQuad * args.K));
+  pack_panel(args.A, args.a_row, args.a_col, args.M, args.K, kLanesOfQuad, packed);  // [K, 4]
+  const std::int64_t panels = (args.N + kColumns - 1) / kColumns;
+  parallel_for(panels, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p) {
+      const std::int64_t n = p * kColumns;
+      const std::int64_t columns = args.N - n < kColumns ? args.N - n : kColumns;
+      // Where there are fewer, the last one stands for those that are missing.
+      const float* b[kColumns];
+      for (std::int64_t i = 0; i < kColumns; ++i)
+        b[i] = args.B + (n + (i < columns ? i : columns - 1)) * args.b_col;
+      Quad sums[kColumns] = {};
+      for (std::int64_t k = 0; k < args.K; ++k) {
+        Quad a;
+        __builtin_memcpy(&a, packed + k * kLanesOfQuad, sizeof a);
+#pragma GCC unroll 8
+        for (std::int64_t i = 0; i < kColumns; ++i) sums[i] += b[i][k] * a;
+        // The next columns mostly lie behind these.
+        __builtin_prefetch(b[0] + kColumns * (args.K + k), 0, 2);
+      }
+      for (std::int64_t m = 0; m < args.M; ++m) {
+        float* c = args.C + m * args.c_row + n;
+        for (std::int64_t i = 0; i < columns; ++i)
+          c[i] = args.accumulate ? c[i] + sums[i][m] : sums[i][m];
+        finish_row(args, c, m, n, columns);
+      }
+    }
+  });
+}
+
 // One row, B with contiguous columns: a dot product a column.
 inline void gemm_one_row_transposed(const GemmArgs<>& args) {
   parallel_for(args.N, 64, [&](std::int64_t begin, std::int64_t end) {
@@ -359,8 +458,11 @@ inline void gemm_one_row_transposed(const GemmArgs<>& args) {
 }
 
 inline void gemm_dispatch(const GemmArgs<>& args) {
+  if (args.M <= 3 && args.b_col == 1 && args.N % kLanes == 0) return gemm_three_rows(args);
   if (args.M <= kFewRowTiles * kTileRows && args.b_col == 1) return gemm_few_rows(args);
   if (args.M == 1 && args.b_row == 1 && args.a_col == 1) return gemm_one_row_transposed(args);
+  if (args.M <= 4 && args.b_row == 1 && args.N >= 4 * args.M)
+    return gemm_four_rows_transposed(args);
   if (args.M <= kTileCols && args.b_row == 1 && args.N >= 4 * args.M)
     return gemm_few_rows_transposed(args);
   gemm_packed(args);

@@ -27,6 +27,8 @@ constexpr std::int64_t kPrefetchRows = 16;
 constexpr std::int64_t kPanelsPerPackJob = 16;
 // Up to this many row tiles B is used in place.
 constexpr std::int64_t kFewRowTiles = 2;
+// Tiles side by side in one job then, at most.
+constexpr std::int64_t kFewRowsTiles = 16;
 // Depth of a slice when B is used in place.
 constexpr std::int64_t kFewRowsDepth = 64;
 
@@ -41,8 +43,9 @@ std::int64_t job_columns(std::int64_t N, std::int64_t tile_cols) {
 }
 
 std::int64_t few_rows_job_columns(std::int64_t N, std::int64_t tile_cols) {
-  const std::int64_t per_thread = (N + num_threads() - 1) / num_threads();
-  const std::int64_t most = 16 * tile_cols;
+  const std::int64_t threads = threads_for_ranges();
+  const std::int64_t per_thread = (N + threads - 1) / threads;
+  const std::int64_t most = kFewRowsTiles * tile_cols;
   return std::min(most, (per_thread + tile_cols - 1) / tile_cols * tile_cols);
 }
 

@@ -56,6 +56,40 @@ TEST(Gemm, AgreesWithDoublePrecisionForEveryLayoutAndPath) {
         }
 }
 
+// Texts that are typed are computed token by token: the paths for a row or a few must sum up in the
+// order of those for more.
+TEST(Gemm, FewRowsHaveTheBitsOfMore) {
+  const EveryLevel levels;
+  for (SimdLevel level : EveryLevel::available())
+    for (const bool transposed : {false, true})
+      for (const auto& [N, K] :
+           {std::pair<std::int64_t, std::int64_t>{96, 64}, {384, 150}, {1600, 384}, {104, 71}}) {
+        set_simd_level(level);
+        constexpr std::int64_t kRows = 8;
+        const Tensor a = random_tensor({kRows, K}, 1), b = random_tensor({K, N}, 2),
+                     bias = random_tensor({N}, 3);
+        const auto first_rows = [&, N = N, K = K](std::int64_t M) {
+          Tensor c = Tensor::full({M, N}, 0.25f);
+          GemmArgs args;
+          args.M = M, args.N = N, args.K = K;
+          args.A = a.f32(), args.a_row = K;
+          args.B = b.f32(), args.b_row = transposed ? 1 : N, args.b_col = transposed ? K : 1;
+          args.C = c.mutable_f32(), args.c_row = N;
+          args.accumulate = true;
+          args.bias = bias.f32();
+          args.epilogue = GemmEpilogue::kActivation;
+          args.activation = Activation::kGeluNew;
+          cpu::gemm(args);
+          return std::vector<float>(c.values().begin(), c.values().begin() + N);
+        };
+        const std::vector<float> wanted = first_rows(kRows);
+        for (const std::int64_t M : {1, 2, 3, 4}) {
+          if (transposed && M == 1) continue;  // a dot product, with several sums
+          EXPECT_EQ(first_rows(M), wanted) << name_of(level) << " " << M << " " << N << "x" << K;
+        }
+      }
+}
+
 TEST(Gemm, WritesOnlyItsOwnColumnsOfAWiderMatrix) {
   for (const std::int64_t M : {1, 5, 60}) {
     const Tensor a = random_tensor({M, 10}, 1), b = random_tensor({10, 50}, 2);

@@ -28,7 +28,7 @@ namespace filigree::serve {
 namespace {
 
 constexpr std::string_view kJobs = "/api/jobs", kEvents = "/events", kExport = "/export";
-constexpr std::chrono::milliseconds kLookAtJob{50};
+constexpr std::chrono::milliseconds kLookAtJob{16};  // a frame of a screen
 constexpr const char* kMendRequest = "change the request as the error says";
 
 [[noreturn]] void refuse_path(const ApiRequest& request) {

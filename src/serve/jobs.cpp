@@ -88,7 +88,14 @@ Json Jobs::start(const Json& about, study::Context context, Work work) {
   };
   context.point = [this, &job](const std::string& label, double x, double y) {
     const std::lock_guard inner(mutex_);
-    job.curves[label].push_back({x, y});
+    Json& curve = job.curves[label];
+    // A point that more was measured of comes once more.
+    for (Json& there : curve)
+      if (there[0] == x) {
+        there[1] = y;
+        return;
+      }
+    curve.push_back({x, y});
   };
   context.stop = [this, &job] {
     const std::lock_guard inner(mutex_);

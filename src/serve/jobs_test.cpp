@@ -38,6 +38,25 @@ JobResult endless(const study::Context& context) {
   }
 }
 
+TEST(Jobs, ShowCurvesPointByPoint) {
+  Jobs jobs{Limits()};
+  std::promise<void> seen;
+  const Json started = jobs.start({}, {}, [&](const study::Context& context) {
+    context.point("dense", 4, 0.5);
+    context.point("dense", 8, 0.75);
+    seen.get_future().wait();
+    context.point("dense", 4, 0.625);  // with more prompts
+    context.point("sparse", 4, 1);
+    return JobResult{};
+  });
+  const std::string number = started["job"];
+  while (jobs.describe(number)["curves"]["dense"].size() < 2) std::this_thread::yield();
+  EXPECT_EQ(jobs.describe(number)["curves"], Json({{"dense", {{4.0, 0.5}, {8.0, 0.75}}}}));
+  seen.set_value();
+  EXPECT_EQ(wait_while_running(jobs, number)["curves"],
+            Json({{"dense", {{4.0, 0.625}, {8.0, 0.75}}}, {"sparse", Json::array({{4.0, 1.0}})}}));
+}
+
 TEST(Jobs, ShowProgressAndKeepTheResult) {
   Jobs jobs{Limits()};
   std::promise<void> seen;

@@ -330,12 +330,14 @@ Curve keep_cells(const Model& model, const std::vector<TaskPrompt>& prompts,
   const std::size_t most = scores.most_cells();
   if (sizes.empty()) sizes = spread_sizes(most);
   const SweepLimits limits = patch_limits(options, device_memory(model), model.config());
-  return measured_curve(most, std::move(sizes), level, [&](const std::vector<std::size_t>& kept) {
-    const std::vector<std::int64_t> starts(kept.size(), 0);
-    return sweep(prompts, starts, limits, options, [&](const PromptRefs& batch) {
-      return std::make_unique<KeptCells>(model, batch, prompts.data(), scores, kept, options);
-    });
-  });
+  return measured_curve(
+      most, std::move(sizes), level, options,
+      [&](const std::vector<std::size_t>& kept, const PatchOptions& watched) {
+        const std::vector<std::int64_t> starts(kept.size(), 0);
+        return sweep(prompts, starts, limits, watched, [&](const PromptRefs& batch) {
+          return std::make_unique<KeptCells>(model, batch, prompts.data(), scores, kept, watched);
+        });
+      });
 }
 
 }  // namespace filigree

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "filigree/analyze/circuit/induction_model.h"
 #include "filigree/analyze/circuit/test_support.h"
@@ -118,6 +119,13 @@ TEST_P(AttentionEdges, CurveEndsWithTheCleanRunAndBeginsWithoutAnyCell) {
   for (std::int64_t l = 0; l < model_->config().layers; ++l) all.push_back({Site::kPattern, l});
   const PatchedRuns runs = run_patched(*model_, prompts_, {all}, options_);
   EXPECT_NEAR(curve.points.front().metric, estimate(runs.patched[0]).mean, kTolerance);
+  // Whoever watches sees all of it, and as it is.
+  std::map<std::size_t, double> seen;
+  PatchOptions watched = options_;
+  watched.point = [&](std::size_t kept, double effect) { seen[kept] = effect; };
+  keep_cells(*model_, prompts_, scores, {}, std::nullopt, watched);
+  ASSERT_EQ(seen.size(), curve.points.size());
+  for (const CurvePoint& point : curve.points) EXPECT_NEAR(seen.at(point.kept), point.effect, 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, AttentionEdges, testing::Combine(testing::Bool(), testing::Bool()),

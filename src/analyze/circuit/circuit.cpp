@@ -15,6 +15,21 @@ std::vector<double> differences(const std::vector<double>& a, const std::vector<
   return result;
 }
 
+double mean_effect(const PatchedRuns& runs) {
+  return estimate(differences(runs.clean, runs.corrupt)).mean;
+}
+
+// Sizes in an order in which every few of them lie far apart, for those who watch the curve come
+// about.
+std::vector<std::size_t> roughly_first(const std::vector<std::size_t>& sizes) {
+  constexpr std::size_t kFew = 4;
+  const std::size_t rounds = (sizes.size() + kFew - 1) / kFew;
+  std::vector<std::size_t> ordered;
+  for (std::size_t first = 0; first < rounds; ++first)
+    for (std::size_t k = first; k < sizes.size(); k += rounds) ordered.push_back(sizes[k]);
+  return ordered;
+}
+
 }  // namespace
 
 const CurvePoint* Curve::at(double level) const {
@@ -40,7 +55,7 @@ double Curve::area() const {
 std::vector<CurvePoint> curve_points(const std::vector<std::size_t>& sizes,
                                      const PatchedRuns& runs) {
   const std::vector<double> whole = differences(runs.clean, runs.corrupt);
-  const double mean_whole = estimate(whole).mean;
+  const double mean_whole = mean_effect(runs);
   require(mean_whole != 0,
           "circuit: clean and corrupt prompts have the same mean metric; there is no effect to "
           "explain");
@@ -73,32 +88,28 @@ std::vector<std::size_t> spread_sizes(std::size_t all) {
 }
 
 Curve measured_curve(std::size_t all, std::vector<std::size_t> sizes, std::optional<double> level,
-                     const std::function<PatchedRuns(const std::vector<std::size_t>&)>& run,
-                     const std::function<void(std::size_t kept, double effect)>& point) {
+                     const PatchOptions& options, const MeasureSizes& run) {
   require(all > 0, "circuit: there are no parts to keep");
   sizes.insert(sizes.end(), {0, all});
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   require(sizes.back() == all, "circuit: {} parts cannot be kept of {}", sizes.back(), all);
+  if (options.point) sizes = roughly_first(sizes);
   Curve curve;
   const auto measure = [&](const std::vector<std::size_t>& some) {
-    const PatchedRuns runs = run(some);
+    PatchOptions watched = options;
+    if (options.point)
+      watched.seen = [&](std::size_t k, const PatchedRuns& so_far) {
+        // The first prompts may have no effect that a share of could be explained.
+        if (mean_effect(so_far) == 0) return;
+        options.point(some.at(k), curve_points({some[k]}, so_far)[0].effect);
+      };
+    const PatchedRuns runs = run(some, watched);
     curve.clean = estimate(runs.clean);
     curve.corrupt = estimate(runs.corrupt);
-    std::vector<CurvePoint> points = curve_points(some, runs);
-    for (const CurvePoint& one : points)
-      if (point) point(one.kept, one.effect);
-    return points;
+    return curve_points(some, runs);
   };
-  // Groups whose sizes lie far apart, for those who watch the curve come about.
-  constexpr std::size_t kGroup = 4;
-  const std::size_t groups = point ? (sizes.size() + kGroup - 1) / kGroup : 1;
-  for (std::size_t g = 0; g < groups; ++g) {
-    std::vector<std::size_t> some;
-    for (std::size_t k = g; k < sizes.size(); k += groups) some.push_back(sizes[k]);
-    const std::vector<CurvePoint> points = measure(some);
-    curve.points.insert(curve.points.end(), points.begin(), points.end());
-  }
+  curve.points = measure(sizes);
   std::sort(curve.points.begin(), curve.points.end(),
             [](const CurvePoint& a, const CurvePoint& b) { return a.kept < b.kept; });
   while (level) {
@@ -122,14 +133,13 @@ CircuitCurve keep_first(const Model& model, const std::vector<TaskPrompt>& promp
   }
   CircuitCurve curve;
   static_cast<Curve&>(curve) = measured_curve(
-      order.size(), std::move(sizes), level,
-      [&](const std::vector<std::size_t>& kept) {
+      order.size(), std::move(sizes), level, options,
+      [&](const std::vector<std::size_t>& kept, const PatchOptions& watched) {
         std::vector<PatchSet> sets;
         for (const std::size_t count : kept)
           sets.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
-        return run_patched(model, prompts, sets, options);
-      },
-      options.point);
+        return run_patched(model, prompts, sets, watched);
+      });
   curve.order = order;
   return curve;
 }

@@ -74,9 +74,11 @@ std::vector<std::size_t> spread_sizes(std::size_t all);
 // A curve at `sizes` (0 and `all` are added). With a level, sizes between the point at that level
 // and the one before it are tried as well, halving the gap, until none is left, so that the size at
 // the level is exact as long as the effect rises between neighbouring points.
-// `point` is that of PatchOptions.
+// `run` measures some sizes under the options that it is given: those of the call, which see each
+// run where options.point wants to see points.
+using MeasureSizes =
+    std::function<PatchedRuns(const std::vector<std::size_t>& sizes, const PatchOptions& options)>;
 Curve measured_curve(std::size_t all, std::vector<std::size_t> sizes, std::optional<double> level,
-                     const std::function<PatchedRuns(const std::vector<std::size_t>&)>& run,
-                     const std::function<void(std::size_t kept, double effect)>& point = {});
+                     const PatchOptions& options, const MeasureSizes& run);
 
 }  // namespace filigree

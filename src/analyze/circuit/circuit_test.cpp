@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "filigree/analyze/circuit/induction_model.h"
 #include "filigree/analyze/circuit/test_support.h"
@@ -95,15 +97,16 @@ TEST(Circuit, SearchesForTheSizeBetweenTheGivenOnes) {
   // The effect is the share kept, so 90 % of 1000 are 900.
   std::vector<std::size_t> asked;
   const Curve curve =
-      measured_curve(1000, spread_sizes(1000), 0.9, [&](const std::vector<std::size_t>& sizes) {
-        PatchedRuns runs;
-        runs.clean = {1.0}, runs.corrupt = {0.0};
-        for (const std::size_t size : sizes) {
-          asked.push_back(size);
-          runs.patched.push_back({static_cast<double>(size) / 1000});
-        }
-        return runs;
-      });
+      measured_curve(1000, spread_sizes(1000), 0.9, {},
+                     [&](const std::vector<std::size_t>& sizes, const PatchOptions&) {
+                       PatchedRuns runs;
+                       runs.clean = {1.0}, runs.corrupt = {0.0};
+                       for (const std::size_t size : sizes) {
+                         asked.push_back(size);
+                         runs.patched.push_back({static_cast<double>(size) / 1000});
+                       }
+                       return runs;
+                     });
   EXPECT_EQ(curve.size_at(0.9), 900u);
   EXPECT_NEAR(curve.area(), 0.5, 1e-9);
   EXPECT_LT(asked.size(), 50u);
@@ -111,22 +114,31 @@ TEST(Circuit, SearchesForTheSizeBetweenTheGivenOnes) {
     EXPECT_GT(curve.points[i].kept, curve.points[i - 1].kept);
 }
 
-TEST(Circuit, ACurveThatIsWatchedIsTheSame) {
-  const auto run = [](const std::vector<std::size_t>& sizes) {
+TEST(Circuit, AWatchedCurveGrowsPointByPointAndIsTheSame) {
+  std::size_t measured = 0;
+  const auto run = [&](const std::vector<std::size_t>& sizes, const PatchOptions& options) {
     PatchedRuns runs;
     runs.clean = {1.0}, runs.corrupt = {0.0};
-    for (const std::size_t size : sizes)
-      runs.patched.push_back({static_cast<double>(size * size) / 10000});
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      const double effect = static_cast<double>(sizes[k] * sizes[k]) / 10000;
+      runs.patched.push_back({effect});
+      ++measured;
+      if (options.seen) options.seen(k, {{1.0}, {0.0}, {{effect}}});
+    }
     return runs;
   };
   std::vector<std::size_t> sizes(101);
   std::iota(sizes.begin(), sizes.end(), std::size_t{0});
-  const Curve whole = measured_curve(100, sizes, 0.9, run);
+  const Curve whole = measured_curve(100, sizes, 0.9, {}, run);
   std::vector<std::size_t> seen;
-  const Curve watched = measured_curve(100, sizes, 0.9, run, [&](std::size_t kept, double effect) {
+  PatchOptions options;
+  measured = 0;
+  options.point = [&](std::size_t kept, double effect) {
     seen.push_back(kept);
+    EXPECT_EQ(seen.size(), measured) << "as soon as it is there";
     EXPECT_NEAR(effect, static_cast<double>(kept * kept) / 10000, 1e-12);
-  });
+  };
+  const Curve watched = measured_curve(100, sizes, 0.9, options, run);
   ASSERT_EQ(watched.points.size(), whole.points.size());
   for (std::size_t i = 0; i < whole.points.size(); ++i) {
     EXPECT_EQ(watched.points[i].kept, whole.points[i].kept);
@@ -134,6 +146,26 @@ TEST(Circuit, ACurveThatIsWatchedIsTheSame) {
   }
   ASSERT_EQ(seen.size(), 101u);
   EXPECT_GT(seen[3], 60u) << "the whole curve comes roughly first";
+}
+
+TEST(Circuit, PointsComeWithTheFirstPromptsAndEndAsTheyStay) {
+  const auto model = small_model(true);
+  const std::vector<TaskPrompt> prompts = small_prompts({8, 8, 6});  // two batches
+  const Importance importance = exact_importance(*model, prompts, all_heads(model->config()));
+  PatchOptions options;
+  std::map<std::size_t, std::vector<double>> seen;
+  std::vector<std::size_t> order;
+  options.point = [&](std::size_t kept, double effect) {
+    seen[kept].push_back(effect);
+    order.push_back(kept);
+  };
+  const CircuitCurve curve = keep_most_important(*model, prompts, importance, {1, 4, 7}, options);
+  ASSERT_EQ(seen.size(), curve.points.size());
+  for (const CurvePoint& point : curve.points) {
+    ASSERT_EQ(seen[point.kept].size(), 2u) << "with the prompts of each length";
+    EXPECT_EQ(seen[point.kept].back(), point.effect);
+  }
+  EXPECT_EQ(std::set(order.begin(), order.begin() + 5).size(), 5u) << "each once, then again";
 }
 
 TEST(Circuit, WithoutAnyHeadIsTheCorruptRun) {

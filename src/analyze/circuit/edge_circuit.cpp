@@ -43,7 +43,8 @@ EdgeCurve keep_edges(const Model& model, const ComponentGraph& graph,
   EdgeCurve curve;
   std::map<std::size_t, std::size_t> parts;  // of each size
   static_cast<Curve&>(curve) = measured_curve(
-      order.size(), std::move(sizes), level, [&](const std::vector<std::size_t>& kept) {
+      order.size(), std::move(sizes), level, options,
+      [&](const std::vector<std::size_t>& kept, const PatchOptions& watched) {
         // More edges of one order hold fewer ones, so as many connected ones are the same ones.
         std::vector<EdgeSet> sets;
         std::map<std::size_t, std::size_t> set_of;  // by the number of connected edges
@@ -55,7 +56,13 @@ EdgeCurve keep_edges(const Model& model, const ComponentGraph& graph,
           if (set_of.try_emplace(set.edges.size(), sets.size()).second)
             sets.push_back(std::move(set));
         }
-        const PatchedRuns runs = run_edges(model, graph, prompts, sets, options);
+        PatchOptions by_set = watched;
+        if (watched.seen)
+          by_set.seen = [&](std::size_t set, const PatchedRuns& so_far) {
+            for (std::size_t k = 0; k < kept.size(); ++k)
+              if (set_of.at(parts.at(kept[k])) == set) watched.seen(k, so_far);
+          };
+        const PatchedRuns runs = run_edges(model, graph, prompts, sets, by_set);
         PatchedRuns all;
         all.clean = runs.clean, all.corrupt = runs.corrupt;
         for (const std::size_t count : kept)

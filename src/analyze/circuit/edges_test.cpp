@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -277,6 +278,14 @@ TEST_P(Edges, CurveEndsWithTheCleanRunAndBeginsWithTheCorruptOne) {
       EXPECT_LE(point.parts, point.kept);
       EXPECT_EQ(point.parts, curve.edges_of(graph_, point).size());
     }
+    // Whoever watches sees all of it, and as it is.
+    std::map<std::size_t, double> seen;
+    PatchOptions watched;
+    watched.point = [&](std::size_t kept, double effect) { seen[kept] = effect; };
+    keep_edges(*model_, graph_, prompts_, curve.order, {}, 0.5, watched);
+    ASSERT_EQ(seen.size(), curve.points.size());
+    for (const CurvePoint& point : curve.points)
+      EXPECT_NEAR(seen.at(point.kept), point.effect, 1e-4);
   }
 }
 

@@ -34,6 +34,7 @@ inline constexpr auto kNames<Replacement> =
                                        {Replacement::kMeanByPosition, "mean-by-position"}});
 
 class SweepSection;
+struct PatchedRuns;
 
 struct PatchOptions {
   Metric metric = Metric::kLogitDifference;
@@ -44,9 +45,13 @@ struct PatchOptions {
   // Called with the patched runs done, each for all prompts of a batch, and how many there are; may
   // throw to stop.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
-  // Sees the points of a curve as they are measured, the whole of it roughly first; empty: all are
-  // measured at once, which takes a little less time.
+  // Sees the points of a curve one by one as they are measured, the whole of it roughly first. A
+  // point comes with the first prompts and again with more of them, the last time as it stays.
+  // Empty: many are measured at once, which takes a little less time.
   std::function<void(std::size_t kept, double effect)> point = {};
+  // Sees what is measured of the patched runs, each of which then has passes of its own: which one,
+  // and its metric, alone in `patched`, for the prompts so far.
+  std::function<void(std::size_t run, const PatchedRuns& so_far)> seen = {};
   // Keeps what is done, so that an interrupted sweep goes on (sweep_state.h); null: nothing is
   // kept.
   SweepSection* state = nullptr;

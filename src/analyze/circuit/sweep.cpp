@@ -51,6 +51,19 @@ std::vector<std::vector<double>> values_of(SweepBatch& batch, std::span<const Po
   return values;
 }
 
+// What is known of one run, of the prompts so far.
+PatchedRuns known_of(const PatchedRuns& runs, std::size_t run,
+                     const std::vector<std::size_t>& prompts) {
+  PatchedRuns known;
+  known.patched.resize(1);
+  for (const std::size_t i : prompts) {
+    known.clean.push_back(runs.clean[i]);
+    known.corrupt.push_back(runs.corrupt[i]);
+    known.patched[0].push_back(runs.patched[run][i]);
+  }
+  return known;
+}
+
 }  // namespace
 
 PatchedRuns sweep(const std::vector<TaskPrompt>& prompts, const std::vector<std::int64_t>& starts,
@@ -65,6 +78,7 @@ PatchedRuns sweep(const std::vector<TaskPrompt>& prompts, const std::vector<std:
   const auto together =
       static_cast<std::size_t>(options.ranks != nullptr ? options.ranks->size() : 1);
   std::int64_t done = 0;
+  std::vector<std::size_t> known;  // prompts
   for (const std::vector<std::size_t>& places : batches) {
     PromptRefs refs;
     for (const std::size_t i : places) refs.push_back(&prompts[i]);
@@ -74,8 +88,11 @@ PatchedRuns sweep(const std::vector<TaskPrompt>& prompts, const std::vector<std:
       result.clean[places[i]] = clean[i];
       result.corrupt[places[i]] = corrupt[i];
     }
-    std::int64_t most = runs_at_once(limits, static_cast<std::int64_t>(places.size()),
-                                     batch->tokens(), batch->bytes());
+    known.insert(known.end(), places.begin(), places.end());
+    std::int64_t most = options.seen
+                            ? 1
+                            : runs_at_once(limits, static_cast<std::int64_t>(places.size()),
+                                           batch->tokens(), batch->bytes());
     // The same steps on every rank, whatever memory each has.
     if (options.ranks != nullptr)
       options.ranks->broadcast(std::as_writable_bytes(std::span(&most, 1)));
@@ -88,6 +105,8 @@ PatchedRuns sweep(const std::vector<TaskPrompt>& prompts, const std::vector<std:
         for (std::size_t i = 0; i < group[p].size(); ++i)
           for (std::size_t j = 0; j < places.size(); ++j)
             result.patched[group[p][i]][places[j]] = values[p][i * places.size() + j];
+        if (options.seen)
+          for (const std::size_t run : group[p]) options.seen(run, known_of(result, run, known));
         done += static_cast<std::int64_t>(group[p].size());
         if (options.progress) options.progress(done, total);
       }

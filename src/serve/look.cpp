@@ -87,10 +87,12 @@ Looked look(const study::LoadedModel& model, const LookQuery& query, PlainRuns& 
   context.throw_if_stopped();
   Looked looked;
   const bool whole = options.heads.size() == static_cast<std::size_t>(config.layers * config.heads);
-  const Prediction now = run.interventions.empty() && query.kind == MapKind::kWeights && whole &&
-                                 typed.takes(ids.size())
-                             ? typed.run(ids, looked.cells)
-                             : captured(model, run, query, options, context, looked.cells);
+  const bool remembered = run.interventions.empty() && query.kind == MapKind::kWeights && whole &&
+                          typed.takes(ids.size());
+  const Prediction now =
+      remembered ? typed.run(ids) : captured(model, run, query, options, context, looked.cells);
+  const std::size_t rows = remembered ? typed.same_since(query.after) : 0;
+  if (remembered) looked.cells = typed.cells(rows);
   std::shared_ptr<const Prediction> before;
   if (run.interventions.empty())
     plain.keep(model, ids, std::make_shared<const Prediction>(now));
@@ -104,6 +106,8 @@ Looked look(const study::LoadedModel& model, const LookQuery& query, PlainRuns& 
   looked.json["kind"] = name_of(query.kind);
   looked.json["heads"] = heads;
   looked.json["cells"] = looked.cells.size();
+  looked.json["text"] = remembered ? Json(typed.text()) : Json();
+  looked.json["rows"] = rows;
   return looked;
 }
 

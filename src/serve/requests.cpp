@@ -147,9 +147,10 @@ MapsQuery RequestReader::maps(const std::string& body) const {
 }
 
 LookQuery RequestReader::look(const std::string& body) const {
-  const JsonObject read =
-      object(body, {"prompt", "models", "ablate", "scale", "patch", "heads", "kind", "top"});
-  return {run(read), read.string_or("heads", "*"), packed_kind(read), top(read, 10)};
+  const JsonObject read = object(
+      body, {"prompt", "models", "ablate", "scale", "patch", "heads", "kind", "top", "after"});
+  return {run(read), read.string_or("heads", "*"), packed_kind(read), top(read, 10),
+          read.string_or("after", "")};
 }
 
 ImportanceQuery RequestReader::importance(const std::string& body) const {

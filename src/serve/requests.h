@@ -47,6 +47,7 @@ struct LookQuery {
   std::string heads = "*";
   MapKind kind = MapKind::kWeights;
   std::size_t top = 10;
+  std::string after = {};  // the "text" of the answer that whoever asks has; "": none
 };
 
 struct HeadQuery {

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 
 namespace filigree::serve {
 namespace {
+
+// Texts whose maps a page may still have: answers cross, and some are given up.
+constexpr std::size_t kNames = 8;
 
 std::size_t triangle(std::size_t tokens) { return tokens * (tokens + 1) / 2; }
 
@@ -27,7 +31,10 @@ std::uint16_t stored_weight(float weight) {
 TypedText::TypedText(const study::LoadedModel& model, std::size_t bytes)
     : model_(model),
       capacity_(capacity_of(model.config(), bytes)),
-      cells_(static_cast<std::size_t>(model.config().layers * model.config().heads)) {}
+      cells_(static_cast<std::size_t>(model.config().layers * model.config().heads)) {
+  std::random_device random;
+  begun_ = static_cast<std::uint64_t>(random()) << 32 | random();
+}
 
 // [1, H, queries, keys] of the tokens that are new.
 void TypedText::see(std::int64_t layer, const Tensor& pattern) {
@@ -36,7 +43,7 @@ void TypedText::see(std::int64_t layer, const Tensor& pattern) {
     std::vector<std::uint16_t>& cells = cells_[static_cast<std::size_t>(layer * H + h)];
     for (std::int64_t q = 0; q < queries; ++q) {
       const float* row = pattern.f32() + (h * queries + q) * keys;
-      const std::size_t begin = cells.size(), count = known_ + static_cast<std::size_t>(q) + 1;
+      const std::size_t begin = cells.size(), count = kept_ + static_cast<std::size_t>(q) + 1;
       cells.resize(begin + count);
       for (std::size_t key = 0; key < count; ++key) cells[begin + key] = stored_weight(row[key]);
     }
@@ -50,24 +57,34 @@ void TypedText::forget_from(std::size_t token) {
   if (cache_) cache_->truncate(static_cast<std::int64_t>(token));
 }
 
-study::Prediction TypedText::run(const std::vector<TokenId>& ids,
-                                 std::vector<std::uint16_t>& cells) {
+void TypedText::name_anew() {
+  for (NamedText& before : names_) before.same = std::min(before.same, kept_);
+  if (names_.size() == kNames) names_.pop_front();
+  names_.push_back({fmt::format("{:016x}-{}", begun_, ++texts_), ids_.size()});
+}
+
+std::size_t TypedText::same_since(const std::string& text) const {
+  for (const NamedText& before : names_)
+    if (before.text == text) return before.same;
+  return 0;
+}
+
+study::Prediction TypedText::run(const std::vector<TokenId>& ids) {
   if (ids == ids_) {
     computed_ = 0;
-    gather(cells);
     return last_;
   }
   const auto same = static_cast<std::size_t>(
       std::mismatch(ids_.begin(), ids_.end(), ids.begin(), ids.end()).first - ids_.begin());
   // The last of the tokens that are there once more: its logits say how the next one surprises.
-  known_ = std::min(same, ids.size()) > 0 ? std::min(same, ids.size()) - 1 : 0;
-  forget_from(known_);
+  kept_ = std::min(same, ids.size()) > 0 ? std::min(same, ids.size()) - 1 : 0;
+  forget_from(kept_);
   if (!cache_) cache_ = model_.model().make_cache(1, static_cast<std::int64_t>(capacity_));
   Taps taps;
   for (std::int64_t layer = 0; layer < model_.config().layers; ++layer)
     taps.watch(fmt::format("blocks.{}.attn.hook_pattern", layer),
                [this, layer](std::string_view, const Tensor& pattern) { see(layer, pattern); });
-  const std::vector<TokenId> fresh(ids.begin() + static_cast<std::ptrdiff_t>(known_), ids.end());
+  const std::vector<TokenId> fresh(ids.begin() + static_cast<std::ptrdiff_t>(kept_), ids.end());
   study::Prediction found;
   try {
     const Tensor input = Tensor::from_ids({1, static_cast<std::int64_t>(fresh.size())}, fresh);
@@ -76,22 +93,25 @@ study::Prediction TypedText::run(const std::vector<TokenId>& ids,
     found = study::prediction_of(logits, model_, fresh);
   } catch (...) {  // what is half there is not there
     forget_from(0);
+    names_.clear();
     throw;
   }
   ids_ = ids;
   computed_ = fresh.size();
+  name_anew();
   surprise_.insert(surprise_.end(), found.surprise.begin(), found.surprise.end());
   found.surprise = surprise_;
   last_ = found;
-  gather(cells);
   return found;
 }
 
-void TypedText::gather(std::vector<std::uint16_t>& cells) const {
-  cells.clear();
-  cells.reserve(cells_.size() * triangle(ids_.size()));
+std::vector<std::uint16_t> TypedText::cells(std::size_t first) const {
+  std::vector<std::uint16_t> cells;
+  cells.reserve(cells_.size() * (triangle(ids_.size()) - triangle(first)));
   for (const std::vector<std::uint16_t>& head : cells_)
-    cells.insert(cells.end(), head.begin(), head.end());
+    cells.insert(cells.end(), head.begin() + static_cast<std::ptrdiff_t>(triangle(first)),
+                 head.end());
+  return cells;
 }
 
 }  // namespace filigree::serve

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "filigree/nn/kv_cache.h"
@@ -27,26 +29,40 @@ class TypedText {
 
   // Whether a text is short enough.
   bool takes(std::size_t tokens) const { return tokens <= capacity_; }
-  // What a run of the text says, and in `cells` the weights of all heads, layer by layer, each a
-  // lower triangle row by row. Only one thread at a time.
-  study::Prediction run(const std::vector<TokenId>& ids, std::vector<std::uint16_t>& cells);
+  // What a run of the text says. Only one thread at a time, as what follows.
+  study::Prediction run(const std::vector<TokenId>& ids);
+  // The weights of all heads, layer by layer, each a lower triangle row by row: the rows from
+  // `first` on.
+  std::vector<std::uint16_t> cells(std::size_t first = 0) const;
+  // A name of the text that no other has had, in this process or another; "": there is none.
+  std::string text() const { return names_.empty() ? "" : names_.back().text; }
+  // Rows of the maps that are as they were in a text before, one of the last few; 0: in none.
+  std::size_t same_since(const std::string& text) const;
   // Tokens that the last run computed.
   std::size_t computed() const { return computed_; }
 
  private:
   void see(std::int64_t layer, const Tensor& pattern);
   void forget_from(std::size_t token);
-  void gather(std::vector<std::uint16_t>& cells) const;
+  void name_anew();
+
+  struct NamedText {
+    std::string text;
+    std::size_t same;  // rows
+  };
 
   const study::LoadedModel& model_;
   std::size_t capacity_;
   std::unique_ptr<KeyValueCache> cache_;  // none until there is a text
   std::vector<TokenId> ids_;
-  std::size_t known_ = 0;                          // tokens of the run at hand that were there
+  std::size_t kept_ = 0;                           // tokens of the run at hand that were there
   std::vector<std::vector<std::uint16_t>> cells_;  // of each head
   std::vector<double> surprise_;                   // of each token after the first
   study::Prediction last_;
   std::size_t computed_ = 0;
+  std::uint64_t begun_;  // with the process, at random
+  std::uint64_t texts_ = 0;
+  std::deque<NamedText> names_;  // the last is that of the text
 };
 
 }  // namespace filigree::serve

@@ -102,10 +102,19 @@ TEST_F(ViewsTest, TypingGoesOnWhereTheTextWasLeft) {
   std::vector<std::uint16_t> cells, wanted;
   std::vector<TokenId> ids;
   const auto expect_same = [&](std::size_t computed) {
-    const study::Prediction found = typed.run(ids, cells);
+    const std::string before = typed.text();
+    const study::Prediction found = typed.run(ids);
+    cells = typed.cells();
     EXPECT_EQ(typed.computed(), computed);
+    const bool another = before != typed.text() && !before.empty();
+    EXPECT_EQ(typed.same_since(before), another          ? ids.size() - computed
+                                        : before.empty() ? 0u
+                                                         : ids.size());
+    EXPECT_EQ(typed.same_since(typed.text()), ids.size());
     TypedText anew(model, 1 << 20);
-    const study::Prediction whole = anew.run(ids, wanted);
+    const study::Prediction whole = anew.run(ids);
+    wanted = anew.cells();
+    EXPECT_NE(typed.text(), anew.text());
     const study::Prediction plain = study::predict(model, ids);
     ASSERT_EQ(cells.size(), 8 * ids.size() * (ids.size() + 1) / 2);
     ASSERT_EQ(wanted.size(), cells.size());
@@ -130,6 +139,59 @@ TEST_F(ViewsTest, TypingGoesOnWhereTheTextWasLeft) {
   ids = {8};
   expect_same(1);
   EXPECT_FALSE(typed.takes(100)) << "more than the context";
+}
+
+// Whoever has the maps of the text before gets the rows that are new.
+TEST_F(ViewsTest, MapsOfATextThatGoesOnAreTheirNewRows) {
+  const auto look = [&](const std::string& prompt, const Json& after, Json more = Json::object()) {
+    more["prompt"] = prompt, more["models"] = {"sparse"};
+    if (after.is_string()) more["after"] = after;
+    const LookedAt found = taken_apart(ask("/api/look", more).body);
+    return std::pair(found.models[0], found.cells);
+  };
+  // As a page puts them together: of each map the rows before, then what came.
+  const auto put_together = [](const auto& before, const auto& now) {
+    const auto triangle = [](std::size_t rows) { return rows * (rows + 1) / 2; };
+    const std::size_t rows = now.first["rows"], heads = now.first["heads"].size(),
+                      old_each = triangle(before.first["tokens"].size()),
+                      each = triangle(now.first["tokens"].size()), came = each - triangle(rows);
+    std::vector<std::uint16_t> cells;
+    for (std::size_t head = 0; head < heads; ++head) {
+      const auto old = before.second.begin() + static_cast<std::ptrdiff_t>(head * old_each);
+      cells.insert(cells.end(), old, old + static_cast<std::ptrdiff_t>(triangle(rows)));
+      const auto fresh = now.second.begin() + static_cast<std::ptrdiff_t>(head * came);
+      cells.insert(cells.end(), fresh, fresh + static_cast<std::ptrdiff_t>(came));
+    }
+    return cells;
+  };
+  const auto first = look("The cat sat", nullptr);
+  ASSERT_TRUE(first.first["text"].is_string());
+  EXPECT_EQ(first.first["rows"], 0);
+  for (const char* next : {"The cat sat on the", "The cat", "The cat sat"}) {
+    const auto before = look("The cat sat", nullptr);
+    const auto now = look(next, before.first["text"]);
+    EXPECT_GT(now.first["rows"], 0) << next;
+    const auto whole = look(next, nullptr);
+    EXPECT_LT(now.second.size(), whole.second.size());
+    EXPECT_EQ(whole.first["rows"], 0);
+    EXPECT_EQ(put_together(before, now), whole.second) << next;
+  }
+  // Of another text, or one that somebody else has typed since, all rows come.
+  const auto mine = look("The cat sat", nullptr);
+  look("A dog ran", nullptr);
+  EXPECT_EQ(look("The cat sat on", mine.first["text"]).first["rows"], 0);
+  EXPECT_EQ(look("The cat sat", "no such text").first["rows"], 0);
+  // An answer that never came, of a text in between, does not matter.
+  const auto had = look("The cat sat", nullptr);
+  look("The cat sat on", had.first["text"]);
+  const auto later = look("The cat sat on the", had.first["text"]);
+  EXPECT_GT(later.first["rows"], 0);
+  EXPECT_EQ(put_together(had, later), look("The cat sat on the", nullptr).second);
+  // So they do of runs that nothing is remembered of.
+  const auto again = look("The cat sat", nullptr);
+  const auto changed = look("The cat sat", again.first["text"], {{"ablate", {"L0H1"}}});
+  EXPECT_EQ(changed.first["rows"], 0);
+  EXPECT_TRUE(changed.first["text"].is_null());
 }
 
 TEST_F(ViewsTest, SaysWhatAHeadReadsAndWrites) {

@@ -96,7 +96,7 @@ TEST_F(LivePage, PredictionsAndMapsFollowWhatIsTyped) {
   EXPECT_NE(picture(0, "L1H2"), dense);
   EXPECT_NE(picture(1, "L1H2"), sparse);
   EXPECT_THAT(text_of(".tokens"), AllOf(StartsWith(tokens), HasSubstr("\u00b7the")));
-  EXPECT_THAT(std::string(browser_->run("return location.hash")), HasSubstr("on+the+mat"));
+  browser_->wait_for("return location.hash.includes('on+the+mat')");
 }
 
 TEST_F(LivePage, PointingAtACellNamesItsTokensInBothModels) {

@@ -4,9 +4,13 @@ import { go, onPlace, place } from "./place";
 import { Look, Run, Source, runOf } from "./source";
 import { change, state, subscribe } from "./state";
 
+// Milliseconds that the prediction of one model waits for those of the others. Mostly they come within
+// so many, and the page is laid out once for all of them.
+const kTogether = 40;
+
 export interface Following {
   usual: string; // the prompt where the place names none
-  predicted: (model: number, look: Look) => void; // as soon as it is there
+  predicted: (model: number, look: Look) => void; // soon after it is there
   shown: (run: Run) => void; // all models' maps are drawn
   failed: (error: unknown) => void; // null: all is well again
 }
@@ -23,14 +27,21 @@ export function followRuns(loaded: LoadedReport, source: Source, { usual, predic
     const run = runOf(prompt ?? usual, changes);
     if (run.prompt === "") return;
     const began = performance.now();
+    const waiting = new Map<number, Look>(); // predictions that are there and not shown
+    const show = (): void => {
+      if (!signal.aborted) waiting.forEach((found, m) => predicted(m, found));
+      waiting.clear();
+    };
     const looks = loaded.report.models.map(async (_, m) => {
       const found = await source.look(run, m, kind, signal);
-      if (!signal.aborted) predicted(m, found);
+      waiting.set(m, found);
+      setTimeout(show, kTogether);
       return found;
     });
     Promise.all(looks)
       .then(async (found) => {
         if (signal.aborted) return;
+        show();
         asked = run;
         failed(null);
         loaded.show(run.prompt, found);

@@ -65,7 +65,7 @@ class Panel {
       "section",
       { class: "panel", "aria-label": `heads of ${model.name}` },
       element("div", { class: "title" }, element("h2", {}, model.name), element("p", { class: "facts" }, ...facts)),
-      this.maps,
+      element("div", { class: "room" }, this.maps),
     );
     this.maps.addEventListener("keydown", (event) => this.move(event));
     this.painter = painter(places, this.maps);

@@ -123,14 +123,39 @@ function tell(now: Place): void {
   for (const listener of listeners) listener(current, before);
 }
 
-export function go(part: Partial<Place>): void {
-  tell({ ...current, ...part });
+// To a browser another address is a page that was gone to, which takes it longer than drawing one. So
+// while somebody types it is written when the hand rests.
+const kRest = 400; // milliseconds
+let resting: number | undefined;
+
+function writeAddress(): void {
+  clearTimeout(resting);
+  resting = undefined;
   const hash = write(current);
   history.replaceState(null, "", location.pathname + location.search + (hash && `#${hash}`));
 }
+addEventListener("pagehide", () => {
+  if (resting !== undefined) writeAddress();
+});
+
+export function go(part: Partial<Place>): void {
+  tell({ ...current, ...part });
+  writeAddress();
+}
+
+// As go(), for what is changed letter by letter.
+export function type(prompt: string): void {
+  tell({ ...current, prompt });
+  clearTimeout(resting);
+  resting = window.setTimeout(writeAddress, kRest);
+}
 
 // A link that was followed. The token of a server stays.
-addEventListener("hashchange", () => tell({ ...read(), token: current.token }));
+addEventListener("hashchange", () => {
+  clearTimeout(resting);
+  resting = undefined;
+  tell({ ...read(), token: current.token });
+});
 
 // A link to here, for others: without the token.
 export function link(): string {

@@ -24,7 +24,10 @@ export function themeButton(): HTMLElement {
 
 // Subscribes before all views, so that they draw with the new colours.
 export function followTheme(loaded: LoadedReport): void {
-  subscribe((now) => useTheme(loaded.report, now.theme));
+  subscribe((now, before) => {
+    if (now.theme !== before.theme) useTheme(loaded.report, now.theme);
+  });
+  useTheme(loaded.report, state().theme);
   const print = (now: boolean): void => {
     printing = now;
     applyTheme();

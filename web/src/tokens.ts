@@ -48,18 +48,23 @@ export function tokensView(loaded: LoadedReport, grid: HTMLElement): HTMLElement
       `\u201c${visible(tokens[token]!)}\u201d looks at \u2013 ${said.join(" \u00b7 ")}`;
   };
 
+  const buttonOf = (token: string, n: number): HTMLElement => {
+    const button = element("button", { type: "button", class: "token", "data-token": String(n) }, visible(token));
+    button.addEventListener("pointerenter", () => point(n));
+    button.addEventListener("pointerleave", () => point(null));
+    button.addEventListener("focus", () => point(n));
+    button.addEventListener("blur", () => point(null));
+    return button;
+  };
+  // A text mostly grows at its end: the buttons of what stood there before stay.
+  let drawn: string[] = [];
   const draw = (): void => {
     const { tokens } = loaded.prompt();
-    line.replaceChildren(
-      ...tokens.map((token, n) => {
-        const button = element("button", { type: "button", class: "token", "data-token": String(n) }, visible(token));
-        button.addEventListener("pointerenter", () => point(n));
-        button.addEventListener("pointerleave", () => point(null));
-        button.addEventListener("focus", () => point(n));
-        button.addEventListener("blur", () => point(null));
-        return button;
-      }),
-    );
+    let same = 0;
+    while (same < drawn.length && same < tokens.length && drawn[same] === tokens[same]) ++same;
+    while (line.children.length > same) line.lastElementChild!.remove();
+    line.append(...tokens.slice(same).map((token, n) => buttonOf(token, same + n)));
+    drawn = tokens;
     point(null);
   };
   subscribe((now, before) => {

@@ -1,7 +1,7 @@
 // The server's API (src/serve/api.h), as far as the page asks for it.
 import { HeadRole, Palette, Theme, mapsOf } from "../data";
 import { MapKind } from "../place";
-import { Attribution, Explained, HeadNumbers, Lens, Look, Refused, Run, Source } from "../source";
+import { Attribution, Explained, HeadNumbers, Lens, Look, Refused, Run, Source, isChanged } from "../source";
 
 export interface ServedModel {
   name: string;
@@ -60,21 +60,51 @@ export interface FoundRoles {
 }
 export const foundRoles = (): Promise<FoundRoles> => ask("GET", "/api/roles");
 
+// The maps of a text that the server remembers, for what is typed behind it.
+interface Remembered {
+  text: string;
+  size: number; // tokens
+  cells: Uint16Array;
+}
+type LookAnswer = Omit<Look, "maps"> & { heads: string[]; text: string | null; rows: number };
+
+// Of each map the rows that were there, then those that came.
+function cellsOf(before: Remembered | null, came: Uint16Array, { heads, tokens, rows }: LookAnswer): Uint16Array {
+  if (rows === 0 || !before) return came;
+  const triangle = (size: number): number => (size * (size + 1)) / 2;
+  const old = triangle(before.size);
+  const kept = triangle(rows);
+  const each = triangle(tokens.length);
+  const cells = new Uint16Array(heads.length * each);
+  for (let head = 0; head < heads.length; ++head) {
+    cells.set(before.cells.subarray(head * old, head * old + kept), head * each);
+    cells.set(came.subarray(head * (each - kept), (head + 1) * (each - kept)), head * each + kept);
+  }
+  return cells;
+}
+
 // Everything that views ask for, of the server's models.
 export class ApiSource implements Source {
   readonly changeable = true;
   readonly weighs = true;
+  private readonly remembered: (Remembered | null)[];
 
-  constructor(private readonly models: string[]) {}
+  constructor(private readonly models: string[]) {
+    this.remembered = models.map(() => null);
+  }
 
   // One request a model, so that each is answered as soon as it can be. src/serve/look.h has the format.
   async look(run: Run, model: number, kind: MapKind, signal: AbortSignal): Promise<Look> {
-    const response = await send("POST", "/api/look", { ...run, models: [this.models[model]], kind }, signal);
+    const before = this.remembered[model]!;
+    const after = before && !isChanged(run) && kind === "weights" ? { after: before.text } : {};
+    const response = await send("POST", "/api/look", { ...run, models: [this.models[model]], kind, ...after }, signal);
     const bytes = await response.arrayBuffer();
     const length = new DataView(bytes).getUint32(0, true);
     const text = new TextDecoder().decode(new Uint8Array(bytes, 4, length));
-    const found = (JSON.parse(text) as { models: (Omit<Look, "maps"> & { heads: string[] })[] }).models[0]!;
-    const cells = new Uint16Array(bytes, 4 + length); // the pages of browsers are little-endian, too
+    const found = (JSON.parse(text) as { models: LookAnswer[] }).models[0]!;
+    // The pages of browsers are little-endian, too.
+    const cells = cellsOf(before, new Uint16Array(bytes, 4 + length), found);
+    if (found.text !== null) this.remembered[model] = { text: found.text, size: found.tokens.length, cells };
     return { ...found, maps: mapsOf(cells, found.heads.length, found.tokens.length) };
   }
 

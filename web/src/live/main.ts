@@ -14,7 +14,7 @@ import { lensView } from "../views/lens_view";
 import { LiveReport } from "./live_report";
 import { SheetPainter } from "./sheet";
 import { HeadOrder } from "../views/order";
-import { go, onPlace, place } from "../place";
+import { onPlace, place, type } from "../place";
 import { PredictionsView } from "../views/predictions";
 import { tabsView } from "../views/tabs";
 import { taskView } from "./task_view";
@@ -82,7 +82,7 @@ function show(served: Served, { box, count, models, ask, below, failed }: Return
   onPlace((now) => {
     if (now.prompt !== null && now.prompt !== box.value) box.value = now.prompt;
   });
-  box.addEventListener("input", () => go({ prompt: box.value }));
+  box.addEventListener("input", () => type(box.value));
   document.body.dataset["ready"] = "true";
 }
 

@@ -16,13 +16,14 @@ export class SheetPainter implements Painter {
   private pixels = new Uint32Array();
   private spots: Spot[] = [];
   private side = 0; // of a map
+  private largest = new Uint16Array(); // of a row of pixels
   private last: { shown: number[]; maps: AttentionMap[] } | null = null;
 
   constructor(
     private readonly places: HTMLElement[],
     private readonly room: HTMLElement,
   ) {
-    room.prepend(this.canvas);
+    room.before(this.canvas); // not in it: whatever is drawn on it, the buttons stay as they are painted
     new ResizeObserver(() => {
       this.image = null;
       if (this.last) this.paint(this.last.shown, this.last.maps);
@@ -35,10 +36,12 @@ export class SheetPainter implements Painter {
     if (shown.length === 0) return context(this.canvas).clearRect(0, 0, this.canvas.width, this.canvas.height);
     if (!this.image && !this.measure(shown)) return; // nobody sees it
     const colours = weightPixels();
-    const shrunk = maps[0]!.size > this.side;
+    const { size } = maps[0]!;
+    // Where the rows and columns begin, the same in all maps.
+    const edges = Uint16Array.from({ length: size + 1 }, (_, n) => (size > this.side ? Math.floor((n * this.side) / size) : Math.round((n * this.side) / size)));
     shown.forEach((head, n) => {
-      if (shrunk) this.reduce(maps[head]!, this.spots[n]!, colours);
-      else this.enlarge(maps[head]!, this.spots[n]!, colours);
+      if (size > this.side) this.reduce(maps[head]!, this.spots[n]!, edges, colours);
+      else this.enlarge(maps[head]!, this.spots[n]!, edges, colours);
     });
     context(this.canvas).putImageData(this.image!, 0, 0);
   }
@@ -51,6 +54,7 @@ export class SheetPainter implements Painter {
     const boxes = shown.map((head) => this.places[head]!.getBoundingClientRect());
     this.side = Math.floor(boxes[0]!.width * ratio);
     if (this.side === 0) return false;
+    this.largest = new Uint16Array(this.side);
     this.spots = boxes.map((box) => ({ x: Math.round((box.left - room.left) * ratio), y: Math.round((box.top - room.top) * ratio) }));
     this.canvas.width = Math.ceil(room.width * ratio);
     this.canvas.height = Math.ceil(room.height * ratio);
@@ -59,35 +63,32 @@ export class SheetPainter implements Painter {
     return true;
   }
 
-  private enlarge(map: AttentionMap, { x, y }: Spot, colours: Uint32Array): void {
+  private enlarge(map: AttentionMap, { x, y }: Spot, edges: Uint16Array, colours: Uint32Array): void {
     const { pixels, side } = this;
     const { size } = map;
     const cells = map.stored();
     const stride = this.image!.width;
-    const edge = (n: number): number => Math.round((n * side) / size);
     for (let i = 0, cell = 0; i < size; ++i) {
-      const row = (y + edge(i)) * stride + x;
+      const row = (y + edges[i]!) * stride + x;
       let at = row;
       for (let j = 0; j <= i; ++j, ++cell) {
         const colour = colours[(cells[cell]! + 63) >> 6]!;
-        for (const end = row + edge(j + 1); at < end; ++at) pixels[at] = colour;
+        for (const end = row + edges[j + 1]!; at < end; ++at) pixels[at] = colour;
       }
       pixels.fill(colours[0]!, at, row + side);
-      for (let next = edge(i) + 1; next < edge(i + 1); ++next) pixels.copyWithin((y + next) * stride + x, row, row + side);
+      for (let next = edges[i]! + 1; next < edges[i + 1]!; ++next) pixels.copyWithin((y + next) * stride + x, row, row + side);
     }
   }
 
-  private reduce(map: AttentionMap, { x, y }: Spot, colours: Uint32Array): void {
-    const { pixels, side } = this;
+  private reduce(map: AttentionMap, { x, y }: Spot, edges: Uint16Array, colours: Uint32Array): void {
+    const { pixels, side, largest } = this;
     const { size } = map;
     const cells = map.stored();
     const stride = this.image!.width;
-    const places = Uint16Array.from({ length: size }, (_, n) => Math.floor((n * side) / size));
-    const largest = new Uint16Array(side);
     for (let i = 0, cell = 0; i < size; ++i) {
-      for (let j = 0; j <= i; ++j, ++cell) if (cells[cell]! > largest[places[j]!]!) largest[places[j]!] = cells[cell]!;
-      if (i + 1 < size && places[i + 1] === places[i]) continue; // the next row falls on the same pixels
-      const row = (y + places[i]!) * stride + x;
+      for (let j = 0; j <= i; ++j, ++cell) if (cells[cell]! > largest[edges[j]!]!) largest[edges[j]!] = cells[cell]!;
+      if (edges[i + 1] === edges[i]) continue; // the next row falls on the same pixels
+      const row = (y + edges[i]!) * stride + x;
       for (let n = 0; n < side; ++n) pixels[row + n] = colours[(largest[n]! + 63) >> 6]!;
       largest.fill(0);
     }

@@ -52,7 +52,7 @@ export function headsView({ loaded, source, order, run, painter, failed }: Heads
     painter,
   );
   const markOff = (): void =>
-    void (source.changeable && grid.querySelectorAll<HTMLElement>(".head").forEach((button) => button.classList.toggle("off", isOff(button.dataset["head"]!))));
+    grid.querySelectorAll<HTMLElement>(".head").forEach((button) => button.classList.toggle("off", isOff(button.dataset["head"]!)));
   let current = new AbortController();
   const weigh = (): void => {
     current.abort();
@@ -61,12 +61,13 @@ export function headsView({ loaded, source, order, run, painter, failed }: Heads
     source.importance(run(), current.signal).then((found) => order.show(found), failed);
   };
   onPlace((now, before) => {
-    markOff();
+    if (now.changes !== before.changes) markOff();
     if (now.order !== before.order) weigh();
   });
   subscribe((now, before) => {
-    if (now.prompt !== before.prompt || now.marks !== before.marks) markOff();
+    if (now.marks !== before.marks) markOff(); // others may be there
   });
+  markOff();
   const root = element("div", {},
     element("div", { class: "above" }, ...(source.changeable ? [kindChooser()] : []), orderChooser(loaded, source.weighs),
       ...(source.changeable ? [element("label", {}, off, " a click switches off")] : []), circuitChooser(loaded), linkHover(loaded, grid, source.changeable)),

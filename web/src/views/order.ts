@@ -65,7 +65,6 @@ export function orderChooser(loaded: LoadedReport, weighs: boolean): HTMLElement
     role.disabled = roles.length === 0;
   };
   onPlace((now, before) => {
-    show();
     if (now.order !== before.order || now.role !== before.role) change({ marks: state().marks + 1 });
   });
   subscribe((now, before) => {

@@ -9,7 +9,7 @@ namespace filigree::serve {
 namespace {
 
 // Texts whose maps a page may still have: answers cross, and some are given up.
-constexpr std::size_t kNames = 8;
+constexpr std::size_t kNamedTexts = 8;
 
 std::size_t triangle(std::size_t tokens) { return tokens * (tokens + 1) / 2; }
 
@@ -59,7 +59,7 @@ void TypedText::forget_from(std::size_t token) {
 
 void TypedText::name_anew() {
   for (NamedText& before : names_) before.same = std::min(before.same, kept_);
-  if (names_.size() == kNames) names_.pop_front();
+  if (names_.size() == kNamedTexts) names_.pop_front();
   names_.push_back({fmt::format("{:016x}-{}", begun_, ++texts_), ids_.size()});
 }
 

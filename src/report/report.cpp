@@ -152,7 +152,8 @@ std::string report_page(const Report& report) {
     prompts.push_back({{"text", prompt.text},
                        {"tokens", prompt.tokens},
                        {"maps", prompt.maps},
-                       {"stored", packed_or_null(prompt.stored)}});
+                       {"stored", packed_or_null(prompt.stored)},
+                       {"changed_maps", packed_or_null(prompt.changed_maps)}});
   Json statistics = Json::array();
   for (const ReportStatistic& row : report.statistics) {
     Json intervals = Json::array();
@@ -172,7 +173,7 @@ std::string report_page(const Report& report) {
   Json numbers = Json::array();
   for (const auto& [value, label] : report.story.numbers)
     numbers.push_back({{"value", value}, {"label", label}});
-  const Json data = {{"format", "filigree-report-4"},
+  const Json data = {{"format", "filigree-report-5"},
                      {"title", report.title},
                      {"story", {{"line", report.story.line}, {"numbers", std::move(numbers)}}},
                      {"models", std::move(models)},

@@ -49,6 +49,7 @@ struct ReportPrompt {
   // JSON of what else was computed of it, as web/src/stored.ts reads it (study/comparison writes
   // it); "": nothing, and the page has maps alone.
   std::string stored = {};
+  std::string changed_maps = {};  // bytes of the maps of its changed runs; "": none
 };
 
 // A statistic of the models as wholes; the change and its certainty when there are two.

@@ -144,7 +144,10 @@ TEST(Report, HoldsStoredRunsPackedAndGoesWithoutThem) {
   };
   EXPECT_EQ(unpacked(parsed()["prompts"][0]["stored"].get<std::string>()), test_stored_prompt());
   EXPECT_EQ(unpacked(parsed()["tasks"][0]["stored"].get<std::string>()), test_stored_circuits());
-  report.prompts[0].stored = report.tasks[0].stored = "";
+  EXPECT_EQ(unpacked(parsed()["prompts"][0]["changed_maps"].get<std::string>()),
+            test_changed_maps());
+  report.prompts[0].stored = report.tasks[0].stored = report.prompts[0].changed_maps = "";
+  EXPECT_TRUE(parsed()["prompts"][0]["changed_maps"].is_null());
   EXPECT_TRUE(parsed()["prompts"][0]["stored"].is_null());
   EXPECT_TRUE(parsed()["tasks"][0]["stored"].is_null());
 }

@@ -40,10 +40,17 @@ inline std::string test_stored_prompt() {
         {"surprise", Json::array()},
         {"divergence", plain.is_null() ? Json() : Json(0.125)}};
   };
-  Json change = {{"ablate", "L3H4"}, {"looks", Json::array()}};
+  Json change = {{"ablate", "L3H4"},
+                 {"layer", 3},
+                 {"looks", Json::array()},
+                 {"lens", Json::array()},
+                 {"maps", true}};
+  Json early = change;  // maps and lens behind it are others
+  early["ablate"] = "L1H0", early["layer"] = 1;
   for (const double model : {0.0, 1.0}) {
     stored["looks"].push_back(look(0.75, nullptr));
     change["looks"].push_back(look(0.5 + 0.125 * model, 0.75));
+    early["looks"].push_back(look(0.25, 0.75));
     Json points = Json::array(), parts = Json::array(), tokens = Json::array(),
          importance = Json::object();
     for (int point = 0; point < 5; ++point) {
@@ -67,11 +74,27 @@ inline std::string test_stored_prompt() {
       tokens.push_back({{"total", 1000 * (t + 1)}, {"contributions", row}});
     }
     stored["lens"].push_back({{"points", points}});
+    change["lens"].push_back({{"points", Json::array({points[4]})}});
+    Json moved = {points[2], points[3], points[4]};
+    for (Json& point : moved)
+      for (Json& position : point["positions"]) position["top"][0]["token"] = "moved";
+    early["lens"].push_back({{"points", moved}});
     stored["attribution"].push_back({{"parts", parts}, {"tokens", tokens}});
     stored["importance"].push_back(importance);
   }
-  stored["changes"].push_back(change);
+  stored["changes"] = {change, early};
   return stored.dump();
+}
+
+// Of the second change, two models of ten heads behind it on 4 tokens: head L2H1 of the sparse
+// model lets go of the token before and looks at the first ('e' is 101: a whole, in hundredths, and
+// one), all else is as it was.
+inline std::string test_changed_maps() {
+  std::string maps(2 * 10 * 10, '\0');
+  for (int i = 0, cell = 0; i < 4; ++i)
+    for (int j = 0; j <= i; ++j, ++cell)
+      maps[static_cast<std::size_t>(11 * 10 + cell)] = j == 0 ? 'e' : '\1';
+  return maps;
 }
 
 inline std::string test_stored_circuits() {
@@ -100,8 +123,11 @@ inline Report test_report() {
   report.story = {
       "sparse reads prose with 1 % of the edges.",
       {{"1.0 %", "of the edges"}, {"+0.018", "nats"}, {"1.28", "keys"}, {"26 x", "fewer"}}};
-  report.prompts.push_back(
-      {"The cat sat.", {"The", " cat", " sat", "."}, {}, test_stored_prompt()});
+  report.prompts.push_back({"The cat sat.",
+                            {"The", " cat", " sat", "."},
+                            {},
+                            test_stored_prompt(),
+                            test_changed_maps()});
   for (const bool sparse : {false, true}) {
     ReportModel model;
     model.name = sparse ? "sparse" : "dense";

@@ -141,7 +141,7 @@ TEST_F(Pictures, OfTheReport) {
   browser_->wait_for("return document.querySelectorAll('#attribution .cells').length === 2");
   expect_both("report-lens");
   browser_->click("#tab-changes");
-  browser_->wait_for("return document.querySelectorAll('.changed tbody tr').length === 2");
+  browser_->wait_for("return document.querySelectorAll('.changed tbody tr').length === 3");
   expect_both("report-changes");
 }
 

@@ -212,7 +212,7 @@ TEST_F(ReportPage, TheLensAndTheAttributionOfATokenAreShown) {
 
 TEST_F(ReportPage, StoredChangesShowWhatBecomesOfAPrediction) {
   browser_->click("#tab-changes");
-  browser_->wait_for("return document.querySelectorAll('.changed tbody tr').length === 2");
+  browser_->wait_for("return document.querySelectorAll('.changed tbody tr').length === 3");
   EXPECT_THAT(text_of("#predictions"), HasSubstr("75.0 %"));
   browser_->click("[data-off=\"L3H4\"]");
   browser_->wait_for(
@@ -226,6 +226,49 @@ TEST_F(ReportPage, StoredChangesShowWhatBecomesOfAPrediction) {
   browser_->run("location.hash = '#off=L0H0&view=changes'");
   browser_->wait_for(
       "return document.querySelector('#status').textContent.includes('filigree serve')");
+}
+
+// Every view shows the run with its change, as the live page does.
+TEST_F(ReportPage, MapsArcsAndLensAreOfTheChangedRun) {
+  const auto first_column = [&](const std::string& head) {  // colours of the last query's keys
+    return browser_->run(fmt::format(
+        "const c = document.querySelector('button[data-model=\"1\"][data-head=\"{}\"] canvas');"
+        "const n = c.width / 4;"
+        "return [0, 1, 2, 3].map(j => c.getContext('2d').getImageData((j + .5) * n, 3.5 * n, 1, 1)"
+        "  .data.join()).join(' ')",
+        head));
+  };
+  const auto plain = first_column("L2H1"), plain_before = first_column("L1H1");
+  const auto choose = [&](const std::string& part) {
+    browser_->run(
+        fmt::format("const s = document.querySelector('#off'); s.value = '{}';"
+                    "s.dispatchEvent(new Event('change'))",
+                    part));
+    browser_->wait_for(fmt::format("return document.body.dataset.off === '{}'", part));
+  };
+  choose("L1H0");
+  EXPECT_NE(first_column("L2H1"), plain) << "behind the change";
+  EXPECT_EQ(first_column("L1H1"), plain_before) << "beside it";
+  EXPECT_EQ(browser_->run("return [...document.querySelectorAll('.head.off')]"
+                          ".map(h => h.dataset.head).join()"),
+            "L1H0,L1H0");
+  browser_->run("location.hash = '#off=L1H0&head=L2H1'");
+  browser_->wait_for("return document.querySelector('dialog').open");
+  browser_->run("location.hash = '#off=L1H0&view=tokens&at=3&layer=2'");
+  browser_->wait_for("return document.querySelectorAll('#arcs .arc').length > 0");
+  EXPECT_THAT(text_of("#arcs"), HasSubstr("L2H1 1.00"));
+  browser_->run("location.hash = '#off=L1H0&view=lens'");
+  browser_->wait_for("return document.querySelectorAll('.lens').length === 2");
+  EXPECT_EQ(browser_->run("return [...document.querySelectorAll('.lens')]"
+                          ".map(t => t.querySelectorAll('tbody td')).map(cells =>"
+                          "  [...cells].filter(c => c.textContent === 'moved').length).join()"),
+            "12,12")
+      << "three layers of four tokens";
+  browser_->wait_for(
+      "return document.querySelector('#attribution').textContent.includes('filigree serve')");
+  choose("");
+  browser_->wait_for("return document.querySelectorAll('#attribution .cells').length === 2");
+  EXPECT_THAT(text_of("#lens"), Not(HasSubstr("moved")));
 }
 
 TEST_F(ReportPage, ShowsCircuitsAtWork) {
@@ -298,7 +341,7 @@ TEST_F(ReportPage, IsPrintedLight) {
 
 TEST_F(ReportPage, ADamagedReportSaysSo) {
   std::string page = report_page(test_report());
-  const std::string known = "filigree-report-4";
+  const std::string known = "filigree-report-5";
   page.replace(page.find(known), known.size(), "filigree-report-9");
   std::ofstream(folder_.path() / "other.html") << page;
   browser_->open("file://" + (folder_.path() / "other.html").string());

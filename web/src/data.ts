@@ -46,6 +46,7 @@ export interface Prompt {
   tokens: string[];
   maps: string[]; // one a model: base64 of deflated 16-bit weights, see unpack()
   stored: string | null; // what else is known of it (stored.ts), deflated, base64
+  changed_maps: string | null; // bytes of the maps of its changed runs (changed_maps.ts), deflated, base64
 }
 
 // What a task needs of each model: a table of circuit sizes, and figures.
@@ -166,7 +167,7 @@ export function load(): LoadedReport {
   const element = document.getElementById("filigree-data");
   if (!element?.textContent) throw new Error("this page holds no report");
   const report = JSON.parse(element.textContent) as Report;
-  if (report.format !== "filigree-report-4")
+  if (report.format !== "filigree-report-5")
     throw new Error(`this viewer does not know the format '${report.format}'`);
   return new LoadedReport(report);
 }

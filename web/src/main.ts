@@ -8,13 +8,13 @@ import { followHead, followRuns } from "./follow";
 import { pairsView } from "./pairs";
 import { go, onPlace, place } from "./place";
 import { rolesView } from "./roles";
-import { Refused, Run, runOf } from "./source";
+import { Refused } from "./source";
 import { statisticsView } from "./statistics";
 import { StoredSource } from "./stored";
 import { storyView } from "./story";
 import { tasksView } from "./tasks";
 import { followTheme, themeButton } from "./theme";
-import { changedView } from "./views/changed_view";
+import { changeChooser, changedView } from "./views/changed_view";
 import { headView } from "./views/head_view";
 import { headsView } from "./views/heads_view";
 import { lensView } from "./views/lens_view";
@@ -67,6 +67,8 @@ function show(loaded: LoadedReport): void {
   const failed = (error: unknown): void => {
     status.textContent = error === null ? "" : error instanceof Refused ? `${error.message} \u2013 ${error.remedy}` : String(error);
   };
+  const source = new StoredSource(report);
+  const chooser = changeChooser(loaded, source, failed);
   const sections = [
     tasksView(loaded), rolesView(loaded), statisticsView(loaded), pairsView(loaded), madeBy(loaded),
   ].filter((section): section is HTMLElement => section !== null);
@@ -76,26 +78,25 @@ function show(loaded: LoadedReport): void {
     { class: "top" },
     element("h1", {}, report.title),
     element("nav", {}, ...links),
-    element("div", { class: "choices" }, promptChooser(loaded), themeButton()),
+    element("div", { class: "choices" }, promptChooser(loaded), ...(source.whole ? [chooser.choice] : []), themeButton()),
   );
   const below = element("section", { id: "views" });
   document.body.replaceChildren(bar, element("main", {}, storyView(loaded), status, below, ...sections));
 
-  const source = new StoredSource(report);
-  const plain = (): Run => runOf(loaded.prompt().text, []);
   const draw = (): void => {
     const order = new HeadOrder(loaded);
     below.replaceChildren(
+      ...(source.whole ? [chooser.said] : []),
       tabsView([
-        headsView({ loaded, source, order, run: plain, failed }), tokensArcView(loaded, source),
-        ...(source.whole ? [lensView(loaded, source, plain, failed), changedView(loaded, source, failed)] : []),
+        headsView({ loaded, source, order, run, failed }), tokensArcView(loaded, source),
+        ...(source.whole ? [lensView(loaded, source, run, failed), changedView(loaded, source, failed)] : []),
       ]),
-      headView(loaded, source, plain, failed),
+      headView(loaded, source, run, failed),
     );
     followHead(report.models[0]!.heads);
     document.body.dataset["ready"] = "true";
   };
-  followRuns(loaded, source, {
+  const run = followRuns(loaded, source, {
     usual: report.prompts[0]!.text,
     predicted: () => {},
     shown: () => {

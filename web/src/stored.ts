@@ -1,5 +1,6 @@
 // A report's stored runs, for the views of the live page: study/comparison/stored_runs.h writes them.
-import { AttentionMap, Report, inflate, unpack } from "./data";
+import { changedBytes, changedMaps } from "./changed_maps";
+import { AttentionMap, Report, headsInLayer, inflate, unpack } from "./data";
 import { MapKind } from "./place";
 import { Attribution, Explained, HeadNumbers, Lens, Look, Predicted, Refused, Run, Source, isChanged } from "./source";
 
@@ -17,9 +18,13 @@ interface StoredAttribution {
   parts: { part: string; kind: string; layer: number | null; head: number | null }[];
   tokens: { total: number; contributions: number[] }[];
 }
+// Lists have one entry a model; of the lens the points that can differ are there. Maps may be left out.
 export interface StoredChange {
   ablate: string;
+  layer: number;
   looks: Predicted[];
+  lens: { points: Lens["points"] }[];
+  maps: boolean;
 }
 
 // Kinds of parts under the names of the sums that `filigree logit-attribution` prints.
@@ -40,6 +45,7 @@ function attributionOf(model: string, { parts, tokens }: StoredAttribution, row:
 export class StoredSource implements Source {
   readonly changeable = false;
   private readonly maps = new Map<number, Promise<AttentionMap[][]>>();
+  private readonly changed = new Map<number, Promise<Uint8Array>>();
   private readonly read = new Map<number, Promise<StoredPrompt | null>>();
 
   constructor(private readonly report: Report) {}
@@ -63,19 +69,16 @@ export class StoredSource implements Source {
 
   async look(run: Run, model: number, kind: MapKind): Promise<Look> {
     if (kind !== "weights") throw new Refused(`this report has no maps of the kind '${kind}'`, "filigree serve shows them");
-    const n = this.find(run.prompt);
-    const { tokens } = this.report.prompts[n]!;
-    const [maps, stored] = await Promise.all([this.mapsOf(n), this.stored(run.prompt)]);
-    const change = isChanged(run) ? stored?.changes.find(({ ablate }) => run.ablate.length === 1 && run.ablate[0] === ablate) : undefined;
-    if (isChanged(run) && !change) throw new Refused("this report has not stored that change", "filigree serve computes any");
+    const { tokens } = this.report.prompts[this.find(run.prompt)]!;
+    const stored = await this.stored(run.prompt);
+    const [maps, change] = await Promise.all([this.mapsOf(run), this.changeOf(run)]);
     const nothing: Predicted = { next: [], loss: null, plain_loss: null, surprise: [], divergence: null };
     return { ...((change ?? stored)?.looks[model] ?? nothing), tokens, maps: maps[model]! };
   }
 
   async head(run: Run, head: string): Promise<HeadNumbers[]> {
-    const n = this.find(run.prompt);
-    const { tokens } = this.report.prompts[n]!;
-    const maps = await this.mapsOf(n);
+    const { tokens } = this.report.prompts[this.find(run.prompt)]!;
+    const maps = await this.mapsOf(run);
     return this.report.models.map((model, m) => {
       const map = maps[m]![model.heads.indexOf(head)]!;
       const weights = Array.from(map.stored(), (level) => level / 65535);
@@ -90,28 +93,44 @@ export class StoredSource implements Source {
     });
   }
 
+  // Of the run as it is: that is what changes are chosen by.
   async importance(run: Run): Promise<Record<string, number>[]> {
-    return (await this.allOf(run)).importance;
+    return (await this.allOf(run.prompt)).importance;
   }
 
   async lens(run: Run): Promise<Lens[]> {
-    const { lens } = await this.allOf(run);
+    const { lens } = await this.allOf(run.prompt);
+    const change = await this.changeOf(run);
     const { tokens } = this.report.prompts[this.find(run.prompt)]!;
-    return lens.map(({ points }, m) => ({ model: this.report.models[m]!.name, tokens, points }));
+    return lens.map(({ points }, m) => {
+      const changed = new Map(change?.lens[m]!.points.map((point) => [point.point, point]));
+      return { model: this.report.models[m]!.name, tokens, points: points.map((point) => changed.get(point.point) ?? point) };
+    });
   }
 
   async attribution(run: Run, of: Explained): Promise<Attribution[]> {
-    const { attribution } = await this.allOf(run);
+    if (isChanged(run)) throw new Refused("this report has stored what parts add in the run as it is alone", "filigree serve computes it of any");
+    const { attribution } = await this.allOf(run.prompt);
     return attribution.flatMap((one, m) => {
       if (one === null) return []; // its logits are no sum of what its parts write
       return [attributionOf(this.report.models[m]!.name, one, "at" in of ? of.at - 1 : one.tokens.length - 1)];
     });
   }
 
-  private async allOf(run: Run): Promise<StoredPrompt> {
-    const stored = await this.stored(run.prompt);
-    if (stored === null || isChanged(run)) throw new Refused("this report has not stored that", "filigree serve computes it");
+  private async allOf(prompt: string): Promise<StoredPrompt> {
+    const stored = await this.stored(prompt);
+    if (stored === null) throw new Refused("this report has not stored that", "filigree serve computes it");
     return stored;
+  }
+
+  // Null: nothing is changed.
+  private async changeOf(run: Run): Promise<StoredChange | null> {
+    if (!isChanged(run)) return null;
+    const stored = await this.stored(run.prompt);
+    const one = run.ablate.length === 1 && run.scale.length + run.patch.length === 0;
+    const found = one ? stored?.changes.find(({ ablate }) => run.ablate[0] === ablate) : undefined;
+    if (!found) throw new Refused("this report has not stored that change", "filigree serve computes any");
+    return found;
   }
 
   private find(prompt: string): number {
@@ -120,11 +139,40 @@ export class StoredSource implements Source {
     return n;
   }
 
-  private mapsOf(n: number): Promise<AttentionMap[][]> {
+  // Of each model.
+  private async mapsOf(run: Run): Promise<AttentionMap[][]> {
+    const plain = await this.plainMaps(this.find(run.prompt));
+    const change = await this.changeOf(run);
+    return change?.maps ? this.changedMapsOf(run.prompt, change, plain) : plain;
+  }
+
+  private plainMaps(n: number): Promise<AttentionMap[][]> {
     if (!this.maps.has(n)) {
       const { tokens, maps } = this.report.prompts[n]!;
       this.maps.set(n, Promise.all(this.report.models.map((model, m) => unpack(maps[m]!, model.heads.length, tokens.length))));
     }
     return this.maps.get(n)!;
+  }
+
+  private async changedMapsOf(prompt: string, change: StoredChange, plain: AttentionMap[][]): Promise<AttentionMap[][]> {
+    const n = this.find(prompt);
+    const { tokens, changed_maps } = this.report.prompts[n]!;
+    if (!this.changed.has(n)) this.changed.set(n, inflate(changed_maps!).then((bytes) => new Uint8Array(bytes)));
+    const bytes = await this.changed.get(n)!;
+    const first = ({ layer }: StoredChange, m: number): number => (layer + 1) * headsInLayer(this.report.models[m]!);
+    const bytesOf = (one: StoredChange): number[] =>
+      plain.map((maps, m) => changedBytes(maps.length, first(one, m), tokens.length));
+    const { changes } = await this.allOf(prompt);
+    let start = 0;
+    for (const one of changes) {
+      if (one === change) break;
+      if (one.maps) start += bytesOf(one).reduce((sum, count) => sum + count, 0);
+    }
+    const counts = bytesOf(change);
+    return plain.map((maps, m) => {
+      const begin = start;
+      start += counts[m]!;
+      return changedMaps(maps, bytes, begin, first(change, m));
+    });
   }
 }

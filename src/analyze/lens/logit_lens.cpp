@@ -39,6 +39,27 @@ std::string name_of(const LensPoint& point) {
   return fmt::format("{} {}", layer_name(point.layer), tap.substr(tap.find("resid")));
 }
 
+std::vector<LensCell> read_stream(const Model& model, const std::vector<TokenId>& ids,
+                                  const Tensor& stream, const LensOptions& options) {
+  const auto T = static_cast<std::int64_t>(ids.size());
+  // The stream takes the place of what the last layer leaves, so that the model itself applies
+  // whatever norm and unembedding it has.
+  const ForwardStart start = {model.config().layers, false, stream};
+  const Tensor logits = model.forward(Tensor::from_ids({1, T}, ids), {.start = &start}).value();
+  const std::int64_t V = logits.size(-1);
+  std::vector<LensCell> cells(ids.size());
+  parallel_for(T, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) {
+      std::optional<TokenId> wanted = options.token;
+      if (!wanted && t + 1 < T) wanted = ids[static_cast<std::size_t>(t + 1)];
+      cells[static_cast<std::size_t>(t)] = read_cell(
+          logits.values().subspan(static_cast<std::size_t>(t * V), static_cast<std::size_t>(V)),
+          options.top, wanted);
+    }
+  });
+  return cells;
+}
+
 LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
                      const LensOptions& options) {
   const ModelConfig& config = model.config();
@@ -65,22 +86,11 @@ LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
   for (const LensPoint& point : lens.points) seen.observe(tap_name(point));
   model.forward(tokens, {.taps = &seen, .last_position_only = true});
 
-  lens.cells.resize(lens.points.size() * ids.size());
+  lens.cells.reserve(lens.points.size() * ids.size());
   for (std::size_t p = 0; p < lens.points.size(); ++p) {
-    // The stream takes the place of what the last layer leaves, so that the model itself applies
-    // whatever norm and unembedding it has.
-    const ForwardStart start = {config.layers, false, seen.value(tap_name(lens.points[p]))};
-    const Tensor logits = model.forward(tokens, {.start = &start}).value();
-    const std::int64_t V = logits.size(-1);
-    parallel_for(T, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t t = begin; t < end; ++t) {
-        std::optional<TokenId> wanted = options.token;
-        if (!wanted && t + 1 < T) wanted = ids[static_cast<std::size_t>(t + 1)];
-        lens.cells[p * ids.size() + static_cast<std::size_t>(t)] = read_cell(
-            logits.values().subspan(static_cast<std::size_t>(t * V), static_cast<std::size_t>(V)),
-            options.top, wanted);
-      }
-    });
+    const std::vector<LensCell> cells =
+        read_stream(model, ids, seen.value(tap_name(lens.points[p])), options);
+    lens.cells.insert(lens.cells.end(), cells.begin(), cells.end());
     if (options.progress) options.progress(p + 1, lens.points.size());
   }
   return lens;

@@ -60,4 +60,8 @@ struct LensOptions {
 LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
                      const LensOptions& options = {});
 
+// The cells of one point, from the stream [1, T, width] there; options.top and options.token count.
+std::vector<LensCell> read_stream(const Model& model, const std::vector<TokenId>& ids,
+                                  const Tensor& stream, const LensOptions& options = {});
+
 }  // namespace filigree

@@ -83,7 +83,9 @@ void store_runs(const ComparisonResult& result, std::span<const LoadedModel> mod
   for (std::size_t p = 0; p < page.prompts.size(); ++p) {
     std::vector<TokenId> ids = result.prompts[p].ids;
     ids.resize(page.prompts[p].tokens.size());  // long ones are cut
-    page.prompts[p].stored = text_of(stored_prompt(models, ids, context));
+    StoredPrompt stored = stored_prompt(models, ids, context);
+    page.prompts[p].stored = text_of(stored.json);
+    page.prompts[p].changed_maps = std::move(stored.changed_maps);
     report->update(static_cast<std::int64_t>(p + 1));
   }
   for (std::size_t t = 0; t < result.tasks.size(); ++t)

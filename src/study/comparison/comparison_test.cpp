@@ -5,8 +5,11 @@
 
 #include <algorithm>
 
+#include "filigree/analyze/lens/logit_lens.h"
+#include "filigree/analyze/maps/capture.h"
 #include "filigree/base/error.h"
 #include "filigree/features/files/transcoder_files.h"
+#include "filigree/study/comparison/changed_runs.h"
 #include "filigree/study/comparison/comparison_files.h"
 #include "filigree/study/comparison/demo.h"
 #include "filigree/study/comparison/stored_runs.h"
@@ -79,7 +82,8 @@ TEST_F(ComparisonStudyTest, RunsOnModelsThatWereLoadedOnce) {
 TEST_F(ComparisonStudyTest, StoresWhatTheViewsOfThePageShow) {
   const std::vector<LoadedModel> models = load();
   const std::vector<TokenId> ids = prompt_tokens(models[0], "one two three one two");
-  const Json stored = stored_prompt(models, ids, {});
+  const StoredPrompt whole = stored_prompt(models, ids, {});
+  const Json& stored = whole.json;
   for (const char* list : {"looks", "lens", "attribution", "importance"})
     ASSERT_EQ(stored[list].size(), 2u) << list;
   for (std::size_t m = 0; m < 2; ++m) {
@@ -111,6 +115,66 @@ TEST_F(ComparisonStudyTest, StoresWhatTheViewsOfThePageShow) {
     EXPECT_NEAR(change["looks"][1]["divergence"].get<double>(),
                 run["divergence"].back().get<double>(), 1e-4);
   }
+}
+
+TEST_F(ComparisonStudyTest, StoresTheMapsAndTheLensOfChangedRuns) {
+  const std::vector<LoadedModel> models = load();
+  const std::vector<TokenId> ids = prompt_tokens(models[0], "one two three one two");
+  const StoredPrompt whole = stored_prompt(models, ids, {});
+  std::size_t at = 0, changed = 0;
+  for (const Json& change : whole.json["changes"]) {
+    const auto layer = change["layer"].get<std::int64_t>();
+    for (std::size_t m = 0; m < models.size(); ++m) {
+      const Model& model = models[m].model();
+      Interventions off;
+      off.add_ablations(change["ablate"].get<std::string>());
+      AppliedInterventions applied(model, off);
+      // Cells of the heads behind the change, one way and the other.
+      const auto captured = [&](AppliedInterventions* changes) {
+        CaptureOptions options = CaptureOptions::of(
+            all_heads(models[m].config().layers, models[m].config().heads), MapKind::kWeights);
+        options.interventions = changes;
+        const Prompt prompt = {ids};
+        std::vector<float> cells;
+        capture_maps(model, std::span(&prompt, 1), options, [&](std::span<const HeadMap> heads) {
+          for (const HeadMap& head : heads)
+            for (std::size_t i = 0; head.head.layer > layer && i < ids.size(); ++i)
+              for (std::size_t j = 0; j <= i; ++j)
+                cells.push_back(head.weights[i * ids.size() + j]);
+        });
+        return cells;
+      };
+      const std::vector<float> plain = captured(nullptr), now = captured(&applied);
+      for (std::size_t cell = 0; cell < now.size(); ++cell) {
+        const auto byte = static_cast<unsigned char>(whole.changed_maps.at(at++));
+        changed += byte > 0;
+        const float shown = byte == 0 ? plain[cell] : static_cast<float>(byte - 1) / 100.0f;
+        EXPECT_NEAR(shown, now[cell], 0.0101);
+        EXPECT_EQ(shown > 0, now[cell] > 0) << "zero means zero";
+      }
+      const LogitLens lens = logit_lens(model, ids, {.top = 1, .interventions = &applied});
+      const Json& points = change["lens"][m]["points"];
+      ASSERT_EQ(points.size(), static_cast<std::size_t>(models[m].config().layers - layer));
+      for (std::size_t p = 0; p < points.size(); ++p) {
+        const std::size_t point = lens.points.size() - points.size() + p;
+        EXPECT_EQ(points[p]["point"], name_of(lens.points[point]));
+        for (std::size_t t = 0; t < ids.size(); ++t)
+          EXPECT_NEAR(points[p]["positions"][t]["top"][0]["probability"].get<double>(),
+                      lens.at(point, static_cast<std::int64_t>(t)).top[0].probability, 2e-4);
+      }
+    }
+  }
+  EXPECT_EQ(at, whole.changed_maps.size());
+  EXPECT_GT(changed, 0u);
+}
+
+TEST(ChangedWeight, SaysSameZeroOrHowMuch) {
+  EXPECT_EQ(changed_weight(0.5f, 0.5f), 0);
+  EXPECT_EQ(changed_weight(0.5f, 0.504f), 0);
+  EXPECT_EQ(changed_weight(0.0f, 0.001f), 1) << "closed";
+  EXPECT_EQ(changed_weight(0.001f, 0.0f), 2) << "open";
+  EXPECT_EQ(changed_weight(1.0f, 0.5f), 101);
+  EXPECT_EQ(changed_weight(0.5f, 0.0f), 51);
 }
 
 TEST_F(ComparisonStudyTest, StoresCircuitsAtWork) {

@@ -1,14 +1,12 @@
 #include "filigree/study/comparison/stored_runs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "filigree/analyze/lens/logit_attribution.h"
 #include "filigree/analyze/lens/logit_lens.h"
 #include "filigree/analyze/next_token.h"
+#include "filigree/study/comparison/changed_runs.h"
 #include "filigree/study/run/prediction.h"
 #include "filigree/study/run/run.h"
 #include "filigree/study/tokens.h"
@@ -20,7 +18,8 @@ constexpr std::size_t kTop = 8;         // likeliest tokens of a prediction
 constexpr std::int64_t kLensTop = 3;    // of a cell of the lens
 constexpr std::size_t kChangedTop = 3;  // of a changed run
 constexpr double kStoredPrecision = 1e4;
-constexpr std::int64_t kTokensAPass = 512;
+// Cells of changed maps of one prompt; what is beyond has none.
+constexpr std::size_t kMostChangedCells = 4'000'000;
 
 double rounded(double value) { return std::round(value * kStoredPrecision) / kStoredPrecision; }
 
@@ -31,20 +30,32 @@ void round_numbers(Json& json) {
     for (Json& part : json) round_numbers(part);
 }
 
+Json point_json(const LoadedModel& model, const LensPoint& point, std::span<const LensCell> cells) {
+  Json positions = Json::array();
+  for (const LensCell& cell : cells) {
+    Json top = Json::array();
+    for (const LensToken& token : cell.top)
+      top.push_back({{"token", shown_token(model.tokenizer(), token.id)},
+                     {"probability", token.probability}});
+    positions.push_back({{"top", top}});
+  }
+  return {{"point", name_of(point)}, {"positions", positions}};
+}
+
 Json lens_json(const LoadedModel& model, const std::vector<TokenId>& ids) {
   const LogitLens lens = logit_lens(model.model(), ids, {.top = kLensTop});
   Json points = Json::array();
-  for (std::size_t p = 0; p < lens.points.size(); ++p) {
-    Json positions = Json::array();
-    for (std::int64_t t = 0; t < lens.positions; ++t) {
-      Json top = Json::array();
-      for (const LensToken& token : lens.at(p, t).top)
-        top.push_back({{"token", shown_token(model.tokenizer(), token.id)},
-                       {"probability", token.probability}});
-      positions.push_back({{"top", top}});
-    }
-    points.push_back({{"point", name_of(lens.points[p])}, {"positions", positions}});
-  }
+  for (std::size_t p = 0; p < lens.points.size(); ++p)
+    points.push_back(point_json(model, lens.points[p],
+                                std::span(lens.cells).subspan(p * ids.size(), ids.size())));
+  return {{"points", points}};
+}
+
+// The points that a change can move; those before it are as they were.
+Json lens_json(const LoadedModel& model, const ChangedRun& run) {
+  Json points = Json::array();
+  for (std::size_t p = 0; p < run.points.size(); ++p)
+    points.push_back(point_json(model, run.points[p], run.lens[p]));
   return {{"points", points}};
 }
 
@@ -89,48 +100,6 @@ std::vector<Component> strongest(std::vector<PartGradient> parts, ComponentKind 
   return components;
 }
 
-// Sets what a part wrote in one run of [B, T, ...] to zero: of heads [B, T, H, D], else all of it.
-void silence(Tensor& value, std::int64_t run, const Component& part) {
-  const std::int64_t T = value.size(1), inner = value.elements() / (value.size(0) * T);
-  const bool head = part.kind == ComponentKind::kHead;
-  const std::int64_t width = head ? value.size(3) : inner, first = head ? part.head * width : 0;
-  for (std::int64_t t = 0; t < T; ++t)
-    std::fill_n(value.mutable_f32() + (run * T + t) * inner + first, width, 0.0f);
-}
-
-// A run without each of the parts, several in a pass: short texts alone are slow.
-std::vector<Prediction> predict_without(const LoadedModel& model, const std::vector<TokenId>& ids,
-                                        std::span<const Component> parts) {
-  const auto T = static_cast<std::int64_t>(ids.size());
-  const auto at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, kTokensAPass / T));
-  std::vector<Prediction> found;
-  for (std::size_t begin = 0; begin < parts.size(); begin += at_once) {
-    const std::span<const Component> some =
-        parts.subspan(begin, std::min(at_once, parts.size() - begin));
-    std::vector<TokenId> all;
-    std::map<std::string, std::vector<std::size_t>> by_tap;  // runs of this pass
-    for (std::size_t run = 0; run < some.size(); ++run) {
-      all.insert(all.end(), ids.begin(), ids.end());
-      const bool head = some[run].kind == ComponentKind::kHead;
-      by_tap[fmt::format("blocks.{}.{}", some[run].layer, head ? "attn.hook_z" : "hook_mlp_out")]
-          .push_back(run);
-    }
-    Taps taps;
-    for (const auto& [tap, runs] : by_tap)
-      taps.intervene(tap, [&some, &runs = runs](const Variable& value) {
-        Tensor changed = value.value().clone();
-        for (const std::size_t run : runs)
-          silence(changed, static_cast<std::int64_t>(run), some[run]);
-        return Variable(changed);
-      });
-    const Tensor input = Tensor::from_ids({static_cast<std::int64_t>(some.size()), T}, all);
-    const Tensor logits = model.model().forward(input, {.taps = &taps}).value();
-    for (std::size_t run = 0; run < some.size(); ++run)
-      found.push_back(prediction_of(logits, model, ids, run));
-  }
-  return found;
-}
-
 // A run of a circuit's prompt: the likeliest tokens, and what becomes of the answers.
 Json circuit_run(const char* name, const LoadedModel& model, const TaskPrompt& prompt,
                  AppliedInterventions* changes) {
@@ -168,8 +137,8 @@ Json circuit_json(const ModelCircuit& circuit, const LoadedModel& model, const T
 
 }  // namespace
 
-Json stored_prompt(std::span<const LoadedModel> models, const std::vector<TokenId>& ids,
-                   const Context& context) {
+StoredPrompt stored_prompt(std::span<const LoadedModel> models, const std::vector<TokenId>& ids,
+                           const Context& context) {
   Json looks = Json::array(), lens = Json::array(), attribution = Json::array(),
        importance = Json::array(), changes = Json::array();
   std::vector<Prediction> plain;
@@ -192,18 +161,29 @@ Json stored_prompt(std::span<const LoadedModel> models, const std::vector<TokenI
       for (const Component& part : strongest(gradients, kind, most))
         if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
   }
-  std::vector<std::vector<Prediction>> without;
+  std::vector<std::vector<ChangedRun>> without;
   for (const LoadedModel& model : models) {
     context.throw_if_stopped();
-    without.push_back(predict_without(model, ids, parts));
+    without.push_back(runs_without(model, ids, parts));
   }
+  StoredPrompt stored;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    Json of_models = Json::array();
+    Json of_models = Json::array(), lenses = Json::array();
+    std::string maps;
     for (std::size_t m = 0; m < models.size(); ++m) {
-      of_models.push_back(to_json(without[m][p], &plain[m], models[m], kChangedTop));
+      const ChangedRun& run = without[m][p];
+      of_models.push_back(to_json(run.prediction, &plain[m], models[m], kChangedTop));
       of_models.back()["surprise"] = Json::array();  // what the whole prompt loses is the loss
+      lenses.push_back(lens_json(models[m], run));
+      maps += run.maps;
     }
-    changes.push_back({{"ablate", name_of(parts[p])}, {"looks", of_models}});
+    const bool fits = stored.changed_maps.size() + maps.size() <= kMostChangedCells;
+    if (fits) stored.changed_maps += maps;
+    changes.push_back({{"ablate", name_of(parts[p])},
+                       {"layer", parts[p].layer},
+                       {"looks", of_models},
+                       {"lens", lenses},
+                       {"maps", fits}});
   }
   Json json = {{"looks", looks},
                {"lens", lens},
@@ -211,7 +191,8 @@ Json stored_prompt(std::span<const LoadedModel> models, const std::vector<TokenI
                {"importance", importance},
                {"changes", changes}};
   round_numbers(json);
-  return json;
+  stored.json = std::move(json);
+  return stored;
 }
 
 Json stored_circuits(const CircuitsOfKind& heads, std::span<const LoadedModel> models,

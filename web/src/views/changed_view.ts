@@ -4,6 +4,7 @@ import { LoadedReport, visible } from "../data";
 import { element, number, scrolled } from "../dom";
 import { Change, go, place } from "../place";
 import { Predicted } from "../source";
+import { subscribe } from "../state";
 import { StoredChange, StoredSource } from "../stored";
 import { PredictionsView, percent } from "./predictions";
 import { View } from "./tabs";
@@ -21,12 +22,39 @@ function fate(plain: Predicted, now: Predicted): HTMLElement[] {
   ];
 }
 
+const off = (text: string): Change[] => (text === "" ? [] : [{ kind: "ablate", text }]);
+
+// What is switched off in all views: a choice for the head of the page, and a line that says so above them.
+export function changeChooser(loaded: LoadedReport, source: StoredSource, failed: (error: unknown) => void): { choice: HTMLElement; said: HTMLElement } {
+  const select = element("select", { id: "off", "aria-label": "part that is switched off" }, element("option", { value: "" }, "nothing"));
+  const said = element("p", { class: "facts", id: "off-said", hidden: "" });
+  select.addEventListener("change", () => go({ changes: off(select.value) }));
+  const show = (): void => {
+    const { text } = loaded.prompt();
+    if (text === "") return;
+    const chosen = place().changes[0]?.text ?? "";
+    source.stored(text).then((stored) => {
+      if (!stored || loaded.prompt().text !== text) return;
+      const names = stored.changes.map(({ ablate }) => ablate);
+      select.replaceChildren(element("option", { value: "" }, "nothing"), ...names.map((name) => element("option", { value: name }, name)));
+      select.value = chosen;
+      const change = stored.changes.find(({ ablate }) => ablate === chosen);
+      said.hidden = !change;
+      said.textContent = !change ? "" : `${chosen} is switched off in both models: ` +
+        (change.maps ? "predictions, maps, arcs and lens are of these runs." : "predictions and lens are of these runs; their maps are not stored, and those shown are of the runs as they are.");
+    }, failed);
+  };
+  subscribe((now, before) => {
+    if (now.prompt !== before.prompt) show();
+  });
+  return { choice: element("label", {}, "off ", select), said };
+}
+
 export function changedView(loaded: LoadedReport, source: StoredSource, failed: (error: unknown) => void): View {
   const { models } = loaded.report;
   const predictions = new PredictionsView(models.map(({ name }) => name));
   const table = element("div");
   const chosen = (): string => place().changes[0]?.text ?? "";
-  const off = (text: string): Change[] => (text === "" ? [] : [{ kind: "ablate", text }]);
 
   const row = (text: string, label: string, cells: HTMLElement[]): HTMLElement => {
     const button = element("button", { type: "button", "data-off": text }, label);
@@ -53,6 +81,6 @@ export function changedView(loaded: LoadedReport, source: StoredSource, failed: 
       if (stored && loaded.prompt().text === text) draw(stored.looks, stored.changes);
     }, failed);
   };
-  const note = element("p", { class: "facts" }, "Maps, arcs and lens of this page are of the runs as they are; filigree serve shows them with any change.");
+  const note = element("p", { class: "facts" }, "Maps, arcs and lens follow what is switched off here; filigree serve shows them with any change.");
   return { id: "changes", label: "Predictions and changes", root: element("div", {}, predictions.root, note, table), update };
 }

@@ -4,7 +4,7 @@ import { css, differenceColour, textColour, weightColour } from "../colour";
 import { LoadedReport, visible } from "../data";
 import { element, scrolled } from "../dom";
 import { subscribe } from "../state";
-import { Attribution, Lens, Run, Source, isChanged } from "../source";
+import { Attribution, Lens, Refused, Run, Source, isChanged } from "../source";
 import { go, onPlace, place } from "../place";
 import { percent } from "./predictions";
 import { View } from "./tabs";
@@ -70,7 +70,13 @@ export function lensView(loaded: LoadedReport, source: Source, run: () => Run, f
     const clicked = at !== null && at < tokens.length;
     if (clicked && at === 0) return parts.replaceChildren(element("p", {}, "Nothing comes before the first token."));
     const answer = clicked ? tokens[at]! : loaded.looks[0]!.next[0]!.token;
-    const found = await source.attribution(run(), clicked ? { at } : { answer }, signal);
+    let found: Attribution[];
+    try {
+      found = await source.attribution(run(), clicked ? { at } : { answer }, signal);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      return parts.replaceChildren(element("p", { class: "facts" }, `${error.message} \u2013 ${error.remedy}`));
+    }
     if (found.length === 0) return parts.replaceChildren(element("p", {}, "The logits of these models are no sum of what their parts write."));
     const most = Math.max(...found.flatMap((one) => one.parts.map(({ contribution }) => Math.abs(contribution)))) || 1;
     const title = `What each part adds to the logit of \u201c${visible(answer)}\u201d${clicked ? ` (${at})` : ", the likeliest next token"}`;

@@ -207,7 +207,9 @@ TEST_F(ViewsTest, SaysWhatAHeadReadsAndWrites) {
   EXPECT_LT(share, 1.0001);
   Json off = query;
   off["ablate"] = {"L1H1"};
-  for (const Json& raised : post("/api/head", off)["models"][0]["writes"]["raises"])
+  const Json without = post("/api/head", off)["models"][0];  // lives as long as the loop
+  ASSERT_FALSE(without["writes"]["raises"].empty());
+  for (const Json& raised : without["writes"]["raises"])
     EXPECT_EQ(raised["effect"], 0) << "a head that is off writes nothing";
   off["query"] = 99;
   EXPECT_EQ(ask("/api/head", off).status, 400);

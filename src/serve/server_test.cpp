@@ -378,7 +378,11 @@ TEST_F(ServerTest, ThirtyTwoClientsLoseNothingAndTakeBoundedMemory) {
                kClients, asked_for, rounds * kClients * kEach, wrong.load(), before >> 20,
                resident() >> 20);
   EXPECT_EQ(wrong, 0);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // Both take memory of their own: AddressSanitizer keeps up to 256 MB of what was freed.
+#else
   EXPECT_LT(resident(), before + (std::size_t{64} << 20)) << "grows with every request";
+#endif
 }
 
 TEST_F(ServerTest, AClientThatIsKilledLeavesNothingBehind) {

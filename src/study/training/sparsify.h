@@ -51,8 +51,8 @@ struct SparsifyRequest {
   bool needs_teacher() const { return !sparsification.target || sparsification.distillation > 0.0; }
 };
 
-// Windows a step: the multiple of 16 that holds 8,192 tokens. With fewer tokens the gap that the
-// multiplier answers to is mostly noise; 16 can be shared by 2, 4, 8 and 16 processes.
+// Windows a step: the multiple of 16 that holds 8,192 tokens. With fewer tokens far more
+// edges stay open (docs/results.md); 16 can be shared by 2, 4, 8 and 16 processes.
 std::int64_t default_batch(std::int64_t length);
 
 // 0.2 over the model's width and 0.002 at most, since a narrow model bears and needs larger steps;

@@ -15,10 +15,6 @@ std::vector<double> differences(const std::vector<double>& a, const std::vector<
   return result;
 }
 
-double mean_effect(const PatchedRuns& runs) {
-  return estimate(differences(runs.clean, runs.corrupt)).mean;
-}
-
 // Sizes in an order in which every few of them lie far apart, for those who watch the curve come
 // about.
 std::vector<std::size_t> roughly_first(const std::vector<std::size_t>& sizes) {
@@ -55,7 +51,7 @@ double Curve::area() const {
 std::vector<CurvePoint> curve_points(const std::vector<std::size_t>& sizes,
                                      const PatchedRuns& runs) {
   const std::vector<double> whole = differences(runs.clean, runs.corrupt);
-  const double mean_whole = mean_effect(runs);
+  const double mean_whole = estimate(whole).mean;
   require(mean_whole != 0,
           "circuit: clean and corrupt prompts have the same mean metric; there is no effect to "
           "explain");
@@ -101,7 +97,7 @@ Curve measured_curve(std::size_t all, std::vector<std::size_t> sizes, std::optio
     if (options.point)
       watched.seen = [&](std::size_t k, const PatchedRuns& so_far) {
         // The first prompts may have no effect that a share of could be explained.
-        if (mean_effect(so_far) == 0) return;
+        if (estimate(differences(so_far.clean, so_far.corrupt)).mean == 0) return;
         options.point(some.at(k), curve_points({some[k]}, so_far)[0].effect);
       };
     const PatchedRuns runs = run(some, watched);

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Text for the last run of the larger sparse model, of what suffers when edges close and no task sentence has:
+"""Text for the last runs of the larger sparse model, of what suffers when edges close and no task sentence has:
 
     models/recipes/extra_text.py TOKENIZER PROSE OUT
 
 OUT/random-words.txt: words of one token, drawn at random and then repeated, as the task induction asks for.
 OUT/quotations.txt: passages of PROSE/train-00.txt.xz that hold quotations, which the model then reads more often.
+OUT/closings.txt: single quotations of all of PROSE/train-*.txt.xz with the sentence before, each a document of
+its own, and as many pairs of sentences without any, so that what closes a quotation is that it was opened.
 OUT/held-out-first.txt, held-out-fresh.txt: PROSE/val.txt.xz in two, the first for choices, the other for results.
 """
 import json
@@ -19,6 +21,12 @@ QUOTATIONS_BYTES = 24_000_000  # as many as there are, if fewer
 PASSAGE_BYTES = 2_000
 HELD_OUT_FIRST_LETTERS = 2_750_000
 QUOTATION = re.compile('["\u201c][^"\u201c\u201d]{15,250}[,.!?]["\u201d]')
+# A sentence without quotation marks, a quotation of some words, and the rest of its sentence.
+CLOSING = re.compile(
+    '(?:(?<=[.!?]["\u201d] )|(?<=[.!?] )|(?<=\n)|^)[^"\u201c\u201d\n]{12,300} '
+    '["\u201c][^"\u201c\u201d\n]{12,240}[,.!?]["\u201d](?:[^"\u201c\u201d\n]{0,160}?[.!?])?'
+)
+UNQUOTED = re.compile('(?<=[.!?] )[A-Z][^"\u201c\u201d\n.!?]{30,200}[.!?] [A-Z][^"\u201c\u201d\n.!?]{30,240}[.!?](?= )')
 END = "\n<|endoftext|>\n"
 
 
@@ -71,6 +79,17 @@ def write_quotations(prose, out, draw):
             written += file.write(passage + END)
 
 
+def write_closings(proses, out, draw):
+    quoted, unquoted = [], []
+    for prose in proses:
+        for document in documents(prose):
+            quoted += CLOSING.findall(document)
+            unquoted += UNQUOTED.findall(document)
+    found = quoted + draw.sample(unquoted, min(len(quoted), len(unquoted)))
+    draw.shuffle(found)
+    out.write_text(END.join(found) + END)
+
+
 def write_held_out(prose, first_out, fresh_out):
     whole = documents(prose)
     first, letters = 0, 0
@@ -87,6 +106,7 @@ def main():
     draw = random.Random(4)
     write_random_words(one_token_words(tokenizer), out / "random-words.txt", draw)
     write_quotations(prose / "train-00.txt.xz", out / "quotations.txt", draw)
+    write_closings(sorted(prose.glob("train-*.txt.xz")), out / "closings.txt", draw)
     write_held_out(prose / "val.txt.xz", out / "held-out-first.txt", out / "held-out-fresh.txt")
 
 

@@ -129,6 +129,7 @@ Answer looked_answer(std::span<Looked> models) {
   std::size_t at = body.size();
   body.resize(at + cells * sizeof(std::uint16_t));
   for (Looked& one : models) {
+    if (one.cells.empty()) continue;  // without cells there is no memory to copy from
     const std::size_t bytes = one.cells.size() * sizeof(std::uint16_t);
     std::memcpy(body.data() + at, one.cells.data(), bytes);
     at += bytes;

@@ -44,7 +44,7 @@ LookedAt taken_apart(const std::string& body) {
   look.models = Json::parse(body.substr(sizeof length, length)).at("models");
   const std::string rest = body.substr(sizeof length + length);
   look.cells.resize(rest.size() / 2);
-  std::memcpy(look.cells.data(), rest.data(), 2 * look.cells.size());
+  if (!look.cells.empty()) std::memcpy(look.cells.data(), rest.data(), 2 * look.cells.size());
   return look;
 }
 

@@ -21,6 +21,13 @@ using Json = nlohmann::json;
 constexpr const char* kDriver = "/usr/bin/chromedriver";
 constexpr const char* kChromium = "/usr/bin/chromium";
 
+// What a page may take; under a sanitizer the server behind it is many times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::chrono::seconds kPatience(300);
+#else
+constexpr std::chrono::seconds kPatience(10);
+#endif
+
 struct Process {
   int id;
   int port;
@@ -55,7 +62,9 @@ Process start_driver() {
 }  // namespace
 
 struct Browser::Connection {
-  explicit Connection(int port) : client("127.0.0.1", port) { client.set_read_timeout(60, 0); }
+  explicit Connection(int port) : client("127.0.0.1", port) {
+    client.set_read_timeout(6 * kPatience);
+  }
   httplib::Client client;
 };
 
@@ -121,8 +130,8 @@ void Browser::wait_for(const std::string& script) {
   while (true) {
     const Json found = run(script);
     if (!found.is_null() && found != Json(false) && found != Json(0) && found != Json("")) return;
-    require(std::chrono::steady_clock::now() - start < std::chrono::seconds(10),
-            "browser: waited in vain for {}", script);
+    require(std::chrono::steady_clock::now() - start < kPatience, "browser: waited in vain for {}",
+            script);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

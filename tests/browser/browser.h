@@ -26,7 +26,8 @@ class Browser {
 
   // The value of a script's `return`; promises are waited for.
   nlohmann::json run(const std::string& script);
-  // Runs a script until it returns something true, at most ten seconds; throws Error then.
+  // Runs a script until it returns something true, at most ten seconds (more under a sanitizer);
+  // throws Error then.
   void wait_for(const std::string& script);
 
   // Clicks the middle of the first element that a CSS selector finds.

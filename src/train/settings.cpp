@@ -12,7 +12,7 @@ namespace {
 nlohmann::json json_of(const SettingValue& value) {
   return std::visit(
       [](const auto& held) -> nlohmann::json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, NoValue>)
           return nullptr;
         else
           return held;

@@ -17,9 +17,16 @@
 
 namespace filigree {
 
-// monostate: there is none.
-using SettingValue =
-    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string>;
+// There is none. Its copy is not trivial on purpose: of trivial types and strings alone libstdc++
+// 12 makes a variant that believes never to be without a value, and where a string's copy fails for
+// want of memory, it destroys one that was never there.
+struct NoValue {
+  NoValue() = default;
+  NoValue(const NoValue&) noexcept {}
+  NoValue& operator=(const NoValue&) noexcept { return *this; }
+};
+
+using SettingValue = std::variant<NoValue, bool, std::int64_t, std::uint64_t, double, std::string>;
 
 struct Setting {
   std::string name;

@@ -1,5 +1,6 @@
 #include "filigree/train/settings.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,8 +9,13 @@
 #include <new>
 #include <string>
 
+#include "filigree/base/error.h"
+#include "support/errors.h"
+
 namespace filigree {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Ends the process with 0 where the copy of a long text fails as it should.
 void copy_a_text_that_does_not_fit() {
@@ -34,9 +40,32 @@ TEST(Settings, ACopyThatLacksMemoryIsAnError) {
   EXPECT_EXIT(copy_a_text_that_does_not_fit(), testing::ExitedWithCode(0), "");
 }
 
-TEST(Settings, WithoutAValueAreNull) {
-  const Settings settings({{"rank", SettingValue()}, {"objective", "log"}, {"steps", 3}});
-  EXPECT_EQ(settings.to_json().dump(), R"({"objective":"log","rank":null,"steps":3})");
+TEST(Settings, KeepTheirValuesAsJson) {
+  const Settings settings({{"flag", true},
+                           {"count", 3},
+                           {"seed", std::uint64_t{1} << 63},
+                           {"rate", 0.1},
+                           {"single", decimal(0.1f)},
+                           {"name", "log"},
+                           {"absent", {}}});
+  const nlohmann::json json = settings.to_json();
+  EXPECT_EQ(json.dump(), R"({"absent":null,"count":3,"flag":true,"name":"log","rate":0.1,)"
+                         R"("seed":9223372036854775808,"single":0.1})");
+  require_same_settings(Settings::from_json(json, "test"), settings);
+  EXPECT_THROW(Settings({{"a", 1}, {"a", 2}}), Error);
+  EXPECT_THROW(Settings::from_json({{"a", {1, 2}}}, "test"), Error);
+}
+
+TEST(Settings, ADifferenceIsNamed) {
+  const auto difference = [](const Settings& stored, const Settings& wanted) {
+    return error_of([&] { require_same_settings(stored, wanted); });
+  };
+  EXPECT_EQ(difference({{"a", 1}, {"b", 2}}, {{"b", 2}, {"a", 1}}), "no error");
+  EXPECT_EQ(difference({{"a", 1}}, {{"a", 1.0}}), "no error");
+  EXPECT_THAT(difference({{"a", 1}}, {{"a", {}}}), HasSubstr("'a' was 1 when the run was started "
+                                                             "and is null now"));
+  EXPECT_THAT(difference({{"a", 1}}, {{"a", 1}, {"b", 2}}), HasSubstr("without the setting 'b'"));
+  EXPECT_THAT(difference({{"a", 1}, {"b", 2}}, {{"a", 1}}), HasSubstr("with the setting 'b'"));
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ void add_convert(Program& program) {
        "Write a model or a PyTorch state dict as a folder with one file of weights.",
        {"filigree convert run --out small --dtype bf16", "filigree convert sharded-gpt2 --out gpt2",
         "filigree convert sparse --out opener --raise-gates 0.4",
+        "filigree convert sparse --out between --mix-with sparse-further --mix-share 0.65",
         "filigree convert final.pth --out sparse-gpt2 --config gpt2 --gate-bias 0"}},
       [request](Session& session) { run_convert(*request, session); });
   app.add_option("MODEL", request->model, "model folder or name, or a PyTorch state dict")
@@ -44,6 +45,16 @@ void add_convert(Program& program) {
          "added to the bias of every gate of a sparse model: above 0 opens more edges, below "
          "0 fewer (default 0)")
       ->check(number(-1e6, 1e6))
+      ->type_name("X");
+  CLI::Option* const other =
+      app.add_option("--mix-with", request->mix_with,
+                     "another model of the same shape, folder or name: every weight and gate bias "
+                     "becomes the average of both")
+          ->type_name("MODEL");
+  app.add_option("--mix-share", request->mix_share, "of that model in the average")
+      ->check(number(0.0, 1.0))
+      ->capture_default_str()
+      ->needs(other)
       ->type_name("X");
   app.add_option(
          "--config", request->config,

@@ -102,6 +102,45 @@ TEST_F(ConvertTest, RaisesTheBiasesOfAllGates) {
       HasSubstr("'nan' is not a number"));
 }
 
+TEST_F(ConvertTest, MixesWithAnotherModel) {
+  const auto model = load_model(model_.path());
+  save_model(*model, path("dense"));
+  model->set_gate({{-0.5f}});
+  save_model(*model, model_.path());
+  // The same with all weights doubled and another bias.
+  for (const NamedParameter& parameter : model->parameters()) {
+    Tensor doubled = parameter.variable.value().clone();
+    for (std::int64_t i = 0; i < doubled.elements(); ++i) doubled.mutable_f32()[i] *= 2.0f;
+    parameter.variable.mutable_value() = doubled;
+  }
+  model->set_gate({{1.5f}});
+  save_model(*model, path("doubled"));
+  const ProgramRun run =
+      run_program({"convert", model_.name(), "--out", path("mixed"), "--mix-with", path("doubled"),
+                   "--mix-share", "0.25", "--raise-gates", "0.125", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["mixed_with"], path("doubled"));
+  EXPECT_EQ(json["mix_share"], 0.25);
+  EXPECT_EQ(load_model(path("mixed"))->config().gate.bias, std::vector<float>{0.125f});
+  const std::vector<float> before = weights(model_.path()), after = weights(path("mixed"));
+  ASSERT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) ASSERT_FLOAT_EQ(after[i], 1.25f * before[i]) << i;
+
+  const auto refusal = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"convert", model_.name(), "--out", path("x")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments).err;
+  };
+  EXPECT_THAT(refusal({"--mix-with", path("dense")}),
+              HasSubstr("has gates and the other has none"));
+  EXPECT_THAT(refusal({"--mix-share", "0.5"}), HasSubstr("--mix-with"));
+  EXPECT_THAT(refusal({"--mix-with", path("doubled"), "--mix-share", "1.5"}), HasSubstr("1.5"));
+  fs::copy(golden("tokenizer-neox/tokenizer.json"), path("doubled"));
+  EXPECT_THAT(refusal({"--mix-with", path("doubled")}), HasSubstr("another tokenizer"));
+  EXPECT_FALSE(fs::exists(path("x")));
+}
+
 TEST_F(ConvertTest, MergesAdapters) {
   const auto adapted = load_model(model_.path());
   adapted->add_lora({.rank = 2}, 1);

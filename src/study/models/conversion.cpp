@@ -1,5 +1,7 @@
 #include "filigree/study/models/conversion.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <memory>
 
@@ -8,11 +10,13 @@
 #include "filigree/base/strings.h"
 #include "filigree/io/checkpoint.h"
 #include "filigree/json/json.h"
+#include "filigree/model/mix_models.h"
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
 #include "filigree/study/model_places.h"
 #include "filigree/study/models/model_shape.h"
 #include "filigree/study/training/training_data.h"
+#include "filigree/text/shard_index.h"
 
 namespace filigree::study {
 namespace {
@@ -36,11 +40,28 @@ void put_gates_on(Model& model, const ConversionRequest& request) {
   model.set_gate({{*request.gate_bias}});
 }
 
+void mix_with_other(Model& model, const fs::path& from, const ConversionRequest& request) {
+  if (request.mix_with.empty()) return;
+  const fs::path folder = model_folder(request.mix_with);
+  const fs::path own = tokenizer_folder(from), others = tokenizer_folder(folder);
+  require(!has_tokenizer(own) || !has_tokenizer(others) ||
+              tokenizer_fingerprint(Tokenizer::from_folder(own)) ==
+                  tokenizer_fingerprint(Tokenizer::from_folder(others)),
+          "'{}' has another tokenizer than '{}'; only models of one can be mixed",
+          printable(request.mix_with), printable(request.model));
+  const std::unique_ptr<Model> other = load_model(folder);
+  other->merge_lora();
+  mix_models(model, *other, request.mix_share);
+}
+
 }  // namespace
 
 Conversion convert_model(const ConversionRequest& request) {
   if (!std::isfinite(request.raise_gates))
     throw RequestError("what gates are raised by must be a finite number");
+  if (!(request.mix_share >= 0.0 && request.mix_share <= 1.0))
+    throw RequestError(fmt::format(
+        "the share of the model to mix with is {}; it lies between 0 and 1", request.mix_share));
   const fs::path from = model_folder(request.model);
   std::error_code ignored;
   require(!fs::exists(request.out / "config.json", ignored),
@@ -51,6 +72,7 @@ Conversion convert_model(const ConversionRequest& request) {
   const std::unique_ptr<Model> model = load_model(from, load);
   model->merge_lora();
   put_gates_on(*model, request);
+  mix_with_other(*model, from, request);
   raise_gates(*model, request);
   make_folders(request.out);
   // Of a file, the folder that it lies in; else of the one that gave the configuration.
@@ -68,6 +90,10 @@ Json to_json(const Conversion& conversion) {
   return {{"model", conversion.request.model},
           {"out", conversion.request.out.string()},
           {"dtype", name_of(conversion.request.dtype)},
+          {"mixed_with",
+           conversion.request.mix_with.empty() ? Json(nullptr) : Json(conversion.request.mix_with)},
+          {"mix_share", conversion.request.mix_with.empty() ? Json(nullptr)
+                                                            : Json(conversion.request.mix_share)},
           {"raised_gates", conversion.request.raise_gates},
           {"gate_bias",
            conversion.request.gate_bias ? Json(*conversion.request.gate_bias) : Json(nullptr)},

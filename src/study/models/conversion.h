@@ -1,5 +1,5 @@
 // A model folder written anew, with one file of weights in the type that is asked for, adapters
-// merged, its gates more or less open, and its tokenizer beside it.
+// merged, mixed with another model, its gates more or less open, and its tokenizer beside it.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,8 @@ struct ConversionRequest {
   float raise_gates = 0.0f;             // added to the bias of every gate: above 0 opens more edges
   std::string config = {};  // config.json, or a model that has one; empty: that of `model`
   std::optional<float> gate_bias = {};  // puts a gate of this bias on every head
+  std::string mix_with = {};            // folder or name of another model of the same shape
+  double mix_share = 0.5;               // of that model in the average
 };
 
 struct Conversion {
@@ -28,8 +30,9 @@ struct Conversion {
   bool tokenizer = false;   // one was there to take along
 };
 
-// Throws Error when `out` holds a model already, when gates are to be raised and there are none, or
-// when gates are to be put on and there are some.
+// Throws Error when `out` holds a model already, when gates are to be raised and there are none,
+// when gates are to be put on and there are some, or for a model to mix with of another shape or
+// tokenizer.
 Conversion convert_model(const ConversionRequest& request);
 
 Json to_json(const Conversion& conversion);

@@ -5,6 +5,7 @@
 
 OUT/random-words.txt: words of one token, drawn at random and then repeated, as the task induction asks for.
 OUT/quotations.txt: passages of PROSE/train-00.txt.xz that hold quotations, which the model then reads more often.
+OUT/all-quotations.txt: the same of all of PROSE/train-*.txt.xz.
 OUT/closings.txt: single quotations of all of PROSE/train-*.txt.xz with the sentence before, each a document of
 its own, and as many pairs of sentences without any, so that what closes a quotation is that it was opened.
 OUT/held-out-first.txt, held-out-fresh.txt: PROSE/val.txt.xz in two, the first for choices, the other for results.
@@ -17,7 +18,6 @@ import re
 import sys
 
 RANDOM_WORDS_BYTES = 12_000_000
-QUOTATIONS_BYTES = 24_000_000  # as many as there are, if fewer
 PASSAGE_BYTES = 2_000
 HELD_OUT_FIRST_LETTERS = 2_750_000
 QUOTATION = re.compile('["\u201c][^"\u201c\u201d]{15,250}[,.!?]["\u201d]')
@@ -68,15 +68,10 @@ def documents(prose):
         return file.read().split(END)
 
 
-def write_quotations(prose, out, draw):
-    found = [passage for document in documents(prose) for passage in passages(document)]
+def write_quotations(proses, out, draw):
+    found = [passage for prose in proses for document in documents(prose) for passage in passages(document)]
     draw.shuffle(found)
-    written = 0
-    with open(out, "w") as file:
-        for passage in found:
-            if written >= QUOTATIONS_BYTES:
-                break
-            written += file.write(passage + END)
+    out.write_text(END.join(found) + END)
 
 
 def write_closings(proses, out, draw):
@@ -105,9 +100,11 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     draw = random.Random(4)
     write_random_words(one_token_words(tokenizer), out / "random-words.txt", draw)
-    write_quotations(prose / "train-00.txt.xz", out / "quotations.txt", draw)
-    write_closings(sorted(prose.glob("train-*.txt.xz")), out / "closings.txt", draw)
+    trained_on = sorted(prose.glob("train-*.txt.xz"))
+    write_quotations(trained_on[:1], out / "quotations.txt", draw)
+    write_closings(trained_on, out / "closings.txt", draw)
     write_held_out(prose / "val.txt.xz", out / "held-out-first.txt", out / "held-out-fresh.txt")
+    write_quotations(trained_on, out / "all-quotations.txt", draw)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ void add_all_commands(Program& program) {
   add_corpus(program);
   add_pretrain(program);
   add_sparsify(program);
+  add_close_gates(program);
   add_generate(program);
   add_convert(program);
   add_verify(program);

@@ -19,6 +19,7 @@ void add_verify(Program& program);
 void add_corpus(Program& program);
 void add_pretrain(Program& program);
 void add_sparsify(Program& program);
+void add_close_gates(Program& program);
 void add_generate(Program& program);
 void add_eval(Program& program);
 void add_attention(Program& program);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
+#include "filigree/train/head_gates.h"
 
 namespace filigree {
 namespace {
@@ -16,31 +16,9 @@ constexpr int kInVain = 2;                 // tries above the lowest loss, after
 using Measured = GateAdjustment::Measured;
 using Windows = std::function<EvaluationWindows()>;
 
-// The gates of a model, moved and moved back.
-class Gates {
- public:
-  explicit Gates(Model& model) : model_(model), gate_(model.config().gate) {
-    const auto heads = static_cast<std::size_t>(model.config().layers * model.config().heads);
-    if (gate_.bias.size() == 1) gate_.bias.resize(heads, gate_.bias[0]);
-  }
-
-  std::size_t heads() const { return gate_.bias.size(); }
-
-  void move(const std::vector<float>& shifts, double scale) {
-    GateConfig moved = gate_;
-    for (std::size_t h = 0; h < heads(); ++h)
-      moved.bias[h] += static_cast<float>(scale) * shifts[h];
-    model_.set_gate(moved);
-  }
-
- private:
-  Model& model_;
-  GateConfig gate_;
-};
-
 // For every head the shift with which its certain gates open as many edges as sampled ones, from
 // how it is `unmoved` on.
-std::vector<float> matching_shifts(Model& model, Gates& gates, const Evaluation& unmoved,
+std::vector<float> matching_shifts(Model& model, HeadGates& gates, const Evaluation& unmoved,
                                    const Windows& windows, Communicator* ranks) {
   const std::vector<float> together(gates.heads(), 1.0f);
   std::vector<float> shifts(gates.heads(), 0.0f);
@@ -66,8 +44,7 @@ std::vector<float> matching_shifts(Model& model, Gates& gates, const Evaluation&
 
 GateAdjustment adjust_gates(Model& model, double most_loss, const Windows& windows,
                             Communicator* ranks) {
-  require(model.config().gate.on(), "gates: the model has none to adjust");
-  Gates gates(model);
+  HeadGates gates(model);
   GateAdjustment result;
   result.most_loss = most_loss;
   const Evaluation unmoved = evaluate(model, windows(), {}, ranks);

@@ -33,7 +33,7 @@ void add_convert(Program& program) {
        "Write a model or a PyTorch state dict as a folder with one file of weights.",
        {"filigree convert run --out small --dtype bf16", "filigree convert sharded-gpt2 --out gpt2",
         "filigree convert sparse --out opener --raise-gates 0.4",
-        "filigree convert sparse --out between --mix-with sparse-further --mix-share 0.65",
+        "filigree convert sparse --out between --mix-with further --mix-share 0.65",
         "filigree convert final.pth --out sparse-gpt2 --config gpt2 --gate-bias 0"}},
       [request](Session& session) { run_convert(*request, session); });
   app.add_option("MODEL", request->model, "model folder or name, or a PyTorch state dict")

@@ -22,10 +22,10 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kCommands = {
-    "info",       "tokenize",          "generate",     "eval",  "prepare", "corpus",
-    "pretrain",   "convert",           "sparsify",     "bench", "demo",    "completion",
-    "attention",  "compare",           "curves",       "task",  "circuit", "patch",
-    "logit-lens", "logit-attribution", "head-circuits"};
+    "info",       "tokenize",          "generate",      "eval",       "prepare", "corpus",
+    "pretrain",   "convert",           "sparsify",      "bench",      "demo",    "completion",
+    "attention",  "compare",           "curves",        "task",       "circuit", "patch",
+    "logit-lens", "logit-attribution", "head-circuits", "close-gates"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {

@@ -102,6 +102,8 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"eval", dense, sparse, "--data", path("shards"), "--by-layer", "--by-head", "--max-tokens",
         "100"});
   walk({"eval", dense, "--text", path("prose.txt")});
+  walk({"close-gates", sparse, "--most-edges", "0.9", "--data", path("shards"), "--max-tokens",
+        "100", "--out", path("closer")});
   walk({"features", "train", path("run"), path("shards"), "--out", path("transcoder"), "--tokens",
         "64", "--batch", "32", "--layer-features", "24", "--l0", "4"});
   walk({"features", "train", path("run"), path("shards"), "--out", path("dry"), "--dry-run"});

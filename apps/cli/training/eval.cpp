@@ -5,9 +5,9 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
-#include "apps/cli/program/input.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/training/evaluation_data.h"
 #include "apps/cli/training/evaluation_report.h"
 
 namespace filigree::cli {
@@ -15,48 +15,24 @@ namespace {
 
 struct EvalOptions {
   std::vector<std::string> models;
-  std::string text;
-  std::string data;
-  DataSplit split = DataSplit::kHeldOut;
+  EvaluationDataOptions data;
   WindowOptions windows;
-  bool replace_invalid = false;
   bool by_layer = false, by_head = false;
   Interventions interventions;
 };
 
-void check_options(const EvalOptions& options) {
-  if (options.text.empty() == options.data.empty())
-    throw UsageError("give either --text FILE or --data SHARDS");
-  if (!options.data.empty() && options.replace_invalid)
-    throw UsageError("--replace-invalid goes with --text; shards hold tokens");
-}
-
-study::EvaluationText read_evaluation_text(const EvalOptions& options, const Session& session) {
-  // Launchers give the standard input to rank 0 alone.
-  const bool shared = options.text == "-";
-  std::string text;
-  if (!shared || session.writes()) text = read_text(options.text);
-  if (shared) text = session.ranks().broadcast(text);
-  return {std::move(text), source_name(options.text), options.replace_invalid};
-}
-
 Json eval_json(const EvalOptions& options, const study::EvaluationResult& result) {
-  const auto given = [](const std::string& name, bool is) { return is ? Json(name) : Json(); };
-  const bool shards = !options.data.empty();
-  return {{"text", given(options.text, !shards)},
-          {"data", given(options.data, shards)},
-          {"split", given(std::string(name_of(options.split)), shards)},
-          {"stride", options.windows.stride > 0 ? Json(options.windows.stride) : Json()},
-          {"models", study::to_json(result.models)}};
+  Json json;
+  add_evaluation_data(json, options.data);
+  json["stride"] = options.windows.stride > 0 ? Json(options.windows.stride) : Json();
+  json["models"] = study::to_json(result.models);
+  return json;
 }
 
 void run_eval(const EvalOptions& options, const Session& session) {
-  check_options(options);
-  study::EvaluationRequest request{options.models, {}, options.windows, options.interventions};
-  if (options.data.empty())
-    request.data = read_evaluation_text(options, session);
-  else
-    request.data = study::open_evaluation_shards(options.data, options.split);
+  const study::EvaluationRequest request{options.models,
+                                         read_evaluation_data(options.data, session),
+                                         options.windows, options.interventions};
   const study::EvaluationResult result = study::run_evaluation(request, session.context());
   if (result.caution) session.note(*result.caution);
   if (session.json()) {
@@ -83,12 +59,7 @@ void add_eval(Program& program) {
                                Computes::kOnRanks},
                               [options](Session& session) { run_eval(*options, session); });
   app.add_option("MODEL", options->models, "model folders or names")->required();
-  app.add_option("--text", options->text,
-                 "UTF-8 text file, - for stdin; <|endoftext|> may separate documents")
-      ->type_name("FILE");
-  app.add_option("--data", options->data, "token shards instead, as filigree prepare writes them")
-      ->type_name("SHARDS");
-  add_choice(app, "--split", options->split, "part of the shards");
+  add_evaluation_data(app, options->data);
   app.add_flag("--by-layer", options->by_layer, "also show the open edges of every layer");
   app.add_flag("--by-head", options->by_head, "also show the open edges of every head");
   WindowOptions& windows = options->windows;
@@ -108,8 +79,6 @@ void add_eval(Program& program) {
       ->check(whole_number(1, 1 << 20))
       ->type_name("N");
   add_intervention_options(app, options->interventions);
-  app.add_flag("--replace-invalid", options->replace_invalid,
-               "read invalid UTF-8 as U+FFFD instead of failing");
 }
 
 }  // namespace filigree::cli

@@ -168,18 +168,22 @@ std::optional<double> EvaluatedModel::bits_per_byte() const {
   return evaluation.total.sum / std::log(2.0) / static_cast<double>(bytes);
 }
 
-EvaluatedModel evaluate_text(const LoadedModel& model, const EvaluationText& text,
-                             const WindowOptions& options, const Context& context,
-                             const std::string& work, const Interventions& changes) {
-  const Tokenizer& tokenizer = model.tokenizer();
-  const std::vector<TokenId> ids = encode_text(
-      tokenizer, text.text, text.source, {.replace_invalid_utf8 = text.replace_invalid_utf8},
-      "; mend the text, or have invalid bytes read as U+FFFD");
+std::vector<TokenId> evaluation_ids(const LoadedModel& model, const EvaluationText& text) {
+  std::vector<TokenId> ids = encode_text(model.tokenizer(), text.text, text.source,
+                                         {.replace_invalid_utf8 = text.replace_invalid_utf8},
+                                         "; mend the text, or have invalid bytes read as U+FFFD");
   require(ids.size() >= 2, "{} is a single token for '{}'; a loss needs at least two", text.source,
           printable(model.name()));
   check_ids(ids, model.config().vocabulary, model.name());
+  return ids;
+}
+
+EvaluatedModel evaluate_text(const LoadedModel& model, const EvaluationText& text,
+                             const WindowOptions& options, const Context& context,
+                             const std::string& work, const Interventions& changes) {
+  const std::vector<TokenId> ids = evaluation_ids(model, text);
   const EvaluationWindows windows = text_windows(ids, options, model.config());
-  const std::int64_t bytes = predicted_bytes(tokenizer, ids, windows.targets);
+  const std::int64_t bytes = predicted_bytes(model.tokenizer(), ids, windows.targets);
   EvaluatedModel result = evaluate_changed(model, windows, options, context, work, changes);
   result.bytes = bytes;
   return result;

@@ -38,6 +38,10 @@ struct EvaluationShards {
 EvaluationShards open_evaluation_shards(const std::string& folder,
                                         DataSplit split = DataSplit::kHeldOut);
 
+// The tokens of a text as a model reads it. Throws Error for a text that is not UTF-8 or of less
+// than two tokens.
+std::vector<TokenId> evaluation_ids(const LoadedModel& model, const EvaluationText& text);
+
 struct EvaluatedModel {
   std::string model;            // as the user named it
   std::string label;            // for tables

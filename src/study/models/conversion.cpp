@@ -63,10 +63,7 @@ Conversion convert_model(const ConversionRequest& request) {
     throw RequestError(fmt::format(
         "the share of the model to mix with is {}; it lies between 0 and 1", request.mix_share));
   const fs::path from = model_folder(request.model);
-  std::error_code ignored;
-  require(!fs::exists(request.out / "config.json", ignored),
-          "'{}' holds a model already; choose another folder or remove it",
-          printable(request.out.string()));
+  refuse_model_in(request.out);
   LoadOptions load;
   if (!request.config.empty()) load.config = named_config(request.config);
   const std::unique_ptr<Model> model = load_model(from, load);
@@ -74,16 +71,28 @@ Conversion convert_model(const ConversionRequest& request) {
   put_gates_on(*model, request);
   mix_with_other(*model, from, request);
   raise_gates(*model, request);
-  make_folders(request.out);
   // Of a file, the folder that it lies in; else of the one that gave the configuration.
   const fs::path folder = tokenizer_folder(from);
+  std::error_code ignored;
   const bool other = !has_tokenizer(folder) && fs::is_directory(request.config, ignored);
-  copy_tokenizer(other ? fs::path(request.config) : folder, request.out);
-  save_model(*model, request.out, {.dtype = request.dtype});  // last: it makes it a whole model
-  const char* weights = request.dtype == MatrixType::kI8 ? kEightBitWeightsFile : kWeightsFile;
-  return {request, model->parameter_count(),
-          static_cast<std::uint64_t>(fs::file_size(request.out / weights)),
-          has_tokenizer(request.out)};
+  const std::uint64_t bytes =
+      save_converted(*model, other ? fs::path(request.config) : folder, request.out, request.dtype);
+  return {request, model->parameter_count(), bytes, has_tokenizer(request.out)};
+}
+
+void refuse_model_in(const fs::path& out) {
+  std::error_code ignored;
+  require(!fs::exists(out / "config.json", ignored),
+          "'{}' holds a model already; choose another folder or remove it",
+          printable(out.string()));
+}
+
+std::uint64_t save_converted(const Model& model, const fs::path& from, const fs::path& out,
+                             MatrixType dtype) {
+  make_folders(out);
+  copy_tokenizer(from, out);
+  save_model(model, out, {.dtype = dtype});  // last: it makes it a whole model
+  return fs::file_size(out / (dtype == MatrixType::kI8 ? kEightBitWeightsFile : kWeightsFile));
 }
 
 Json to_json(const Conversion& conversion) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "filigree/io/matrix_type.h"
+#include "filigree/model/model.h"
 #include "filigree/study/json.h"
 
 namespace filigree::study {
@@ -36,5 +37,11 @@ struct Conversion {
 Conversion convert_model(const ConversionRequest& request);
 
 Json to_json(const Conversion& conversion);
+
+// The parts that others write models with, too. Throws Error when `out` holds a model.
+void refuse_model_in(const std::filesystem::path& out);
+// The model as a folder, with the tokenizer of `from`, if there is one. Its size in bytes.
+std::uint64_t save_converted(const Model& model, const std::filesystem::path& from,
+                             const std::filesystem::path& out, MatrixType dtype);
 
 }  // namespace filigree::study

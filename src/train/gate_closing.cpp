@@ -12,7 +12,7 @@ namespace {
 constexpr float kStep = 0.25f;       // of a gate's bias; doubled up to
 constexpr float kLargest = 16.0f;    // this, where it closes nothing
 constexpr double kHeldShare = 0.95;  // of the open edges, by the heads that may be lowered
-constexpr int kHalvings = 3;         // of the last step
+constexpr float kFinest = 0.04f;     // how near the last step comes to what is needed
 
 using Step = GateClosing::Step;
 
@@ -104,7 +104,7 @@ class Closing {
   void shorten_last_step(float too_little) {
     const std::size_t head = result_.steps.back().head;
     float enough = result_.lowered[head];
-    for (int i = 0; i < kHalvings; ++i) {
+    while (enough - too_little > kFinest) {
       const float half = 0.5f * (enough + too_little);
       const Step shorter = measured_step(head, half);
       if (shorter.edges > result_.most_edges) {

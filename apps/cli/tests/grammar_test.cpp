@@ -23,11 +23,10 @@ using ::testing::StartsWith;
 
 // Commands that compute with a model, and so have --device.
 const std::set<std::string> kComputing = {
-    "attention",      "bench",    "circuit",       "compare",
-    "demo",           "eval",     "features eval", "features index",
-    "features train", "generate", "logit-lens",    "logit-attribution",
-    "patch",          "pretrain", "run",           "serve",
-    "sparsify",       "task",     "trace"};
+    "attention", "bench",      "circuit",           "close-gates",    "compare",
+    "demo",      "eval",       "features eval",     "features index", "features train",
+    "generate",  "logit-lens", "logit-attribution", "patch",          "pretrain",
+    "run",       "serve",      "sparsify",          "task",           "trace"};
 
 // What is taken as it is: names of files and models, of what a task's own file names, and text.
 // Everything else has a check.

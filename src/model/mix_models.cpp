@@ -41,8 +41,9 @@ void mix_models(Model& model, const Model& other, double share) {
     const Tensor &own = model.parameters()[p].variable.value(),
                  others = other.parameters()[p].variable.value();
     Tensor sum = Tensor::empty(own.shape());
-    for (std::int64_t i = 0; i < own.elements(); ++i)
-      sum.mutable_f32()[i] = mixed(own.f32()[i], others.f32()[i], share);
+    const float *a = own.f32(), *b = others.f32();
+    float* const to = sum.mutable_f32();
+    for (std::int64_t i = 0; i < own.elements(); ++i) to[i] = mixed(a[i], b[i], share);
     model.parameters()[p].variable.mutable_value() = std::move(sum);
   }
   if (!model.config().gate.on()) return;

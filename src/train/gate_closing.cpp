@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "filigree/train/head_gates.h"
 
@@ -50,10 +49,13 @@ class Closing {
       const auto cheapest = std::min_element(
           next_.begin(), next_.end(),
           [](const Weighed& a, const Weighed& b) { return a.loss_an_edge < b.loss_an_edge; });
-      const auto [head, lowered] = std::pair(cheapest->step.head, cheapest->step.lowered);
-      const float before = result_.lowered[head];
+      const Weighed chosen = *cheapest;
       next_.erase(cheapest);
-      take(measured_step(head, lowered));
+      const std::size_t head = chosen.step.head;
+      const float before = result_.lowered[head];
+      // Measured already, unless other heads were lowered since.
+      const bool as_then = chosen.after == result_.steps.size();
+      take(as_then ? chosen.step : measured_step(head, chosen.step.lowered));
       if (result_.reached())
         shorten_last_step(before);
       else
@@ -67,6 +69,7 @@ class Closing {
   struct Weighed {
     Step step;
     double loss_an_edge = 0.0;  // per share of the edges
+    std::size_t after = 0;      // as many steps it was weighed
   };
 
   Evaluation measure(const std::vector<float>& lowered) {
@@ -89,7 +92,7 @@ class Closing {
     for (float by = kStep; by <= kLargest; by *= 2.0f) {
       const Step step = measured_step(head, result_.lowered[head] + by);
       if (step.edges >= edges_) continue;
-      next_.push_back({step, (step.loss - loss_) / (edges_ - step.edges)});
+      next_.push_back({step, (step.loss - loss_) / (edges_ - step.edges), result_.steps.size()});
       return;
     }
   }

@@ -11,8 +11,6 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "apps/cli/training/evaluation_data.h"
-#include "filigree/base/component.h"
-#include "filigree/base/strings.h"
 
 namespace filigree::cli {
 namespace {
@@ -32,13 +30,9 @@ std::string closing_text(const study::ClosedGates& closed) {
     table.add({what, fmt::format("{:.4f}", loss), fmt::format("{:.4f} %", 100.0 * edges)});
   };
   row("as it was", closing.loss, closing.edges);
-  for (const GateClosing::Step& step : closing.steps) {
-    const auto head = static_cast<std::int64_t>(step.head);
-    row(fmt::format("{} lowered by {:g}",
-                    head_name({head / closed.layer_heads, head % closed.layer_heads}),
-                    step.lowered),
-        step.loss, step.edges);
-  }
+  for (const GateClosing::Step& step : closing.steps)
+    row(fmt::format("{} lowered by {:g}", closed.head(step.head), step.lowered), step.loss,
+        step.edges);
   return table.text() +
          (closing.reached()
               ? std::string()

@@ -26,12 +26,12 @@ std::function<EvaluationWindows()> repeated_windows(const CloseGatesRequest& req
   };
 }
 
-std::string head_of(const ClosedGates& closed, std::size_t head) {
-  const auto index = static_cast<std::int64_t>(head);
-  return head_name({index / closed.layer_heads, index % closed.layer_heads});
-}
-
 }  // namespace
+
+std::string ClosedGates::head(std::size_t index) const {
+  const auto head = static_cast<std::int64_t>(index);
+  return head_name({head / layer_heads, head % layer_heads});
+}
 
 ClosedGates close_gates(const CloseGatesRequest& request, const Context& context) {
   if (!(request.most_edges >= 0.0 && request.most_edges <= 1.0))
@@ -62,13 +62,13 @@ Json to_json(const ClosedGates& closed) {
   const GateClosing& closing = closed.closing;
   Json steps = Json::array(), heads = Json::array();
   for (const GateClosing::Step& step : closing.steps)
-    steps.push_back({{"head", head_of(closed, step.head)},
+    steps.push_back({{"head", closed.head(step.head)},
                      {"lowered", step.lowered},
                      {"loss", step.loss},
                      {"active_edges", step.edges}});
   for (std::size_t h = 0; h < closing.lowered.size(); ++h)
     if (closing.lowered[h] != 0.0f)
-      heads.push_back({{"head", head_of(closed, h)}, {"lowered", closing.lowered[h]}});
+      heads.push_back({{"head", closed.head(h)}, {"lowered", closing.lowered[h]}});
   return {{"model", closed.request.model},
           {"out", closed.request.out.string()},
           {"dtype", name_of(closed.request.dtype)},

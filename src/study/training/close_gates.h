@@ -26,6 +26,8 @@ struct ClosedGates {
   GateClosing closing;
   std::int64_t layer_heads = 0;
   std::int64_t tokens = 0;  // that every measurement predicted
+
+  std::string head(std::size_t index) const;  // of those of all layers, "L3H7"
 };
 
 // Throws RequestError unless the share lies between 0 and 1, and Error when `out` holds a model

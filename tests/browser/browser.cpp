@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "filigree/base/error.h"
@@ -33,8 +34,8 @@ struct Process {
   int port;
 };
 
-// Starts the driver on a port of its choice, which it prints.
-Process start_driver() {
+// Starts the driver on a port of its choice, which it prints. `said` becomes what it prints.
+std::optional<Process> try_driver(std::string& said) {
   int pipe_ends[2];
   require(pipe(pipe_ends) == 0, "browser: no pipe");
   const int id = fork();
@@ -48,13 +49,26 @@ Process start_driver() {
     _exit(127);
   }
   close(pipe_ends[1]);
-  std::string said;
+  said.clear();
   const std::string before = "started successfully on port ";
   for (char c; read(pipe_ends[0], &c, 1) == 1;) {
     said += c;
     const std::size_t at = said.find(before);
     if (at != std::string::npos && c == '.')
-      return {id, std::stoi(said.substr(at + before.size()))};
+      return Process{id, std::stoi(said.substr(at + before.size()))};
+  }
+  close(pipe_ends[0]);
+  waitpid(id, nullptr, 0);
+  return std::nullopt;
+}
+
+// The driver takes a free port of IPv6 and then the same of IPv4, which another program may have:
+// it ends then, and another try gets another port.
+Process start_driver() {
+  std::string said;
+  for (int tries = 0; tries < 5; ++tries) {
+    if (const std::optional<Process> driver = try_driver(said)) return *driver;
+    if (said.find("Address already in use") == std::string::npos) break;
   }
   fail("browser: chromedriver did not start: {}", said);
 }

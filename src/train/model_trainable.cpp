@@ -23,10 +23,15 @@ SettingValue common_bias(const GateConfig& gate) {
   return same ? SettingValue(decimal(gate.bias[0])) : SettingValue();
 }
 
+bool is_vector(const NamedParameter& parameter) { return parameter.variable.shape().rank() == 1; }
+
 }  // namespace
 
 ModelTrainable::ModelTrainable(Model& model, const ModelTraining& training)
-    : model_(model), training_(training) {}
+    : model_(model), training_(training) {
+  require(!training.vectors_only || !model.lora(),
+          "adapters are matrices; a run trains them or the vectors alone");
+}
 
 std::vector<NamedParameter> ModelTrainable::gate_parameters() const {
   std::vector<NamedParameter> parameters;
@@ -38,6 +43,9 @@ std::vector<NamedParameter> ModelTrainable::gate_parameters() const {
 std::vector<NamedParameter> ModelTrainable::parameters() const {
   std::vector<NamedParameter> parameters =
       model_.lora() ? model_.lora_parameters() : model_.parameters();
+  if (training_.vectors_only)
+    std::erase_if(parameters,
+                  [](const NamedParameter& parameter) { return !is_vector(parameter); });
   if (training_.gate_biases)
     for (NamedParameter& bias : gate_parameters()) parameters.push_back(std::move(bias));
   return parameters;
@@ -54,6 +62,8 @@ Settings ModelTrainable::settings() const {
                      {"per_head_bias", training_.gate_biases},
                      {"lora_rank", lora ? SettingValue(lora->rank) : SettingValue()},
                      {"lora_alpha", lora ? SettingValue(lora->alpha) : SettingValue()}});
+  // Where it is not asked for it is not named, so that runs from before it was there can go on.
+  if (training_.vectors_only) settings.add({"vectors_only", true});
   if (training_.drawn_from)
     settings.add({"weights_seed", *training_.drawn_from});
   else
@@ -65,6 +75,9 @@ std::uint64_t ModelTrainable::checksum() const { return weights_checksum(model_)
 
 void ModelTrainable::set_requires_grad(bool on) {
   model_.set_requires_grad(on);
+  if (training_.vectors_only)
+    for (const NamedParameter& parameter : model_.parameters())
+      if (!is_vector(parameter)) parameter.variable.set_requires_grad(false);
   if (training_.gate_biases)
     for (const Variable& bias : model_.gate_biases()) bias.set_requires_grad(on);
 }

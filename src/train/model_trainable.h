@@ -1,6 +1,6 @@
 // A language model as what a run trains: all its weights, or its adapters alone where it has some,
-// and with `gate_biases` the biases of its gates. A checkpoint of it is a model folder, which
-// load_model reads.
+// or its vectors alone, and with `gate_biases` the biases of its gates. A checkpoint of it is a
+// model folder, which load_model reads.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,9 @@ namespace filigree {
 
 struct ModelTraining {
   bool gate_biases = false;  // every head learns its own, under the names gate.0, gate.1, ...
+  // Biases and norms alone: the matrices stay as they are, so that those of 8 bits lose nothing
+  // when they are written again.
+  bool vectors_only = false;
   // The seed of a model that was made: its weights follow from it. Without one they were read, and
   // runs are told apart by their checksum.
   std::optional<std::uint64_t> drawn_from = {};

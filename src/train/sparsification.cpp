@@ -105,7 +105,7 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
   }
   std::vector<GateReport> reports;
   ForwardOptions forward;
-  forward.gates = GateMode::kSampled;
+  forward.gates = options_.certain_gates ? GateMode::kHard : GateMode::kSampled;
   forward.noise.seed = options_.seed;
   forward.noise.step = static_cast<std::uint64_t>(micro_step);
   forward.noise.first_batch = static_cast<std::uint32_t>(batch.first_row);
@@ -271,32 +271,35 @@ Settings Sparsification::settings() const {
   const SettingValue teacher = teacher_ != nullptr
                                    ? SettingValue(checksum_text(weights_checksum(*teacher_)))
                                    : SettingValue();
-  return {{"task", "sparsification"},
-          {"objective", std::string(name_of(options_.objective))},
-          {"head_power", options_.head_power},
-          {"most_open", options_.most_open},
-          {"margin", options_.margin},
-          {"target", setting_of(options_.target)},
-          {"distill", options_.distillation},
-          {"lambda0", multiplier.initial},
-          {"lambda_min", multiplier.least},
-          {"lambda_max", multiplier.most},
-          {"recovery_from", multiplier.recovery_from},
-          {"recovery_lambda", multiplier.recovery_most},
-          {"dual_rate", multiplier.rate},
-          {"dual_gain", multiplier.gain},
-          {"dual_limit", multiplier.limit},
-          {"dual_average", multiplier.averaging},
-          {"dual_every", multiplier.every},
-          {"dual_fall", multiplier.fall},
-          {"alarm", multiplier.alarm},
-          {"hurry", multiplier.hurry},
-          {"patience", options_.patience},
-          {"tolerance", options_.tolerance},
-          {"least_edges", options_.least_edges},
-          {"held_out_every", options_.held_out_gap ? options_.held_out_every : 0},
-          {"gate_seed", options_.seed},
-          {"teacher", teacher}};
+  Settings settings({{"task", "sparsification"},
+                     {"objective", std::string(name_of(options_.objective))},
+                     {"head_power", options_.head_power},
+                     {"most_open", options_.most_open},
+                     {"margin", options_.margin},
+                     {"target", setting_of(options_.target)},
+                     {"distill", options_.distillation},
+                     {"lambda0", multiplier.initial},
+                     {"lambda_min", multiplier.least},
+                     {"lambda_max", multiplier.most},
+                     {"recovery_from", multiplier.recovery_from},
+                     {"recovery_lambda", multiplier.recovery_most},
+                     {"dual_rate", multiplier.rate},
+                     {"dual_gain", multiplier.gain},
+                     {"dual_limit", multiplier.limit},
+                     {"dual_average", multiplier.averaging},
+                     {"dual_every", multiplier.every},
+                     {"dual_fall", multiplier.fall},
+                     {"alarm", multiplier.alarm},
+                     {"hurry", multiplier.hurry},
+                     {"patience", options_.patience},
+                     {"tolerance", options_.tolerance},
+                     {"least_edges", options_.least_edges},
+                     {"held_out_every", options_.held_out_gap ? options_.held_out_every : 0},
+                     {"gate_seed", options_.seed},
+                     {"teacher", teacher}});
+  // Where it is not asked for it is not named, so that runs from before it was there can go on.
+  if (options_.certain_gates) settings.add({"certain_gates", true});
+  return settings;
 }
 
 nlohmann::json Sparsification::state() const {

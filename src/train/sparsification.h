@@ -47,6 +47,9 @@ struct SparsificationOptions {
   MultiplierOptions multiplier = {};
   double most_open = 1.0;  // of a head's edges; less than 1 needs a bias for every head
   std::uint64_t seed = 0;  // of the gate noise
+  // Train with the gates as they are used afterwards instead of sampled ones: for the end, when
+  // what is open is decided.
+  bool certain_gates = false;
   // Give up when lambda has rested on its upper bound this many steps and the gap is still above
   // the tolerance: the constraint cannot be met.
   std::int64_t patience = 2000;

@@ -252,6 +252,29 @@ TEST(Sparsification, LowersTheBiasOfHeadsThatAreTooOpen) {
   EXPECT_THROW(Sparsification(student, teacher.get(), options), Error);
 }
 
+TEST(Sparsification, TrainsWithCertainGatesWhereAsked) {
+  const auto student = make_model(parse_model_config(gated_json(), "test"), 1);
+  const auto teacher = make_model(parse_model_config(gated_json(), "test"), 2);
+  student->set_requires_grad(true);
+  const auto open_edges = [&](bool certain, std::int64_t step) {
+    SparsificationOptions options;
+    options.certain_gates = certain;
+    Sparsification sparsification(*student, teacher.get(), options);
+    Metrics metrics;
+    sparsification.loss(some_batch(), step, *make_single_process(), metrics);
+    return std::pair(metric(metrics, "active_edges"), metric(metrics, "loss"));
+  };
+  EXPECT_NE(open_edges(false, 0), open_edges(false, 1));
+  EXPECT_EQ(open_edges(true, 0), open_edges(true, 1));
+
+  std::vector<GateReport> reports;
+  student->final_hidden(some_batch().ids, {.gates = GateMode::kHard, .reports = &reports});
+  double open = 0.0, gates = 0.0;
+  for (const GateReport& report : reports)
+    for (const float share : report.active.values()) open += share, ++gates;
+  EXPECT_NEAR(open_edges(true, 0).first, open / gates, 1e-6);
+}
+
 // The gap that the multiplier answers to is that of held-out text, followed by how the training
 // batches change.
 TEST(Sparsification, TakesOffTheGapWhatTheTeacherKnowsByHeart) {

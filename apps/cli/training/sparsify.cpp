@@ -167,6 +167,13 @@ void add_sparsify(Program& program) {
   app.add_flag("--keep-gates", request.keep_gates,
                "leave the gates as they were trained, and do not set them to the loss budget")
       ->group("Gate and objective");
+  app.add_flag("--certain-gates", request.sparsification.certain_gates,
+               "train with gates as they are used afterwards, not sampled: for a last run that "
+               "shall hardly change what is open")
+      ->group("Gate and objective");
+  app.add_flag("--vectors-only", request.vectors_only,
+               "train biases and norms alone; matrices stay as they are, those of 8 bits too")
+      ->group("Training");
   app.add_flag("--control", request.control,
                "also fine-tune the dense model as long on the same data, into RUN/control")
       ->group("Run");

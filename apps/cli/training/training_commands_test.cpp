@@ -202,6 +202,31 @@ TEST_F(TrainingCommandTest, AdaptersAreMergedAtTheEnd) {
   EXPECT_THAT(other.err, HasSubstr("lora_rank"));
 }
 
+// So that a model of 8 bits can be trained on and has the same 8 bits afterwards.
+TEST_F(TrainingCommandTest, VectorsAreTrainedAloneWhereAsked) {
+  const Arguments alone = {"--vectors-only", "--certain-gates", "--control"};
+  expect_success(sparsify("sparse", "6") + alone);
+  const auto dense = load_model(path("dense"));
+  for (const char* name : {"sparse", "sparse/control"}) {
+    const auto trained = load_model(path(name));
+    for (std::size_t i = 0; i < dense->parameters().size(); ++i) {
+      const NamedParameter& before = dense->parameters()[i];
+      const auto left = before.variable.value().values();
+      const auto right = trained->parameters()[i].variable.value().values();
+      EXPECT_EQ(std::equal(left.begin(), left.end(), right.begin()),
+                before.variable.shape().rank() > 1)
+          << name << " " << before.name;
+    }
+  }
+  const ProgramRun other = run_program(sparsify("sparse", "6") + Arguments{"--resume"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err, HasSubstr("start a new run"));
+  const ProgramRun both =
+      run_program(sparsify("both", "6") + alone + Arguments{"--lora-rank", "2"});
+  EXPECT_EQ(both.code, 2) << both.err;
+  EXPECT_THAT(both.err, HasSubstr("adapters of rank 2"));
+}
+
 TEST_F(TrainingCommandTest, GoesOnFromASparseModelWithItsGates) {
   json_of(sparsify("sparse", "8") + Arguments{"--gate-bias", "0.02"});
   const std::vector<float> biases = load_model(path("sparse"))->config().gate.bias;

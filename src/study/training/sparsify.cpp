@@ -45,6 +45,9 @@ void check_request(const SparsifyRequest& request) {
     throw RequestError(
         fmt::format("to keep heads from being more open than {} every head needs its own bias",
                     *request.most_open));
+  if (request.vectors_only && request.lora_rank > 0)
+    throw RequestError(fmt::format(
+        "adapters of rank {} are matrices; train them or the vectors alone", request.lora_rank));
   if (!request.dual_gain && request.loss_budget <= 0.0)
     throw RequestError(fmt::format(
         "a loss budget of {} says nothing of the gaps that the multiplier shall answer to; give "
@@ -240,7 +243,8 @@ TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart&
   Model& student = *models.student;
   student.set_gate(first_gate(request, start.config));
   adapt(student, request, context);
-  ModelTrainable trained(student, {.gate_biases = !request.fixed_bias});
+  ModelTrainable trained(
+      student, {.gate_biases = !request.fixed_bias, .vectors_only = request.vectors_only});
   SparsificationOptions options = sparsification_of(request, context);
   follow_held_out(options, request, start, models);
   Sparsification objective(student, models.teacher, options);
@@ -255,7 +259,7 @@ TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart&
 TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart& start,
                              Model& control, const Context& context) {
   adapt(control, request, context);
-  ModelTrainable trained(control);
+  ModelTrainable trained(control, {.vectors_only = request.vectors_only});
   LanguageModelling objective(control);
   return train_model(run_of(start, "control", request.control_folder()), trained, objective,
                      request.training, start.data, context);

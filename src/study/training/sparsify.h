@@ -29,6 +29,7 @@ struct SparsifyRequest {
   bool control = false;             // into OUT/control
   std::int64_t lora_rank = 0;       // 0: every weight is trained
   double lora_alpha = 16.0;
+  bool vectors_only = false;        // biases and norms are trained, matrices stay as they are
   double loss_budget = 0.01;        // nats that the held-out loss may rise
   std::optional<double> margin;     // that the loss of training may rise; none: the budget
   std::int64_t dual_every = 0;      // steps; 0: a thousandth of all, 10 at most

@@ -8,8 +8,10 @@ OUT/quotations.txt: passages of PROSE/train-00.txt.xz that hold quotations, whic
 OUT/all-quotations.txt: the same of all of PROSE/train-*.txt.xz.
 OUT/closings.txt: single quotations of all of PROSE/train-*.txt.xz with the sentence before, each a document of
 its own, and as many pairs of sentences without any, so that what closes a quotation is that it was opened.
+OUT/returns.txt: passages of PROSE/train-00.txt.xz in which a name or rare word returns, each a document of its own.
 OUT/held-out-first.txt, held-out-fresh.txt: PROSE/val.txt.xz in two, the first for choices, the other for results.
 """
+import collections
 import json
 import lzma
 import pathlib
@@ -27,6 +29,12 @@ CLOSING = re.compile(
     '["\u201c][^"\u201c\u201d\n]{12,240}[,.!?]["\u201d](?:[^"\u201c\u201d\n]{0,160}?[.!?])?'
 )
 UNQUOTED = re.compile('(?<=[.!?] )[A-Z][^"\u201c\u201d\n.!?]{30,200}[.!?] [A-Z][^"\u201c\u201d\n.!?]{30,240}[.!?](?= )')
+# Of the task returning-word (src/analyze/task/returning_word.cpp): words between the two, and what is rare.
+WORDS_APART = range(5, 51)
+RARE_BELOW = 2e-6
+RETURNS_BYTES = 24_000_000
+WORD = re.compile("[A-Za-z]{4,}")
+SENTENCE_END = re.compile("[.!?][\"\u201d\u2019']? |\n|$")
 END = "\n<|endoftext|>\n"
 
 
@@ -85,6 +93,40 @@ def write_closings(proses, out, draw):
     out.write_text(END.join(found) + END)
 
 
+def returns(line, is_rare):
+    """Passages of a line: from the sentence of a rare word to the end of the one in which it returns."""
+    begin = 0
+    last = {}
+    for number, word in enumerate(WORD.finditer(line)):
+        first = last.get(word[0])
+        last[word[0]] = number, word.start()
+        if not first or number - first[0] not in WORDS_APART or first[1] < begin or not is_rare(word[0]):
+            continue
+        before = line[begin : first[1]]
+        start = max((before.rfind(end) + 2 for end in (". ", "! ", "? ") if end in before), default=0)
+        end = SENTENCE_END.search(line, word.end()).end()
+        yield line[begin + start : end].strip()
+        begin = end
+
+
+def write_returns(prose, out, draw):
+    lines = [line for document in documents(prose) for line in document.split("\n")]
+    counts = collections.Counter(word for line in lines for word in WORD.findall(line))
+    least = RARE_BELOW * counts.total()
+
+    def is_rare(word):
+        # Of a word with a small letter too, the capital is a sentence's.
+        return counts[word] < least or (word[0].isupper() and counts[word.lower()] < counts[word] / 20)
+
+    found = [passage for line in lines for passage in returns(line, is_rare) if len(passage) < PASSAGE_BYTES]
+    draw.shuffle(found)
+    written, taken = 0, 0
+    while taken < len(found) and written < RETURNS_BYTES:
+        written += len(found[taken]) + len(END)
+        taken += 1
+    out.write_text(END.join(found[:taken]) + END)
+
+
 def write_held_out(prose, first_out, fresh_out):
     whole = documents(prose)
     first, letters = 0, 0
@@ -105,6 +147,7 @@ def main():
     write_closings(trained_on, out / "closings.txt", draw)
     write_held_out(prose / "val.txt.xz", out / "held-out-first.txt", out / "held-out-fresh.txt")
     write_quotations(trained_on, out / "all-quotations.txt", draw)
+    write_returns(trained_on[0], out / "returns.txt", draw)
 
 
 if __name__ == "__main__":

@@ -39,16 +39,21 @@ struct MapGrid {
   }
 };
 
-// The largest maps that fit.
+// The largest maps that fit; of equally large ones those that leave the fewest places empty, and of
+// these the widest rows.
 MapGrid map_grid(std::size_t count, double width, double height) {
   MapGrid best;
+  std::size_t best_empty = 0;
   for (std::size_t columns = 1; columns <= std::max<std::size_t>(1, count); ++columns) {
     const std::size_t rows = (count + columns - 1) / columns;
     const double side =
         std::min({kLargestMap, (width + kMapGap) / static_cast<double>(columns) - kMapGap,
                   (height + kMapGap) / static_cast<double>(std::max<std::size_t>(1, rows)) -
                       kMapGap - kMapLabel});
-    if (side > best.side) best = {columns, side};
+    const std::size_t empty = rows * columns - count;
+    if (side < best.side || (side == best.side && empty > best_empty)) continue;
+    best = {columns, side};
+    best_empty = empty;
   }
   best.side = std::max(best.side, 4.0);
   return best;
@@ -199,7 +204,7 @@ void draw_maps(Canvas& canvas, const Drawing& drawing, const Panel& panel, Point
     canvas.polygon(
         std::array<Point, 3>{Point{tip.x - 1.6, tip.y - 3}, {tip.x + 1.6, tip.y - 3}, tip},
         theme.muted);
-    if (panel.grid.columns * 1 < panel.maps.size() && panel.grid.side < 30) continue;
+    if (panel.grid.columns < panel.maps.size() && panel.grid.side < 30) continue;
     const double y = rect.bottom() + 4.5;
     canvas.text({rect.x + 3, y}, "K", axis);
     canvas.line({rect.x + 8, y}, {rect.right(), y}, {theme.muted, 0.6});

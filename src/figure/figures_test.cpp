@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 #include <string>
 
 #include "filigree/figure/graph_layout.h"
@@ -426,6 +427,33 @@ TEST(TokenArcs, AreHigherForTokensFartherApartAndThickerForMore) {
   EXPECT_GT(far_height, near_height);
   EXPECT_EQ(same_height, far_height);
   EXPECT_GT(thick, far);
+}
+
+TEST(CarriedPair, ThreeMapsStandInOneRow) {
+  const auto picture = [](std::size_t map, float weight) {
+    CarriedPanel panel = {.title = "panel"};
+    for (std::int64_t h = 0; h < 3; ++h)
+      panel.maps.push_back({.head = {0, h}, .weights = {0, 0, 0, 0}, .share = 0.3});
+    panel.maps[map].weights[2] = weight;
+    return draw(carried_pair({.title = "title",
+                              .tokens = samples::numbered_tokens(2),
+                              .key = 0,
+                              .query = 1,
+                              .panels = {panel}},
+                             light_theme()));
+  };
+  // The rows of pixels that the weight of one map changes.
+  const auto rows = [&](std::size_t map) {
+    const Picture without = picture(map, 0), with = picture(map, 1);
+    std::set<std::size_t> changed;
+    for (std::size_t i = 0; i < with.pixels.size(); ++i)
+      if (with.pixels[i] != without.pixels[i])
+        changed.insert(i / static_cast<std::size_t>(with.width));
+    return changed;
+  };
+  EXPECT_FALSE(rows(0).empty());
+  EXPECT_EQ(rows(0), rows(1));
+  EXPECT_EQ(rows(0), rows(2));
 }
 
 TEST(TokenCircuit, EdgesOfOneLayerBetweenTheSameTokensShareALine) {

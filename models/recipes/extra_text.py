@@ -9,9 +9,12 @@ OUT/all-quotations.txt: the same of all of PROSE/train-*.txt.xz.
 OUT/closings.txt: single quotations of all of PROSE/train-*.txt.xz with the sentence before, each a document of
 its own, and as many pairs of sentences without any, so that what closes a quotation is that it was opened.
 OUT/returns.txt: passages of PROSE/train-00.txt.xz in which a name or rare word returns, each a document of its own.
+OUT/swapped.txt: such passages of PROSE/train-01.txt.xz with another name or rare word in its place wherever it
+stands, so that what returns is known from the passage alone.
 OUT/held-out-first.txt, held-out-fresh.txt: PROSE/val.txt.xz in two, the first for choices, the other for results.
 """
 import collections
+import concurrent.futures
 import json
 import lzma
 import pathlib
@@ -31,7 +34,8 @@ CLOSING = re.compile(
 UNQUOTED = re.compile('(?<=[.!?] )[A-Z][^"\u201c\u201d\n.!?]{30,200}[.!?] [A-Z][^"\u201c\u201d\n.!?]{30,240}[.!?](?= )')
 # Of the task returning-word (src/analyze/task/returning_word.cpp): words between the two, and what is rare.
 WORDS_APART = range(5, 51)
-RARE_BELOW = 2e-6
+RARE_BELOW = 2e-6  # for returns.txt: rarer than the task's
+SWAPPED_RARE_BELOW = 1e-4
 RETURNS_BYTES = 24_000_000
 WORD = re.compile("[A-Za-z]{4,}")
 SENTENCE_END = re.compile("[.!?][\"\u201d\u2019']? |\n|$")
@@ -94,7 +98,7 @@ def write_closings(proses, out, draw):
 
 
 def returns(line, is_rare):
-    """Passages of a line: from the sentence of a rare word to the end of the one in which it returns."""
+    """Passages of a line, from the sentence of a rare word to the end of the one in which it returns; and the word."""
     begin = 0
     last = {}
     for number, word in enumerate(WORD.finditer(line)):
@@ -105,26 +109,62 @@ def returns(line, is_rare):
         before = line[begin : first[1]]
         start = max((before.rfind(end) + 2 for end in (". ", "! ", "? ") if end in before), default=0)
         end = SENTENCE_END.search(line, word.end()).end()
-        yield line[begin + start : end].strip()
+        yield line[begin + start : end].strip(), word[0]
         begin = end
 
 
-def write_returns(prose, out, draw):
-    lines = [line for document in documents(prose) for line in document.split("\n")]
-    counts = collections.Counter(word for line in lines for word in WORD.findall(line))
-    least = RARE_BELOW * counts.total()
+def rare_words(counts, below):
+    """Whether a word is a name or rare."""
+    least = below * counts.total()
 
     def is_rare(word):
         # Of a word with a small letter too, the capital is a sentence's.
         return counts[word] < least or (word[0].isupper() and counts[word.lower()] < counts[word] / 20)
 
-    found = [passage for line in lines for passage in returns(line, is_rare) if len(passage) < PASSAGE_BYTES]
+    return is_rare
+
+
+def lines_and_counts(prose):
+    lines = [line for document in documents(prose) for line in document.split("\n")]
+    return lines, collections.Counter(word for line in lines for word in WORD.findall(line))
+
+
+def write_passages(found, out, draw):
     draw.shuffle(found)
     written, taken = 0, 0
     while taken < len(found) and written < RETURNS_BYTES:
         written += len(found[taken]) + len(END)
         taken += 1
     out.write_text(END.join(found[:taken]) + END)
+
+
+def write_returns(prose, out, draw):
+    lines, counts = lines_and_counts(prose)
+    is_rare = rare_words(counts, RARE_BELOW)
+    found = [passage for line in lines for passage, _ in returns(line, is_rare) if len(passage) < PASSAGE_BYTES]
+    write_passages(found, out, draw)
+
+
+def write_swapped(prose, out, draw):
+    lines, counts = lines_and_counts(prose)
+    is_rare = rare_words(counts, SWAPPED_RARE_BELOW)
+    # As often as the text has them, names for names.
+    pool = {True: [], False: []}
+    for line in lines:
+        for word in WORD.findall(line):
+            if is_rare(word):
+                pool[word[0].isupper()].append(word)
+
+    def swapped(passage, word):
+        return re.sub(rf"\b{word}\b", draw.choice(pool[word[0].isupper()]), passage)
+
+    found = [
+        swapped(passage, word)
+        for line in lines
+        for passage, word in returns(line, is_rare)
+        if len(passage) < PASSAGE_BYTES
+    ]
+    write_passages(found, out, draw)
 
 
 def write_held_out(prose, first_out, fresh_out):
@@ -140,14 +180,19 @@ def write_held_out(prose, first_out, fresh_out):
 def main():
     tokenizer, prose, out = map(pathlib.Path, sys.argv[1:])
     out.mkdir(parents=True, exist_ok=True)
-    draw = random.Random(4)
-    write_random_words(one_token_words(tokenizer), out / "random-words.txt", draw)
     trained_on = sorted(prose.glob("train-*.txt.xz"))
-    write_quotations(trained_on[:1], out / "quotations.txt", draw)
-    write_closings(trained_on, out / "closings.txt", draw)
     write_held_out(prose / "val.txt.xz", out / "held-out-first.txt", out / "held-out-fresh.txt")
-    write_quotations(trained_on, out / "all-quotations.txt", draw)
-    write_returns(trained_on[0], out / "returns.txt", draw)
+    texts = [
+        (write_random_words, one_token_words(tokenizer), "random-words.txt"),
+        (write_quotations, trained_on[:1], "quotations.txt"),
+        (write_closings, trained_on, "closings.txt"),
+        (write_quotations, trained_on, "all-quotations.txt"),
+        (write_returns, trained_on[0], "returns.txt"),
+        (write_swapped, trained_on[1 % len(trained_on)], "swapped.txt"),
+    ]
+    with concurrent.futures.ProcessPoolExecutor() as workers:
+        for written in [workers.submit(write, source, out / name, random.Random(4)) for write, source, name in texts]:
+            written.result()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ namespace {
 // By how much the bias of a head that is too open falls after a step: a saturated head comes from a
 // logit of 15 within 600 steps, and the weights have time to follow.
 constexpr float kBiasStep = 0.02f;
+// It falls no further than this. A head that is too open even then needs its edges: its scores grow
+// as fast as the bias falls, without end, to weights that rounding and averages do not survive.
+constexpr float kLowestBias = -40.0f;
 
 // Lambda has grown by so much since the gap was lowest, and the gap by the tolerance and a quarter:
 // in runs that end well the gap has turned by then.
@@ -203,8 +206,13 @@ void Sparsification::lower_open_heads() {
     const Variable& bias = student_.gate_biases()[l];
     const Tensor here = bias.value().on_host();
     std::vector<float> lowered(here.values().begin(), here.values().end());
-    for (std::size_t h = 0; h < heads; ++h)
-      if (shares[h] > most) lowered[h] -= kBiasStep;
+    for (std::size_t h = 0; h < heads; ++h) {
+      if (shares[h] <= most) continue;
+      if (lowered[h] - kBiasStep >= kLowestBias)
+        lowered[h] -= kBiasStep;
+      else if (!race_.head)
+        race_.head = HeadId{static_cast<std::int64_t>(l), static_cast<std::int64_t>(h)};
+    }
     bias.mutable_value() = Tensor::from(bias.shape(), lowered).to(bias.value().device());
   }
   head_shares_.clear();
@@ -230,6 +238,14 @@ void Sparsification::follow_climb() {
 }
 
 std::optional<std::string> Sparsification::take_warning() {
+  if (race_.head && !race_.warned) {
+    race_.warned = true;
+    return fmt::format(
+        "{} has more than {} of its edges open although the bias of its gate was lowered to {}: it "
+        "needs them, and its scores grow as fast as the bias falls, which is not lowered any more. "
+        "Start again with a larger share that heads may have open",
+        head_name(*race_.head), options_.most_open, kLowestBias);
+  }
   const MultiplierState& state = multiplier_.state();
   const double lowest = std::max(climb_.lowest_gap, 0.0);
   const bool climbs = state.log_lambda >= climb_.log_lambda + std::log(kClimbOfLambda) &&
@@ -316,7 +332,8 @@ nlohmann::json Sparsification::state() const {
             {"log_lambda", climb_.log_lambda},
             {"last_log_lambda", climb_.last_log_lambda},
             {"begun", climb_.begun},
-            {"warned", climb_.warned}}}};
+            {"warned", climb_.warned}}},
+          {"race_warned", race_.warned}};
 }
 
 void Sparsification::restore(const nlohmann::json& state) {
@@ -331,6 +348,7 @@ void Sparsification::restore(const nlohmann::json& state) {
   climb_ = {climb.value("lowest_gap", 0.0), climb.value("log_lambda", 0.0),
             climb.value("last_log_lambda", 0.0), climb.value("begun", false),
             climb.value("warned", false)};
+  race_.warned = state.value("race_warned", false);
 }
 
 }  // namespace filigree

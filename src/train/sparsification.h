@@ -26,6 +26,7 @@
 #include <functional>
 #include <memory>
 
+#include "filigree/base/component.h"
 #include "filigree/base/names.h"
 #include "filigree/model/model.h"
 #include "filigree/train/multiplier.h"
@@ -93,6 +94,11 @@ class Sparsification : public Objective {
     double lowest_gap = 0.0, log_lambda = 0.0, last_log_lambda = 0.0;
     bool begun = false, warned = false;
   };
+  // The first head whose scores grew as fast as its bias was lowered.
+  struct Race {
+    std::optional<HeadId> head = {};
+    bool warned = false;
+  };
   void follow_climb();
   void compare_with_held_out(Communicator& ranks);
   double measure_heads(const Tensor& shares, double all_rows, Communicator& ranks);
@@ -103,6 +109,7 @@ class Sparsification : public Objective {
   SparsificationOptions options_;
   Multiplier multiplier_;
   Climb climb_;
+  Race race_;
   double expected_edges_ = 1.0;  // of the last step
   // Of the training batches: how far their gap lies above that of held-out text, and the steps
   // after which this was measured.

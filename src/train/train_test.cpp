@@ -200,6 +200,35 @@ TEST(Sparsification, WeighsTheEdgesOfASparseHeadMoreWithAHeadPower) {
   EXPECT_GT(slopes(0.5) / plain, 10.0);
 }
 
+TEST(Sparsification, LowersNoBiasWithoutEndAndSaysSo) {
+  const ModelConfig config = parse_model_config(gated_json(), "test");
+  const auto student = make_model(config, 1), teacher = make_model(config, 1);
+  std::vector<float> biases(static_cast<std::size_t>(config.layers * config.heads), 0.0f);
+  biases[1] = -39.99f;
+  student->set_gate({biases});
+  SparsificationOptions options;
+  options.most_open = 1e-30;  // every head is too open
+  Sparsification sparsification(*student, teacher.get(), options);
+  Metrics metrics;
+  sparsification.loss(some_batch(), 0, *make_single_process(), metrics);
+  sparsification.after_step(metrics);
+  student->store_gate();
+  EXPECT_NEAR(student->config().gate.bias[0], -0.02, 1e-6);
+  EXPECT_FLOAT_EQ(student->config().gate.bias[1], -39.99f);
+  const std::optional<std::string> warning = sparsification.take_warning();
+  ASSERT_TRUE(warning);
+  EXPECT_NE(warning->find("L0H1 has more than 1e-30 of its edges open"), std::string::npos)
+      << *warning;
+  EXPECT_FALSE(sparsification.take_warning());
+
+  // A resumed run does not say it again.
+  Sparsification resumed(*student, teacher.get(), options);
+  resumed.restore(sparsification.state());
+  resumed.loss(some_batch(), 1, *make_single_process(), metrics);
+  resumed.after_step(metrics);
+  EXPECT_FALSE(resumed.take_warning());
+}
+
 TEST(Sparsification, LowersTheBiasOfHeadsThatAreTooOpen) {
   nlohmann::json json = gated_json();
   const auto shared = make_model(parse_model_config(json, "test"), 1);

@@ -18,12 +18,9 @@
 
 namespace filigree::study {
 
-// The reference models that come with the program: the pair that results are shown on, and a small
-// one, with transcoders, for what has to be quick.
+// The pair of those that come with the program that results are shown on.
 inline constexpr const char* kReferenceDense = "dense-28m";
 inline constexpr const char* kReferenceSparse = "sparse-28m";
-inline constexpr const char* kBundledDense = "dense-12x12";
-inline constexpr const char* kBundledSparse = "sparse-12x12";
 
 // Whether they exist or not.
 std::vector<std::filesystem::path> model_places();

@@ -58,7 +58,7 @@ void say_address(const serve::Server& server, const serve::Api& api,
 
 void run_serve(const ServeCommand& command, const Session& session) {
   std::vector<std::string> names = command.models;
-  if (names.empty()) names = {study::kBundledDense, study::kBundledSparse};
+  if (names.empty()) names = {study::kReferenceDense, study::kReferenceSparse};
   if (names.size() > kMostModels)
     throw UsageError(fmt::format("MODEL: {} models; at most {} are shown side by side",
                                  names.size(), kMostModels));
@@ -89,9 +89,9 @@ void add_serve(Program& program) {
                     "filigree serve --host 0.0.0.0  # for other machines, with a token"},
                    Computes::kOnDevice},
                   [command](Session& session) { run_serve(*command, session); });
-  app.add_option(
-      "MODEL", command->models,
-      "one or two model folders or names, of one shape and tokenizer (default the bundled pair)");
+  app.add_option("MODEL", command->models,
+                 "one or two model folders or names, of one shape and tokenizer (default the pair "
+                 "that the demo compares)");
   app.add_option("--port", command->port, "where to listen; 0: a port that is free")
       ->check(whole_number(0, 65535))
       ->type_name("N")

@@ -4,6 +4,7 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
+#include "filigree/study/model_places.h"
 
 namespace filigree::cli {
 namespace {
@@ -29,6 +30,16 @@ TEST(ServeCommand, ForOtherMachinesHasAToken) {
   EXPECT_EQ(token.size(), 32u);
   EXPECT_THAT(json.at("address").get<std::string>(), HasSubstr("/#token=" + token));
   EXPECT_GT(json.at("port"), 0);
+}
+
+TEST(ServeCommand, ShowsThePairOfTheDemoUnlessToldOtherwise) {
+  if (!study::find_named_model(study::kReferenceDense) ||
+      !study::find_named_model(study::kReferenceSparse))
+    GTEST_SKIP() << "the larger pair is not here";
+  const ProgramRun run = run_and_interrupt({"serve", "--port", "0", "--json"});
+  EXPECT_EQ(run.code, 130) << run.err;
+  const nlohmann::json pair = {study::kReferenceDense, study::kReferenceSparse};
+  EXPECT_EQ(nlohmann::json::parse(run.out).at("models"), pair);
 }
 
 TEST(ServeCommand, RefusesTooManyModels) {

@@ -30,7 +30,7 @@ TaskSelection choose_text(TaskSelection selection,
   const TaskDefinition* task = find_task(selection.name);
   if (task == nullptr || !task->from_text || !selection.text.empty()) return selection;
   std::vector<std::filesystem::path> folders(model_folders.begin(), model_folders.end());
-  if (const auto bundled = find_named_model(kBundledDense)) folders.push_back(*bundled);
+  if (const auto bundled = find_named_model(kReferenceDense)) folders.push_back(*bundled);
   std::error_code ignored;
   for (const std::filesystem::path& folder : folders)
     if (std::filesystem::is_regular_file(folder / kHeldOutFile, ignored)) {

@@ -36,7 +36,7 @@ TEST(ChooseText, TakesTheFirstFolderThatBringsOne) {
   EXPECT_EQ(choose_text(named, folders).text, "book.txt");
   EXPECT_EQ(choose_text(selection_of("ioi"), folders).text, "");
   // Without any, that of the bundled model.
-  const auto bundled = find_named_model(kBundledDense);
+  const auto bundled = find_named_model(kReferenceDense);
   ASSERT_TRUE(bundled);
   EXPECT_EQ(choose_text(selection_of("returning-word"), std::span(folders).first(1)).text,
             *bundled / kHeldOutFile);
@@ -44,8 +44,8 @@ TEST(ChooseText, TakesTheFirstFolderThatBringsOne) {
 
 TEST(ChooseText, SaysWhatToDoWithoutOne) {
   const ScratchFolder places;
-  std::filesystem::create_directory(places.path() / kBundledDense);
-  std::ofstream(places.path() / kBundledDense / "config.json") << "{}";
+  std::filesystem::create_directory(places.path() / kReferenceDense);
+  std::ofstream(places.path() / kReferenceDense / "config.json") << "{}";
   ::setenv("FILIGREE_MODELS", places.path().c_str(), 1);
   const std::string error = error_of(
       [] { choose_text(selection_of("closing-quote"), std::span<const std::filesystem::path>()); });
@@ -55,9 +55,9 @@ TEST(ChooseText, SaysWhatToDoWithoutOne) {
 }
 
 TEST(LoadTask, FindsPassagesOfEveryKindInTheBundledText) {
-  const auto bundled = find_named_model(kBundledDense);
+  const auto bundled = find_named_model(kReferenceDense);
   ASSERT_TRUE(bundled);
-  const Tokenizer tokenizer = open_tokenizer(kBundledDense);
+  const Tokenizer tokenizer = open_tokenizer(kReferenceDense);
   for (const auto& [name, least] :
        {std::pair{"returning-word", 10u}, {"agreement-in-text", 1u}, {"closing-quote", 6u}}) {
     const LoadedTask task =

@@ -1,9 +1,7 @@
 // Where figures put things, and how large.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
-#include <string>
 
 #include "filigree/figure/graph_layout.h"
 #include "support/drawn_figures.h"

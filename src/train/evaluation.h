@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "filigree/dist/communicator.h"
+#include "filigree/model/living_heads.h"
 #include "filigree/model/model.h"
 #include "filigree/train/evaluation_windows.h"
 
@@ -49,6 +50,7 @@ struct Evaluation {
   Connectivity connectivity() const;
   Connectivity connectivity(std::int64_t layer) const;
   Connectivity connectivity(std::int64_t layer, std::int64_t head) const;
+  LivingHeads living() const { return living_heads(open_edges, heads, queries); }
 
  private:
   Connectivity of_heads(std::int64_t first, std::int64_t count) const;

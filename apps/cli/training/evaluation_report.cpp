@@ -6,6 +6,7 @@
 
 #include "apps/cli/program/table.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/evaluation/heads_alive.h"
 
 namespace filigree::cli {
 namespace {
@@ -32,6 +33,8 @@ std::string evaluation_table(const std::vector<EvaluatedModel>& models) {
   if (bytes) columns.push_back({"bits/byte", Align::kRight});
   columns.insert(columns.end(), {{"active edges", Align::kRight},
                                  {"keys/query", Align::kRight},
+                                 {"living heads", Align::kRight},
+                                 {"their keys/query"},
                                  {"tokens", Align::kRight},
                                  {"tokens/s", Align::kRight}});
   Table table(columns);
@@ -51,10 +54,12 @@ std::string evaluation_table(const std::vector<EvaluatedModel>& models) {
       row.push_back(bits ? fmt::format("{:.4f}", *bits) : "-");
     const Connectivity connectivity = evaluation.connectivity();
     const auto tokens = static_cast<std::uint64_t>(evaluation.total.tokens);
-    row.insert(row.end(),
-               {percent(connectivity.active_edges),
-                fmt::format("{:.4g}", connectivity.keys_per_query), with_thousands(tokens),
-                fmt::format("{:.0f}", static_cast<double>(tokens) / model.seconds)});
+    const LivingHeads living = evaluation.living();
+    row.insert(
+        row.end(),
+        {percent(connectivity.active_edges), fmt::format("{:.4g}", connectivity.keys_per_query),
+         study::count_text(living), study::keys_text(living), with_thousands(tokens),
+         fmt::format("{:.0f}", static_cast<double>(tokens) / model.seconds)});
     table.add(std::move(row));
   }
   return table.text();

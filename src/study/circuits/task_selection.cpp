@@ -29,14 +29,10 @@ TaskSelection choose_text(TaskSelection selection,
   if (!selection.lines.empty()) return selection;
   const TaskDefinition* task = find_task(selection.name);
   if (task == nullptr || !task->from_text || !selection.text.empty()) return selection;
-  std::vector<std::filesystem::path> folders(model_folders.begin(), model_folders.end());
-  if (const auto bundled = find_named_model(kReferenceDense)) folders.push_back(*bundled);
-  std::error_code ignored;
-  for (const std::filesystem::path& folder : folders)
-    if (std::filesystem::is_regular_file(folder / kHeldOutFile, ignored)) {
-      selection.text = folder / kHeldOutFile;
-      return selection;
-    }
+  if (const auto found = find_held_out_text(model_folders)) {
+    selection.text = *found;
+    return selection;
+  }
   throw RequestError(
       fmt::format("the task '{}' is drawn from a text, and neither the model's folder nor the "
                   "bundled model has {}: name one (--text FILE, of compare and head --task-text)",

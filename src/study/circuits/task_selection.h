@@ -12,6 +12,7 @@
 #include "filigree/analyze/task/tasks.h"
 #include "filigree/study/json.h"
 #include "filigree/study/loaded_model.h"
+#include "filigree/study/sample_text.h"
 
 namespace filigree::study {
 
@@ -27,9 +28,6 @@ struct TaskSelection {
   // Of tasks that are drawn from one; "": the one that choose_text() finds.
   std::filesystem::path text = {};
 };
-
-// A text that a model's folder may bring along, which the model was not trained on.
-inline constexpr const char* kHeldOutFile = "held-out.txt";
 
 // Fills in the text of a task that is drawn from one and has none: held-out.txt of the first of the
 // folders that has it, else of the bundled dense model. Throws RequestError when there is neither.

@@ -9,6 +9,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/evaluation/heads_alive.h"
 #include "filigree/study/model_places.h"
 #include "filigree/study/not_finite.h"
 #include "filigree/study/text_input.h"
@@ -148,6 +149,7 @@ Json model_json(const EvaluatedModel& model, const EvaluatedModel* first) {
     json["change_error"] = json_or_null(change_error(evaluation, first->evaluation));
   }
   add_connectivity(json, evaluation.connectivity());
+  json["living_heads"] = to_json(evaluation.living());
   json["layers"] = layers_json(evaluation);
   json["seconds"] = model.seconds;
   return json;

@@ -106,26 +106,30 @@ Json head_json(const study::LoadedModel& model, const HeadQuery& query, const Li
                });
   const auto text = [&](TokenId id) { return study::shown_token(model.tokenizer(), id); };
   context.throw_if_stopped();
+  const auto read = most_read(ids, sums.got, query.top);
+  std::vector<TokenId> read_ids;
+  for (const auto& [token, share] : read) read_ids.push_back(token);
+  const study::HeadInRun found = study::look_at_run(model.model(), query.head, ids, at, query.top,
+                                                    read_ids, sums.got, &changes);
   json["reads"] = Json::array();
-  for (const study::ReadToken& read :
-       study::read_tokens(model.model(), query.head, most_read(ids, sums.got, query.top)))
-    json["reads"].push_back({{"token", text(read.token)},
-                             {"share", rounded(read.share)},
-                             {"raises", text(read.raised)},
-                             {"lowers", text(read.lowered)},
-                             {"own_effect", rounded(read.own_effect)},
-                             {"own_rank", read.own_rank + 1}});
-  context.throw_if_stopped();
-  const study::DirectEffect effect =
-      study::direct_effect(model.model(), query.head, ids, at, query.top, &changes);
+  for (std::size_t n = 0; n < found.reads.size(); ++n) {
+    const WrittenForToken& written = found.reads[n];
+    json["reads"].push_back({{"token", text(written.token)},
+                             {"share", rounded(read[n].second)},
+                             {"raises", text(written.raised)},
+                             {"lowers", text(written.lowered)},
+                             {"own_effect", rounded(written.own_effect)},
+                             {"own_rank", written.own_rank + 1}});
+  }
   const auto effects = [&](const std::vector<study::LogitEffect>& list) {
     Json tokens = Json::array();
     for (const study::LogitEffect& one : list)
       tokens.push_back({{"token", text(one.token)}, {"effect", rounded(one.effect)}});
     return tokens;
   };
-  json["writes"] = {
-      {"query", at}, {"raises", effects(effect.raised)}, {"lowers", effects(effect.lowered)}};
+  json["writes"] = {{"query", at},
+                    {"raises", effects(found.direct.raised)},
+                    {"lowers", effects(found.direct.lowered)}};
   return json;
 }
 

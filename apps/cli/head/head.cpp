@@ -85,6 +85,9 @@ void add_head(Program& program) {
                  "text that tasks such as returning-word are drawn from (default held-out.txt of "
                  "the model's folder or of the bundled model, for such tasks of --task alone)")
       ->type_name("FILE");
+  add_choice(app, "--input", request.input,
+             "what stands for a token where its weights read it: its embedding, that as the MLP of "
+             "layer 0 leaves it, or the mean of what its layer reads for it in the prompts");
   add_choice(app, "--replacement", request.replacement, "what takes its place in tasks");
   add_prompt_options(app, command->prompts);
   app.add_option("--top", request.top, "rows of each list")

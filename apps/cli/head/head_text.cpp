@@ -24,20 +24,30 @@ class HeadText {
  private:
   std::string quoted(TokenId id) const { return "'" + printable(page_.shown[id]) + "'"; }
 
+  // Of the tokens that it does read, which may be few of the vocabulary.
+  static std::string reads_text(const study::HeadFacts& facts) {
+    if (facts.reads.empty()) return "";
+    return fmt::format(
+        "; of what it reads here {} is among the 5 tokens that it raises most, {} "
+        "among the 5 that it lowers most",
+        percent(facts.copied_share), percent(facts.suppressed_share));
+  }
+
   static std::string summary(const study::HeadFacts& facts) {
     const std::string evidence = evidence_text(facts.role);
     return fmt::format(
         "  role      {}{}\n  attends   in {} of {} rows ({}), mean mass of a row {:.3f}\n"
-        "  copying   {:+.3f}: {}\n  matching  {:+.3f}: {}\n",
+        "  copying   {:+.3f}: {}{}\n  matching  {:+.3f}: {}\n  by        {}\n",
         facts.role.name, evidence.empty() ? "" : " (" + evidence + ")",
         with_thousands(static_cast<std::uint64_t>(facts.open_rows)),
         with_thousands(static_cast<std::uint64_t>(facts.rows)),
         percent(static_cast<double>(facts.open_rows) /
                 static_cast<double>(std::max<std::int64_t>(facts.rows, 1))),
         facts.mean_mass, facts.circuit.copying, study::copying_text(facts.circuit.copying),
-        facts.circuit.matching,
+        reads_text(facts), facts.circuit.matching,
         facts.circuit.matching >= 0 ? "its queries look for tokens like themselves"
-                                    : "its queries look away from tokens like themselves");
+                                    : "its queries look away from tokens like themselves",
+        description_of(facts.input));
   }
 
   std::string heading() const {
@@ -96,10 +106,13 @@ class HeadText {
                    {"raises most"},
                    {"lowers most"}});
       for (const study::ReadToken& read : facts_.reads)
-        table.add({quoted(read.token), percent(read.share), fmt::format("{:+.2f}", read.own_effect),
-                   with_thousands(static_cast<std::uint64_t>(read.own_rank + 1)),
-                   quoted(read.raised), quoted(read.lowered)});
-      text += "\nOV by weights: what it writes for the tokens that it reads\n" + table.text(2);
+        table.add({quoted(read.written.token), percent(read.share),
+                   fmt::format("{:+.2f}", read.written.own_effect),
+                   with_thousands(static_cast<std::uint64_t>(read.written.own_rank + 1)),
+                   quoted(read.written.raised), quoted(read.written.lowered)});
+      text += fmt::format("\nOV by weights ({}): what it writes for the tokens that it reads\n",
+                          description_of(facts_.input)) +
+              table.text(2);
     }
     Table table({{"reads"},
                  {"raises"},
@@ -112,7 +125,7 @@ class HeadText {
                  fmt::format("{:+.2f}", facts_.raises[i].score),
                  "   " + quoted(facts_.lowers[i].from), quoted(facts_.lowers[i].to),
                  fmt::format("{:+.2f}", facts_.lowers[i].score)});
-    return text + "\nOV by weights: the extremes of the vocabulary\n" + table.text(2);
+    return text + "\nOV by weights: the extremes of all tokens\n" + table.text(2);
   }
 
   std::string partners(const study::MatchedToken& matched) const {

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
@@ -43,9 +44,9 @@ std::string scores_text(const study::HeadCircuits& found) {
                {"   looks for itself"},
                {"QK score", Align::kRight}});
   for (std::size_t i = 0; i < std::min(copying.size(), found.request.top); ++i)
-    table.add({head_name(found.head(copying[i])),
+    table.add({head_name(found.listed[copying[i]]),
                fmt::format("{:+.3f}", found.scores[copying[i]].copying),
-               "   " + head_name(found.head(matching[i])),
+               "   " + head_name(found.listed[matching[i]]),
                fmt::format("{:+.3f}", found.scores[matching[i]].matching)});
   return table.text(2);
 }
@@ -94,9 +95,14 @@ std::string pairs_text(const study::HeadCircuits& found, const study::PairsOfHea
 }
 
 std::string circuits_text(const study::HeadCircuits& found) {
-  std::string text =
-      "shares of positive eigenvalues over the vocabulary, from -1 to 1\n" + scores_text(found);
-  if (found.layers > 1)
+  std::string text;
+  if (found.alive)
+    text += fmt::format("{} heads ever open on {}: only these are listed\n",
+                        study::count_text(found.alive->heads), found.alive->source);
+  text += fmt::format("shares of positive eigenvalues, from -1 to 1, of {}{}\n{}",
+                      description_of(found.request.input),
+                      found.text.empty() ? "" : " of " + found.text, scores_text(found));
+  if (!found.strongest(Composition::kQuery).empty())
     text += fmt::format("\nhow much later heads read of earlier ones; random matrices: {:.3f}{}\n",
                         found.composition.random,
                         found.request.less_random ? ", taken off the scores" : "") +
@@ -132,6 +138,7 @@ void add_head_circuits(Program& program) {
                    {"filigree head-circuits gpt2 --out composition.svg",
                     "filigree head-circuits gpt2 --heads L5H1,L6H9 --top 20",
                     "filigree head-circuits gpt2 --heads L9H6 --from \" Mary\" --from \" Paris\"",
+                    "filigree head-circuits gpt2 --heads L9H6 --input text --text book.txt",
                     "filigree head-circuits sparse --less-random --matrices --json"}},
                   [command](Session& session) { run_head_circuits(*command, session); });
   study::HeadCircuitsRequest& request = command->request;
@@ -145,6 +152,14 @@ void add_head_circuits(Program& program) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TEXT");
+  add_choice(app, "--input", request.input,
+             "what stands for a token where weights read it: its embedding, that as the MLP of "
+             "layer 0 leaves it, or the mean of what the layer reads for it over a text");
+  app.add_option(
+         "--text", request.text,
+         "text on which heads of a sparse model must open to be listed, and of --input text "
+         "(default held-out.txt and sentences of the tasks)")
+      ->type_name("FILE");
   app.add_flag("--less-random", request.less_random,
                "take the expected score of random matrices off the composition scores");
   app.add_flag("--matrices", command->matrices, "with --json: the scores of all pairs of heads");

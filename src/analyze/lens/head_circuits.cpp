@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <span>
 
 #include "filigree/analyze/lens/eigenvalues.h"
 #include "filigree/base/error.h"
@@ -100,10 +102,11 @@ class Largest {
  public:
   explicit Largest(std::size_t count) : count_(count) {}
 
-  void add(TokenId from, const float* scores, std::int64_t V) {
+  // `scores` has one of each of the tokens.
+  void add(TokenId from, const float* scores, const std::vector<TokenId>& tokens) {
     if (count_ == 0) return;
-    for (std::int64_t t = 0; t < V; ++t)
-      if (pairs_.size() < count_ || scores[t] > least_) insert(from, t, scores[t]);
+    for (std::size_t t = 0; t < tokens.size(); ++t)
+      if (pairs_.size() < count_ || scores[t] > least_) insert(from, tokens[t], scores[t]);
   }
   void add(const std::vector<TokenPair>& pairs) {
     pairs_.insert(pairs_.end(), pairs.begin(), pairs.end());
@@ -119,8 +122,8 @@ class Largest {
     if (a.score != b.score) return a.score > b.score;
     return a.from != b.from ? a.from < b.from : a.to < b.to;
   }
-  void insert(TokenId from, std::int64_t to, float score) {
-    pairs_.push_back({from, static_cast<TokenId>(to), score});
+  void insert(TokenId from, TokenId to, float score) {
+    pairs_.push_back({from, to, score});
     // Trimming only now and then makes an insertion cheap.
     if (pairs_.size() >= 2 * count_ + 256) trim();
   }
@@ -135,36 +138,45 @@ class Largest {
   float least_ = -INFINITY;
 };
 
-// The largest (or smallest) entries of X Y^T in every row that is chosen by `from`, X [tokens, D]
-// and Y [V, D]; calls body with the rows in their order. The smallest are found as the largest of
-// the opposite, and have its sign.
-void for_rows_of_pairs(const Tensor& x, const Tensor& y, const PairOptions& options,
+// One side of a circuit: a vector for each of some tokens.
+struct Side {
+  Tensor rows;  // [tokens, D]
+  const std::vector<TokenId>& tokens;
+};
+
+// The largest (or smallest) entries of X Y^T in every row that is chosen by `from`; calls body with
+// the rows in their order. The smallest are found as the largest of the opposite, and have its
+// sign.
+void for_rows_of_pairs(const TokenRows& inputs, const Side& x, const Side& y,
+                       const PairOptions& options,
                        const std::function<void(std::vector<TokenPair>)>& body) {
-  const std::int64_t V = y.size(0), D = x.size(1);
-  std::vector<TokenId> from = options.from;
-  if (from.empty())
-    for (std::int64_t t = 0; t < x.size(0); ++t) from.push_back(static_cast<TokenId>(t));
-  for (const TokenId id : from)
-    require(id >= 0 && id < x.size(0), "token pairs: token {} is outside the vocabulary of {}", id,
-            x.size(0));
+  const std::int64_t D = x.rows.size(1);
+  const std::vector<TokenId>& from = options.from.empty() ? x.tokens : options.from;
+  std::vector<std::int64_t> row;
+  for (const TokenId id : from) {
+    row.push_back(inputs.row_of(id));
+    require(row.back() >= 0, "token pairs: there is no input of token {} ({})", id,
+            description_of(inputs.input));
+  }
   const auto total = static_cast<std::int64_t>(from.size());
   const float sign = options.lowest ? -1.0f : 1.0f;
   for (std::int64_t begin = 0; begin < total; begin += kTokensAtOnce) {
     const std::int64_t count = std::min(kTokensAtOnce, total - begin);
     Tensor rows = Tensor::empty({count, D});
     for (std::int64_t i = 0; i < count; ++i) {
-      const float* row = x.f32() + from[static_cast<std::size_t>(begin + i)] * D;
-      std::transform(row, row + D, rows.mutable_f32() + i * D,
+      const float* one = x.rows.f32() + row[static_cast<std::size_t>(begin + i)] * D;
+      std::transform(one, one + D, rows.mutable_f32() + i * D,
                      [sign](float value) { return sign * value; });
     }
-    const Tensor scores = product(rows, y, {.transpose_b = true});
+    const Tensor scores = product(rows, y.rows, {.transpose_b = true});
     // Each row on its own, then together: the result does not depend on the threads.
     std::vector<std::vector<TokenPair>> of_row(static_cast<std::size_t>(count));
     parallel_for(count, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
-        Largest row(options.one_each ? std::min<std::size_t>(options.top, 1) : options.top);
-        row.add(from[static_cast<std::size_t>(begin + i)], scores.f32() + i * V, V);
-        of_row[static_cast<std::size_t>(i)] = row.take();
+        Largest largest(options.one_each ? std::min<std::size_t>(options.top, 1) : options.top);
+        largest.add(from[static_cast<std::size_t>(begin + i)], scores.f32() + i * y.rows.size(0),
+                    y.tokens);
+        of_row[static_cast<std::size_t>(i)] = largest.take();
       }
     });
     for (std::vector<TokenPair>& pairs : of_row) body(std::move(pairs));
@@ -173,25 +185,44 @@ void for_rows_of_pairs(const Tensor& x, const Tensor& y, const PairOptions& opti
 }
 
 // Of all rows together.
-std::vector<TokenPair> top_pairs(const Tensor& x, const Tensor& y, const PairOptions& options) {
+std::vector<TokenPair> top_pairs(const TokenRows& inputs, const Side& x, const Side& y,
+                                 const PairOptions& options) {
   Largest all(options.top);
-  for_rows_of_pairs(x, y, options, [&](const std::vector<TokenPair>& pairs) { all.add(pairs); });
+  for_rows_of_pairs(inputs, x, y, options,
+                    [&](const std::vector<TokenPair>& pairs) { all.add(pairs); });
   std::vector<TokenPair> pairs = all.take();
   if (options.lowest)
     for (TokenPair& pair : pairs) pair.score = -pair.score;
   return pairs;
 }
 
-// What each token asks for, the scale in it, and what each offers: [V, D] both.
+// What each token asks for, the scale in it, and what each offers.
 struct QueriesAndKeys {
-  Tensor queries, keys;
+  Side queries, keys;
 };
-QueriesAndKeys queries_and_keys(const Model& model, const HeadMatrices& head) {
-  const Tensor embedding = normalised_embeddings(model);
-  Tensor queries = product(embedding, head.q);
+QueriesAndKeys queries_and_keys(const Model& model, const TokenRows& inputs,
+                                const HeadMatrices& head) {
+  const Tensor read = normalised(model, inputs);
+  Tensor queries = product(read, head.q);
   float* data = queries.mutable_f32();
   for (std::int64_t i = 0; i < queries.elements(); ++i) data[i] *= head.scale;
-  return {queries, product(embedding, head.k)};
+  return {{queries, inputs.tokens}, {product(read, head.k), inputs.tokens}};
+}
+
+std::vector<TokenId> whole_vocabulary(const Tensor& unembedding) {
+  std::vector<TokenId> ids(static_cast<std::size_t>(unembedding.size(0)));
+  std::iota(ids.begin(), ids.end(), TokenId{0});
+  return ids;
+}
+
+// The rows of some tokens, one below the other.
+Tensor gathered(const Tensor& rows, const std::vector<TokenId>& tokens) {
+  const std::int64_t d = rows.size(1);
+  Tensor chosen = Tensor::empty({static_cast<std::int64_t>(tokens.size()), d});
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    std::copy_n(rows.f32() + tokens[i] * d, d,
+                chosen.mutable_f32() + static_cast<std::int64_t>(i) * d);
+  return chosen;
 }
 
 double share_of(const Tensor& core) {
@@ -202,49 +233,107 @@ double share_of(const Tensor& core) {
 
 }  // namespace
 
-std::vector<HeadCircuitScores> head_circuit_scores(const Model& model,
-                                                   const std::vector<HeadMatrices>& heads) {
-  const Tensor embedding = model.weights().token_embedding.value();
-  // E V O U has the eigenvalues of O (U E) V, and E Q K^T E^T those of K^T (E^T E) Q.
-  const Tensor through_output =
-      product(folded_unembedding(model), embedding, {.transpose_a = true});  // [d, d]
-  const Tensor among_tokens = product(embedding, embedding, {.transpose_a = true});
-  std::vector<HeadCircuitScores> scores(heads.size());
-  parallel_for(
-      static_cast<std::int64_t>(heads.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          const HeadMatrices& head = heads[static_cast<std::size_t>(i)];
-          HeadCircuitScores& score = scores[static_cast<std::size_t>(i)];
-          score.copying = share_of(product(product(head.o, through_output), head.v));
-          score.matching =
-              share_of(product(product(head.k, among_tokens, {.transpose_a = true}), head.q));
-        }
-      });
+std::vector<HeadCircuitScores> head_circuit_scores(const Model& model, const TokenInputs& inputs,
+                                                   const std::vector<HeadMatrices>& heads,
+                                                   const std::vector<std::size_t>& chosen) {
+  const Tensor unembedding = folded_unembedding(model);
+  const auto per_layer = static_cast<std::size_t>(model.config().heads);
+  const TokenRows* known = nullptr;
+  Tensor through_output, among_tokens;  // [d, d]
+  std::vector<HeadCircuitScores> scores(chosen.size());
+  for (std::size_t begin = 0, end = 0; begin < chosen.size(); begin = end) {
+    const std::size_t layer = chosen[begin] / per_layer;
+    while (end < chosen.size() && chosen[end] / per_layer == layer) ++end;
+    const TokenRows& rows = inputs.of_layer(static_cast<std::int64_t>(layer));
+    if (&rows != known) {
+      // E V O U has the eigenvalues of O (U E) V, and E Q K^T E^T those of K^T (E^T E) Q.
+      const bool all = static_cast<std::int64_t>(rows.tokens.size()) == unembedding.size(0);
+      through_output = product(all ? unembedding : gathered(unembedding, rows.tokens), rows.stream,
+                               {.transpose_a = true});
+      among_tokens = product(rows.stream, rows.stream, {.transpose_a = true});
+      known = &rows;
+    }
+    parallel_for(
+        static_cast<std::int64_t>(end - begin), 1, [&](std::int64_t first, std::int64_t last) {
+          for (std::int64_t i = first; i < last; ++i) {
+            const std::size_t at = begin + static_cast<std::size_t>(i);
+            const HeadMatrices& head = heads[chosen[at]];
+            scores[at].copying = share_of(product(product(head.o, through_output), head.v));
+            scores[at].matching =
+                share_of(product(product(head.k, among_tokens, {.transpose_a = true}), head.q));
+          }
+        });
+  }
   return scores;
 }
 
-std::vector<TokenPair> top_ov_pairs(const Model& model, const HeadMatrices& head,
-                                    const PairOptions& options) {
-  return top_pairs(product(normalised_embeddings(model), head.v),
-                   product(folded_unembedding(model), head.o, {.transpose_b = true}), options);
+std::vector<TokenPair> top_ov_pairs(const Model& model, const TokenRows& inputs,
+                                    const HeadMatrices& head, const PairOptions& options) {
+  const Tensor unembedding = folded_unembedding(model);
+  const std::vector<TokenId> vocabulary = whole_vocabulary(unembedding);
+  return top_pairs(inputs, {product(normalised(model, inputs), head.v), inputs.tokens},
+                   {product(unembedding, head.o, {.transpose_b = true}), vocabulary}, options);
 }
 
-std::vector<TokenPair> top_qk_pairs(const Model& model, const HeadMatrices& head,
-                                    const PairOptions& options) {
-  const QueriesAndKeys both = queries_and_keys(model, head);
-  return top_pairs(both.queries, both.keys, options);
+std::vector<TokenPair> top_qk_pairs(const Model& model, const TokenRows& inputs,
+                                    const HeadMatrices& head, const PairOptions& options) {
+  const QueriesAndKeys both = queries_and_keys(model, inputs, head);
+  return top_pairs(inputs, both.queries, both.keys, options);
 }
 
-std::vector<std::vector<TokenPair>> top_keys_of(const Model& model, const HeadMatrices& head,
+std::vector<std::vector<TokenPair>> top_keys_of(const Model& model, const TokenRows& inputs,
+                                                const HeadMatrices& head,
                                                 const PairOptions& options) {
   require(!options.lowest && !options.one_each,
           "token pairs: by tokens there are only the top ones");
   std::vector<std::vector<TokenPair>> keys;
   if (options.from.empty()) return keys;
-  const QueriesAndKeys both = queries_and_keys(model, head);
-  for_rows_of_pairs(both.queries, both.keys, options,
+  const QueriesAndKeys both = queries_and_keys(model, inputs, head);
+  for_rows_of_pairs(inputs, both.queries, both.keys, options,
                     [&](std::vector<TokenPair> pairs) { keys.push_back(std::move(pairs)); });
   return keys;
+}
+
+std::vector<WrittenForToken> written_for(const Model& model, const TokenRows& inputs,
+                                         const HeadMatrices& head,
+                                         const std::vector<TokenId>& tokens) {
+  const std::int64_t d = inputs.stream.size(1);
+  TokenRows chosen = {inputs.input, {}, {}};
+  std::vector<float> stream;
+  for (const TokenId token : tokens) {
+    const std::int64_t row = inputs.row_of(token);
+    if (row < 0) continue;
+    chosen.tokens.push_back(token);
+    stream.insert(stream.end(), inputs.stream.f32() + row * d, inputs.stream.f32() + (row + 1) * d);
+  }
+  if (chosen.tokens.empty()) return {};
+  chosen.stream = Tensor::from({static_cast<std::int64_t>(chosen.tokens.size()), d}, stream);
+  return written_for_values(model, product(normalised(model, chosen), head.v), head.o,
+                            chosen.tokens);
+}
+
+std::vector<WrittenForToken> written_for_values(const Model& model, const Tensor& values,
+                                                const Tensor& o,
+                                                const std::vector<TokenId>& tokens) {
+  const Tensor unembedding = folded_unembedding(model);
+  const std::int64_t V = unembedding.size(0), n = values.size(0);
+  const Tensor logits = product(product(values, o), unembedding, {.transpose_b = true});  // [n, V]
+  std::vector<WrittenForToken> written(static_cast<std::size_t>(n));
+  parallel_for(n, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::span<const float> row(logits.f32() + i * V, static_cast<std::size_t>(V));
+      WrittenForToken& one = written[static_cast<std::size_t>(i)];
+      one.token = tokens[static_cast<std::size_t>(i)];
+      const float own = row[static_cast<std::size_t>(one.token)];
+      const double mean = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(V);
+      one.own_effect = static_cast<double>(own) - mean;
+      one.own_rank = std::count_if(row.begin(), row.end(), [&](float x) { return x > own; });
+      one.own_rank_below = std::count_if(row.begin(), row.end(), [&](float x) { return x < own; });
+      one.raised = static_cast<TokenId>(std::max_element(row.begin(), row.end()) - row.begin());
+      one.lowered = static_cast<TokenId>(std::min_element(row.begin(), row.end()) - row.begin());
+    }
+  });
+  return written;
 }
 
 double random_composition(std::int64_t d, std::int64_t D) {

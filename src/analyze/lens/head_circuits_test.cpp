@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "filigree/analyze/circuit/test_support.h"
 #include "filigree/analyze/lens/eigenvalues.h"
 #include "filigree/base/error.h"
+#include "support/errors.h"
 
 namespace filigree {
 namespace {
@@ -240,10 +242,18 @@ TEST(HeadMatrices, AgreeWithTaps) {
   }
 }
 
+// Of every head, with bare embeddings.
+std::vector<HeadCircuitScores> scores_of(const Model& model,
+                                         const std::vector<HeadMatrices>& heads) {
+  std::vector<std::size_t> all(heads.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return head_circuit_scores(model, TokenInputs(model, TokenInput::kEmbedding), heads, all);
+}
+
 TEST(HeadCircuits, ScoresAreThoseOfTheWholeMatrices) {
   const auto model = model_with_gains();
   const std::vector<HeadMatrices> heads = all_head_matrices(*model);
-  const std::vector<HeadCircuitScores> scores = head_circuit_scores(*model, heads);
+  const std::vector<HeadCircuitScores> scores = scores_of(*model, heads);
   const Matrix E = matrix(model->weights().token_embedding.value());
   const Matrix U = matrix(folded_unembedding(*model));
   const std::vector<float> gain = [&] {
@@ -261,6 +271,34 @@ TEST(HeadCircuits, ScoresAreThoseOfTheWholeMatrices) {
   }
 }
 
+// The same with what the MLP of layer 0 makes of embeddings, of some heads, and over the tokens
+// that have an input alone.
+TEST(HeadCircuits, ScoresAreOverTheInputsOfTheHeadsOwnLayer) {
+  const auto model = model_with_gains();
+  const std::vector<HeadMatrices> heads = all_head_matrices(*model);
+  const std::vector<TokenId> some = {3, 8, 21, 22, 30};
+  const Matrix all_u = matrix(folded_unembedding(*model));
+  for (const bool whole : {true, false}) {
+    const TokenInputs inputs(*model, TokenInput::kFirstMlp, whole ? std::vector<TokenId>() : some);
+    const auto scores = head_circuit_scores(*model, inputs, heads, {1, 5, 8});
+    ASSERT_EQ(scores.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::size_t h = std::array{1, 5, 8}[i];
+      const TokenRows& rows = inputs.of_layer(static_cast<std::int64_t>(h / 3));
+      EXPECT_EQ(rows.input, h < 3 ? TokenInput::kEmbedding : TokenInput::kFirstMlp);
+      const Matrix E = matrix(rows.stream);
+      Matrix U = {rows.tokens.size(), all_u.columns, {}};
+      for (const TokenId t : rows.tokens)
+        for (std::size_t c = 0; c < U.columns; ++c)
+          U.values.push_back(all_u.at(static_cast<std::size_t>(t), c));
+      const Matrix ov = E * matrix(heads[h].v) * matrix(heads[h].o) * transposed(U),
+                   qk = E * matrix(heads[h].q) * transposed(matrix(heads[h].k)) * transposed(E);
+      EXPECT_NEAR(scores[i].copying, positive_share(eigenvalues(ov.values, ov.rows)), 1e-3) << h;
+      EXPECT_NEAR(scores[i].matching, positive_share(eigenvalues(qk.values, qk.rows)), 1e-3) << h;
+    }
+  }
+}
+
 // A head that writes back what it reads raises the tokens it reads.
 TEST(HeadCircuits, ACopyingHeadHasTheScoreOne) {
   const auto model = small_model(false, 1);
@@ -270,17 +308,19 @@ TEST(HeadCircuits, ACopyingHeadHasTheScoreOne) {
   const Matrix S = transposed(matrix(folded_unembedding(*model))) *
                    matrix(model->weights().token_embedding.value());
   heads[0].v = tensor(transposed(S) * transposed(o));
-  EXPECT_NEAR(head_circuit_scores(*model, heads)[0].copying, 1, 1e-5);
+  EXPECT_NEAR(scores_of(*model, heads)[0].copying, 1, 1e-5);
   for (float& value :
        std::span(heads[0].v.mutable_f32(), static_cast<std::size_t>(heads[0].v.elements())))
     value = -value;
-  EXPECT_NEAR(head_circuit_scores(*model, heads)[0].copying, -1, 1e-5);
+  EXPECT_NEAR(scores_of(*model, heads)[0].copying, -1, 1e-5);
 }
 
 TEST(HeadCircuits, TopPairsAreTheLargestOfAll) {
   const auto model = model_with_gains();
   const HeadMatrices head = all_head_matrices(*model)[4];
-  const Matrix E = matrix(normalised_embeddings(*model));
+  const TokenInputs token_inputs(*model, TokenInput::kEmbedding);
+  const TokenRows& inputs = token_inputs.of_layer(1);
+  const Matrix E = matrix(normalised(*model, inputs));
   const Matrix U = matrix(folded_unembedding(*model));
   for (const bool ov : {true, false}) {
     Matrix full = ov ? E * matrix(head.v) * matrix(head.o) * transposed(U)
@@ -293,8 +333,8 @@ TEST(HeadCircuits, TopPairsAreTheLargestOfAll) {
                                        {{7, 3}, true}}) {
       PairOptions options;
       options.top = 9, options.from = from, options.lowest = lowest;
-      const std::vector<TokenPair> pairs =
-          ov ? top_ov_pairs(*model, head, options) : top_qk_pairs(*model, head, options);
+      const std::vector<TokenPair> pairs = ov ? top_ov_pairs(*model, inputs, head, options)
+                                              : top_qk_pairs(*model, inputs, head, options);
       std::vector<double> expected;
       for (std::size_t i = 0; i < full.rows; ++i)
         if (from.empty() || std::count(from.begin(), from.end(), static_cast<TokenId>(i)) > 0)
@@ -324,26 +364,60 @@ TEST(HeadCircuits, TopPairsAreTheLargestOfAll) {
   std::sort(worst.begin(), worst.end());
   for (const bool lowest : {false, true}) {
     const std::vector<TokenPair> pairs =
-        top_ov_pairs(*model, head, {.top = 5, .lowest = lowest, .one_each = true});
+        top_ov_pairs(*model, inputs, head, {.top = 5, .lowest = lowest, .one_each = true});
     ASSERT_EQ(pairs.size(), 5u);
     for (std::size_t i = 0; i < 5; ++i)
       EXPECT_NEAR(pairs[i].score, (lowest ? worst : best)[i], 1e-4);
   }
-  const auto keys = top_keys_of(*model, head, {.top = 2, .from = {5, 1}});
+  const auto keys = top_keys_of(*model, inputs, head, {.top = 2, .from = {5, 1}});
   ASSERT_EQ(keys.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
     const std::vector<TokenPair> alone =
-        top_qk_pairs(*model, head, {.top = 2, .from = {i == 0 ? 5 : 1}});
+        top_qk_pairs(*model, inputs, head, {.top = 2, .from = {i == 0 ? 5 : 1}});
     ASSERT_EQ(keys[i].size(), 2u);
     EXPECT_EQ(keys[i][1].to, alone[1].to);
     EXPECT_NEAR(keys[i][1].score, alone[1].score, 1e-5);
   }
-  EXPECT_TRUE(top_keys_of(*model, head, {}).empty());
+  EXPECT_TRUE(top_keys_of(*model, inputs, head, {}).empty());
   PairOptions options;
   options.from = {kTestVocabulary};
-  EXPECT_THROW(top_ov_pairs(*model, head, options), Error);
+  EXPECT_THROW(top_ov_pairs(*model, inputs, head, options), Error);
+  const TokenInputs few(*model, TokenInput::kEmbedding, {1, 2});
+  options.from = {3};
+  EXPECT_THAT(error_of([&] { top_qk_pairs(*model, few.of_layer(0), head, options); }),
+              ::testing::HasSubstr("no input of token 3 (token embeddings)"));
   options.from = {1}, options.top = 0;
-  EXPECT_TRUE(top_ov_pairs(*model, head, options).empty());
+  EXPECT_TRUE(top_ov_pairs(*model, inputs, head, options).empty());
+}
+
+TEST(HeadCircuits, WhatIsWrittenForATokenIsItsRowOfTheMatrix) {
+  const auto model = model_with_gains();
+  const HeadMatrices head = all_head_matrices(*model)[4];
+  const TokenInputs token_inputs(*model, TokenInput::kFirstMlp);
+  const TokenRows& inputs = token_inputs.of_layer(1);
+  const Matrix full = matrix(normalised(*model, inputs)) * matrix(head.v) * matrix(head.o) *
+                      transposed(matrix(folded_unembedding(*model)));
+  const auto written = written_for(*model, inputs, head, {9, 2, 17});
+  ASSERT_EQ(written.size(), 3u);
+  for (const WrittenForToken& one : written) {
+    const auto row = static_cast<std::size_t>(one.token);
+    double mean = 0;
+    std::size_t above = 0, below = 0, most = 0, least = 0;
+    const double own = full.at(row, row);
+    for (std::size_t v = 0; v < full.columns; ++v) {
+      mean += full.at(row, v) / static_cast<double>(full.columns);
+      above += full.at(row, v) > own ? 1 : 0, below += full.at(row, v) < own ? 1 : 0;
+      if (full.at(row, v) > full.at(row, most)) most = v;
+      if (full.at(row, v) < full.at(row, least)) least = v;
+    }
+    EXPECT_NEAR(one.own_effect, own - mean, 1e-4);
+    EXPECT_EQ(static_cast<std::size_t>(one.own_rank), above);
+    EXPECT_EQ(static_cast<std::size_t>(one.own_rank_below), below);
+    EXPECT_EQ(static_cast<std::size_t>(one.raised), most);
+    EXPECT_EQ(static_cast<std::size_t>(one.lowered), least);
+  }
+  EXPECT_EQ(written[0].token, 9);
+  EXPECT_TRUE(written_for(*model, inputs, head, {}).empty());
 }
 
 TEST(Composition, ScoresAreThoseOfWholeMatrices) {

@@ -12,16 +12,17 @@ namespace {
 class Elements {
  public:
   explicit Elements(const LinearWeight& w) {
-    const Tensor& values = w.weight.value();
-    const std::int64_t columns = values.size(1);
+    values_ = w.weight.value().on_host();
+    const std::int64_t columns = values_.size(1);
     in_step_ = w.out_in ? 1 : columns, out_step_ = w.out_in ? columns : 1;
-    data_ = values.f32() + w.begin * out_step_;
+    data_ = values_.f32() + w.begin * out_step_;
   }
   float at(std::int64_t in, std::int64_t out) const {
     return data_[in * in_step_ + out * out_step_];
   }
 
  private:
+  Tensor values_;  // on the CPU, wherever the model is
   const float* data_;
   std::int64_t in_step_, out_step_;
 };
@@ -30,6 +31,8 @@ class Elements {
 Tensor part_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t first_input,
                std::int64_t input_count, std::int64_t first_output, std::int64_t output_count) {
   const Elements elements(w);
+  Tensor down, up;
+  if (lora.on()) down = lora.down.value().on_host(), up = lora.up.value().on_host();
   Tensor result = Tensor::empty({input_count, output_count});
   float* data = result.mutable_f32();
   for (std::int64_t i = 0; i < input_count; ++i)
@@ -37,7 +40,6 @@ Tensor part_of(const LinearWeight& w, const LoraAdapter& lora, std::int64_t firs
       const std::int64_t in = first_input + i, out = first_output + j;
       double sum = elements.at(in, out);
       if (lora.on()) {
-        const Tensor &down = lora.down.value(), &up = lora.up.value();
         const std::int64_t rank = down.size(1);
         double added = 0;
         for (std::int64_t r = 0; r < rank; ++r)
@@ -67,7 +69,7 @@ void fold_norm(const NormWeights& norm, Tensor& w) {
   const std::int64_t d = w.size(0), columns = w.size(1);
   float* data = w.mutable_f32();
   if (norm.weight.defined()) {
-    const Tensor gain = norm.gain().value();
+    const Tensor gain = norm.gain().value().on_host();
     for (std::int64_t i = 0; i < d; ++i)
       for (std::int64_t j = 0; j < columns; ++j) data[i * columns + j] *= gain.f32()[i];
   }
@@ -82,7 +84,7 @@ void fold_norm(const NormWeights& norm, Tensor& w) {
 // The gain of a norm behind `w`: its numbers from `first` on, one a column.
 void fold_gain_behind(const NormWeights& norm, std::int64_t first, Tensor& w) {
   if (!norm.on() || !norm.weight.defined()) return;
-  const Tensor gain = norm.gain().value();
+  const Tensor gain = norm.gain().value().on_host();
   float* data = w.mutable_f32();
   for (std::int64_t i = 0; i < w.size(0); ++i)
     for (std::int64_t j = 0; j < w.size(1); ++j) data[i * w.size(1) + j] *= gain.f32()[first + j];
@@ -124,23 +126,12 @@ std::vector<HeadMatrices> all_head_matrices(const Model& model) {
   return all;
 }
 
-Tensor normalised_embeddings(const Model& model) {
-  const ModelWeights weights = model.weights();
-  const Tensor& embedding = weights.token_embedding.value();
-  const std::int64_t d = embedding.size(1);
-  NormWeights plain = weights.final_norm;
-  plain.weight = Tensor::full({d}, 1.0f);
-  plain.around_one = false;
-  if (plain.bias.defined()) plain.bias = Tensor::zeros({d});
-  return normalise(embedding, plain, TapScope()).value();
-}
-
 Tensor folded_unembedding(const Model& model) {
   const ModelWeights weights = model.weights();
   const LinearWeight& output = weights.output;
   const std::int64_t V = output.outputs(), d = output.inputs();
   const Tensor gains =
-      weights.final_norm.weight.defined() ? weights.final_norm.gain().value() : Tensor();
+      weights.final_norm.weight.defined() ? weights.final_norm.gain().value().on_host() : Tensor();
   const float* gain = gains.defined() ? gains.f32() : nullptr;
   const Elements elements(output);
   Tensor folded = Tensor::empty({V, d});

@@ -31,10 +31,6 @@ HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, s
 // Every head, layer by layer.
 std::vector<HeadMatrices> all_head_matrices(const Model& model);
 
-// [V, d]: each token's embedding through a norm of gain 1 and no bias, as the first layer would see
-// it with nothing else in the stream.
-Tensor normalised_embeddings(const Model& model);
-
 // [V, d], the final norm folded in: a stream x has the logits W x, up to the norm's scale and
 // without biases.
 Tensor folded_unembedding(const Model& model);

@@ -8,6 +8,7 @@
 #include "filigree/analyze/lens/head_matrices.h"
 #include "filigree/analyze/lens/logit_attribution.h"
 #include "filigree/analyze/lens/logit_lens.h"
+#include "filigree/analyze/lens/token_inputs.h"
 #include "filigree/analyze/task/check.h"
 #include "filigree/base/error.h"
 
@@ -90,7 +91,8 @@ TEST_P(RmsModels, FoldedUnembeddingGivesTheLogitsOfTheStream) {
 }
 
 TEST_P(RmsModels, NormalisedEmbeddingsKeepTheirMeans) {
-  const Tensor rows = normalised_embeddings(*model_);
+  const TokenInputs inputs(*model_, TokenInput::kEmbedding);
+  const Tensor rows = normalised(*model_, inputs.of_layer(0));
   const Tensor& embedding = model_->weights().token_embedding.value();
   for (std::int64_t v = 0; v < kTestVocabulary; ++v) {
     const float *row = rows.f32() + v * d, *raw = embedding.f32() + v * d;

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <optional>
+
+#include "filigree/base/strings.h"
 
 namespace filigree {
 namespace {
@@ -94,6 +97,11 @@ std::optional<Pattern> content_role(const RoleScores& scores, std::initializer_l
   return best;
 }
 
+bool reads_names(Pattern pattern) {
+  return pattern == Pattern::kNameMover || pattern == Pattern::kNegativeNameMover ||
+         pattern == Pattern::kNameReader;
+}
+
 }  // namespace
 
 std::string evidence_text(const HeadRole& role) {
@@ -105,6 +113,11 @@ std::string evidence_text(const HeadRole& role) {
         where == RoleText::kNames ? fmt::format("at the end of {} ioi sentences", one.rows)
                                   : fmt::format("in {} rows", one.rows),
         where == RoleText::kRepeated ? " of repeated text" : "");
+    if (role.copying && reads_names(one.pattern))
+      text += fmt::format(
+          ", the name it reads at median rank {} of {}",
+          with_thousands(static_cast<std::uint64_t>(std::llround(role.copying->median_rank))),
+          with_thousands(static_cast<std::uint64_t>(role.copying->vocabulary)));
   }
   return text;
 }
@@ -115,8 +128,10 @@ HeadRole classify(const RoleScores& scores, const RoleThresholds& thresholds) {
   for (const std::optional<Pattern>& found :
        {content_role(scores, {Pattern::kInduction, Pattern::kDuplicate, Pattern::kNextToMatch},
                      thresholds.repeated, thresholds),
-        content_role(scores, {Pattern::kNameMover, Pattern::kDuplicateName}, thresholds.names,
-                     thresholds)})
+        content_role(scores,
+                     {Pattern::kNameMover, Pattern::kNegativeNameMover, Pattern::kNameReader,
+                      Pattern::kDuplicateName},
+                     thresholds.names, thresholds)})
     if (found) content.push_back(*found);
   const bool alone = role.patterns.empty() || role.patterns[0] == Pattern::kEmpty;
   if (!content.empty()) {
@@ -130,6 +145,8 @@ HeadRole classify(const RoleScores& scores, const RoleThresholds& thresholds) {
     role.confidence = least;
   }
   if (!role.patterns.empty()) role.name = name_of(role.patterns, scores.offset);
+  if (std::any_of(role.patterns.begin(), role.patterns.end(), reads_names))
+    role.copying = scores.copying;
   for (const Pattern pattern : role.patterns)
     role.evidence.push_back({pattern, scores[pattern], scores.rows_of(pattern)});
   return role;

@@ -287,7 +287,7 @@ TEST(HeadRole, NamesAreReadAtTheEndOfSentences) {
   };
   const ConstructedMap nothing(50), sink = dense_map(50, column_keys({0}), 0.95);
   EXPECT_EQ(role({{8, 1.0f}}, 10, nothing).name, "duplicate-name");
-  EXPECT_EQ(role({{1, 0.6f}, {3, 0.3f}}, 10, nothing).name, "name-mover");
+  EXPECT_EQ(role({{1, 0.6f}, {3, 0.3f}}, 10, nothing).name, "name-reader");
   EXPECT_EQ(role({{8, 0.8f}}, 10, sink).name, "sink+duplicate-name");
   EXPECT_EQ(role({{0, 1.0f}}, 10, nothing).name, "empty");
   EXPECT_EQ(role({{8, 1.0f}}, 3, nothing).name, "empty");  // too few to tell
@@ -298,6 +298,31 @@ TEST(HeadRole, NamesAreReadAtTheEndOfSentences) {
   // 0.5 of 0.8, less the twelfth that an even row has.
   EXPECT_NEAR(found.evidence[0].score, (0.5 / 0.8 - 1.0 / 12) / (1 - 1.0 / 12), 1e-6);
   EXPECT_EQ(evidence_text(found), "duplicate-name 0.59 at the end of 10 ioi sentences");
+}
+
+// What a head's weights write for names decides whether a reader of names moves them.
+TEST(HeadRole, NameMoversRaiseTheNamesThatTheyRead) {
+  const auto role = [](double rank, float weight = 0.9f) {
+    RoleAccumulator roles;
+    for (int s = 0; s < 10; ++s) {
+      ConstructedMap map(12);
+      map.at(11, 1) = weight;
+      roles.add_names(map.weights, 12, 1, 3, 8);
+    }
+    RoleScores scores = roles.scores();
+    scores.set_copying({rank, 1000, 20});
+    return classify(scores);
+  };
+  EXPECT_EQ(role(1).name, "name-mover");
+  EXPECT_EQ(role(10).name, "name-mover");
+  EXPECT_EQ(role(11).name, "name-reader");
+  EXPECT_EQ(role(990).name, "name-reader");
+  EXPECT_EQ(role(990.5).name, "negative-name-mover");
+  EXPECT_EQ(role(1000).name, "negative-name-mover");
+  EXPECT_EQ(evidence_text(role(1)),
+            "name-mover 1.00 at the end of 10 ioi sentences, the name it reads at median rank 1 of "
+            "1,000");
+  EXPECT_FALSE(role(1, 0.0f).copying.has_value());  // reads no names
 }
 
 TEST(HeadRole, DelimitersAreTokensNotPlaces) {

@@ -31,9 +31,24 @@ RoleText text_of(Pattern pattern) {
     case Pattern::kDuplicate:
     case Pattern::kNextToMatch: return RoleText::kRepeated;
     case Pattern::kNameMover:
+    case Pattern::kNegativeNameMover:
+    case Pattern::kNameReader:
     case Pattern::kDuplicateName: return RoleText::kNames;
     default: return RoleText::kPrompts;
   }
+}
+
+void RoleScores::set_copying(const NameCopying& found, const RoleThresholds& thresholds) {
+  require(found.vocabulary > 0 && found.names > 0, "roles: the rank of {} names among {} tokens",
+          found.names, found.vocabulary);
+  copying = found;
+  const auto vocabulary = static_cast<double>(found.vocabulary);
+  const double raised = thresholds.copied_share * vocabulary;
+  double& read = (*this)[Pattern::kNameReader];
+  if (found.median_rank <= std::max(raised, 1.0))
+    std::swap(read, (*this)[Pattern::kNameMover]);
+  else if (found.median_rank > vocabulary - std::max(raised, 1.0))
+    std::swap(read, (*this)[Pattern::kNegativeNameMover]);
 }
 
 std::int64_t RoleScores::rows_of(Pattern pattern) const {
@@ -244,7 +259,7 @@ RoleScores RoleAccumulator::scores() const {
   result.name_rows_with_mass = name_rows_with_mass_;
   if (static_cast<double>(name_rows_with_mass_) >
       (1.0 - thresholds_.empty_rows) * static_cast<double>(name_rows_)) {
-    result[Pattern::kNameMover] = excess(first_names_, 2.0 * name_even_, name_mass_);
+    result[Pattern::kNameReader] = excess(first_names_, 2.0 * name_even_, name_mass_);
     result[Pattern::kDuplicateName] = excess(second_name_, name_even_, name_mass_);
   }
   return result;

@@ -24,7 +24,10 @@
 //   next-to-match   likewise j = i - P + 2 or i - P - 1: beside where those two look
 //   delimiter   keys j >= 1 that are punctuation or line breaks
 //   name-mover  from the last token of sentences like "When Mary and John went to the store, John
-//               gave a drink to" to the first mention of either name
+//               gave a drink to" to the first mention of either name, by a head whose weights raise
+//               the logit of the name that it reads
+//   negative-name-mover  likewise, by one that lowers it
+//   name-reader likewise, by one that does neither, or of which that is not known
 //   duplicate-name  likewise to the second mention of the name that is said twice
 //
 // "Strong" and "dotted" are defined by role_thresholds.h.
@@ -33,6 +36,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -56,8 +60,10 @@ enum class Pattern {
   kDelimiter,
   kNameMover,
   kDuplicateName,
+  kNegativeNameMover,
+  kNameReader,
 };
-inline constexpr std::size_t kPatterns = 14;
+inline constexpr std::size_t kPatterns = 16;
 
 template <>
 inline constexpr auto kNames<Pattern> =
@@ -74,7 +80,9 @@ inline constexpr auto kNames<Pattern> =
                                    {Pattern::kNextToMatch, "next-to-match"},
                                    {Pattern::kDelimiter, "delimiter"},
                                    {Pattern::kNameMover, "name-mover"},
-                                   {Pattern::kDuplicateName, "duplicate-name"}});
+                                   {Pattern::kDuplicateName, "duplicate-name"},
+                                   {Pattern::kNegativeNameMover, "negative-name-mover"},
+                                   {Pattern::kNameReader, "name-reader"}});
 
 // What a pattern is measured on.
 enum class RoleText { kPrompts, kRepeated, kNames };
@@ -85,6 +93,13 @@ inline constexpr auto kNames<RoleText> =
                                     {RoleText::kRepeated, "repeated-text"},
                                     {RoleText::kNames, "ioi-sentences"}});
 RoleText text_of(Pattern pattern);
+
+// Where a name stands among the logits that a head's weights give for reading it.
+struct NameCopying {
+  double median_rank = 0;  // over names; 1: raised most, `vocabulary`: lowered most
+  std::int64_t vocabulary = 0;
+  std::int64_t names = 0;
+};
 
 struct RoleScores {
   std::array<double, kPatterns> score = {};
@@ -97,6 +112,11 @@ struct RoleScores {
   std::int64_t name_rows = 0;  // likewise, of the sentences with names: one each
   std::int64_t name_rows_with_mass = 0;
   std::int64_t delimiters = 0;  // in the prompts, the first token aside
+  std::optional<NameCopying> copying = {};
+
+  // What the head writes for the names that it reads makes a name-reader a name-mover or a negative
+  // one; to be called once.
+  void set_copying(const NameCopying& found, const RoleThresholds& thresholds = kRoleThresholds);
 
   // Rows with mass of the text that a pattern is measured on.
   std::int64_t rows_of(Pattern pattern) const;

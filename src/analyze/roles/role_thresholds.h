@@ -31,8 +31,11 @@ struct RoleThresholds {
   double hybrid_total = 0.6;
   // On repeated text, for induction, duplicate and next-to-match.
   double repeated = 0.3;
-  // On sentences with names, for name-mover and duplicate-name.
+  // On sentences with names, for the roles of names.
   double names = 0.5;
+  // A head raises (lowers) a name that it reads when the name is among this share of the vocabulary
+  // that it raises (lowers) most.
+  double copied_share = 0.01;
   // So many delimiters must have been there to be looked at.
   int fewest_delimiters = 3;
 

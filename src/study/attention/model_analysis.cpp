@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "filigree/analyze/roles/name_copying.h"
 #include "filigree/analyze/statistics/statistics_report.h"
 #include "filigree/study/not_finite.h"
 
@@ -119,6 +120,11 @@ Json role_json(const HeadRole& role, const RoleScores& scores) {
     json["scores"][key] = scores.score[p];
   }
   json["offset"] = scores.offset;
+  json["name_copying"] = Json();
+  if (scores.copying)
+    json["name_copying"] = {{"median_rank", scores.copying->median_rank},
+                            {"vocabulary", scores.copying->vocabulary},
+                            {"names", scores.copying->names}};
   return json;
 }
 
@@ -183,14 +189,14 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
   if (roles) {
     const RepeatedText text = repeated_text(prompts, model.config(), context.seed);
     roles->add_repeated(model.model(), text, plan.heads, &lasting);
+    std::vector<NameProbe> probes;
     if (prompts.tokenizer)
-      roles->add_names(
-          model.model(),
-          make_name_probes(*prompts.tokenizer, {.seed = context.seed,
-                                                .vocabulary = model.config().vocabulary,
-                                                .context = model.config().context}),
-          plan.heads, &lasting);
+      probes = make_name_probes(*prompts.tokenizer, {.seed = context.seed,
+                                                     .vocabulary = model.config().vocabulary,
+                                                     .context = model.config().context});
+    if (!probes.empty()) roles->add_names(model.model(), probes, plan.heads, &lasting);
     result.role_scores = roles->scores();
+    find_name_copying(model.model(), probes, plan.heads, result.role_scores);
     for (const RoleScores& scores : result.role_scores) result.roles.push_back(classify(scores));
   }
   if (pairs) result.pairs = pairs->finish();

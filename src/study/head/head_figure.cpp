@@ -85,7 +85,7 @@ figure::HeadPageList composition_list(const std::string& heading,
 figure::HeadPageList own_list(const HeadPage& page) {
   figure::HeadPageList list = {"OV: own logit of what it reads", {}, {}};
   for (std::size_t i = 0; i < std::min(kWords, page.facts.reads.size()); ++i) {
-    const ReadToken& read = page.facts.reads[i];
+    const WrittenForToken& read = page.facts.reads[i].written;
     list.left.push_back(quoted_for_figure(page, read.token));
     list.right.push_back(
         fmt::format("{}, rank {}", signed_number(read.own_effect),

@@ -103,7 +103,7 @@ HeadFacts facts_of(const HeadId& head, const HeadRequest& request, const LoadedM
   facts.model = model.name(), facts.label = model.label();
   facts.head = head;
   look_at_attention(model, prompts, context, facts);
-  look_at_weights(model, request.top, context, facts);
+  look_at_weights(model, request, prompts.prompts, context, facts);
   look_at_tasks(model, tasks, request.replacement, context, facts);
   facts.example = example ? example : example_of(facts, request);
   look_at_output(model, prompts.prompts, request.top, facts);
@@ -114,7 +114,8 @@ HeadFacts facts_of(const HeadId& head, const HeadRequest& request, const LoadedM
 void show(ShownTokens& shown, const Tokenizer& tokenizer, const HeadFacts& facts) {
   const auto add = [&](TokenId id) { shown.add(tokenizer, id); };
   for (const TokenEdge& edge : facts.edges) add(edge.query), add(edge.key);
-  for (const ReadToken& read : facts.reads) add(read.token), add(read.raised), add(read.lowered);
+  for (const ReadToken& read : facts.reads)
+    add(read.written.token), add(read.written.raised), add(read.written.lowered);
   for (const std::vector<TokenPair>* pairs : {&facts.raises, &facts.lowers})
     for (const TokenPair& pair : *pairs) add(pair.from), add(pair.to);
   for (const std::vector<MatchedToken>* side : {&facts.queries, &facts.keys})

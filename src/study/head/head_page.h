@@ -22,6 +22,9 @@ struct HeadRequest {
   // one.
   std::vector<std::string> tasks = {};
   std::filesystem::path text = {};  // of tasks that are drawn from one; "": see choose_text()
+  // What stands for a token where the head's weights read it; of kText the means are over the
+  // prompts that attention is looked at on.
+  TokenInput input = TokenInput::kFirstMlp;
   std::int64_t task_prompts = 32;
   Replacement replacement = Replacement::kCorrupt;  // what takes the head's place in tasks
   std::size_t top = 8;                              // of each list
@@ -39,14 +42,10 @@ struct TokenEdge {
   double weight = 0;
 };
 
-// What the head writes for a token that it reads, by weights alone: the token's embedding through
-// OV and the unembedding, less the mean over all tokens.
+// What the head writes for a token that it reads.
 struct ReadToken {
-  TokenId token = 0;
-  double share = 0;                 // of the head's attention
-  double own_effect = 0;            // on the logit of the token itself
-  std::int64_t own_rank = 0;        // 0: raised most, the last: lowered most
-  TokenId raised = 0, lowered = 0;  // the most
+  double share = 0;  // of the head's attention
+  WrittenForToken written = {};
 };
 
 // One side of QK for a token that occurs in the prompts.
@@ -105,10 +104,14 @@ struct HeadFacts {
   std::int64_t rows = 0, open_rows = 0;
   double mean_mass = 0;  // of a row
   std::vector<TokenEdge> edges = {};
-  std::optional<HeadExample> example = {};  // none for a head without an edge
-  DirectEffect direct = {};                 // at the example's query
+  std::optional<HeadExample> example = {};    // none for a head without an edge
+  DirectEffect direct = {};                   // at the example's query
+  TokenInput input = TokenInput::kEmbedding;  // what the weights were taken to read
   HeadCircuitScores circuit = {};
-  std::vector<ReadToken> reads = {};
+  std::vector<ReadToken> reads = {};  // by weights
+  // Of its attention, what goes to tokens that its weights have among the five that they raise
+  // (lower) most when they read them.
+  double copied_share = 0, suppressed_share = 0;
   std::vector<TokenPair> raises = {}, lowers = {};  // of the whole vocabulary
   std::vector<MatchedToken> queries = {}, keys = {};
   std::vector<ComposedHead> reads_heads[kCompositions] = {};  // earlier ones, by composition

@@ -26,13 +26,13 @@ Json edges_json(const HeadPage& page, const std::vector<TokenEdge>& edges) {
 Json reads_json(const HeadPage& page, const HeadFacts& facts) {
   Json list = Json::array();
   for (const ReadToken& read : facts.reads)
-    list.push_back({{"token", page.shown[read.token]},
-                    {"id", read.token},
+    list.push_back({{"token", page.shown[read.written.token]},
+                    {"id", read.written.token},
                     {"share", read.share},
-                    {"own_effect", read.own_effect},
-                    {"own_rank", read.own_rank + 1},
-                    {"raised", page.shown[read.raised]},
-                    {"lowered", page.shown[read.lowered]}});
+                    {"own_effect", read.written.own_effect},
+                    {"own_rank", read.written.own_rank + 1},
+                    {"raised", page.shown[read.written.raised]},
+                    {"lowered", page.shown[read.written.lowered]}});
   return list;
 }
 
@@ -113,8 +113,11 @@ Json facts_json(const HeadPage& page, const HeadFacts& facts) {
           {"edges", edges_json(page, facts.edges)},
           {"example", example_json(facts.example)},
           {"direct_effect", direct_json(page, facts)},
+          {"input", name_of(facts.input)},
           {"copying", facts.circuit.copying},
           {"matching", facts.circuit.matching},
+          {"copied_share", facts.copied_share},
+          {"suppressed_share", facts.suppressed_share},
           {"reads", reads_json(page, facts)},
           {"raises", pairs_json(facts.raises, page.shown)},
           {"lowers", pairs_json(facts.lowers, page.shown)},

@@ -151,17 +151,91 @@ TEST_F(HeadPageTest, WeightsSayWhatIsRaisedAndLowered) {
   const std::vector<HeadMatrices> heads = all_head_matrices(models_[0].model());
   const HeadMatrices& head = heads[4 + 2];
   ASSERT_FALSE(page.facts.reads.empty());
+  const TokenInputs inputs(models_[0].model(), TokenInput::kFirstMlp);
+  const TokenRows& rows = inputs.of_layer(1);
+  EXPECT_EQ(page.facts.input, TokenInput::kFirstMlp);
   for (const ReadToken& read : page.facts.reads) {
-    PairOptions options = {.top = 1, .from = {read.token}};
-    EXPECT_EQ(read.raised, top_ov_pairs(models_[0].model(), head, options)[0].to);
+    PairOptions options = {.top = 1, .from = {read.written.token}};
+    EXPECT_EQ(read.written.raised, top_ov_pairs(models_[0].model(), rows, head, options)[0].to);
     options.lowest = true;
-    EXPECT_EQ(read.lowered, top_ov_pairs(models_[0].model(), head, options)[0].to);
+    EXPECT_EQ(read.written.lowered, top_ov_pairs(models_[0].model(), rows, head, options)[0].to);
   }
   EXPECT_EQ(page.facts.circuit.copying,
-            head_circuit_scores(models_[0].model(), heads)[4 + 2].copying);
+            head_circuit_scores(models_[0].model(), inputs, heads, {4 + 2})[0].copying);
   // The page lists four heads of layer 0 as readable for one of layer 1, and none that reads it.
   EXPECT_EQ(page.facts.reads_heads[0].size(), 4u);
   EXPECT_TRUE(page.facts.read_by[0].empty());
+}
+
+TEST_F(HeadPageTest, WeightsReadWhatIsAskedFor) {
+  std::vector<double> copying;
+  for (const Named<TokenInput>& kind : kNames<TokenInput>) {
+    request_.input = kind.value;
+    const HeadPage page = describe_head(request_, models_[0], nullptr, {});
+    EXPECT_EQ(page.facts.input, kind.value);
+    EXPECT_EQ(to_json(page)["facts"]["input"], kind.name);
+    copying.push_back(page.facts.circuit.copying);
+  }
+  EXPECT_NE(copying[0], copying[1]);
+  EXPECT_NE(copying[1], copying[2]);
+}
+
+// What a head writes at a query is what it writes there for each token, by their weights.
+TEST_F(HeadPageTest, ReadsAndWritesOfARunAreOfOneUnit) {
+  const std::vector<TokenId> ids = {9, 4, 9, 31, 4, 7}, tokens = {9, 4, 31, 7};
+  const std::int64_t query = 5;
+  std::vector<double> weights;
+  capture_maps(models_[0].model(), std::vector<Prompt>{{ids}},
+               CaptureOptions::of({{1, 2}}, MapKind::kWeights), [&](std::span<const HeadMap> maps) {
+                 weights.assign(maps[0].weights.begin() + query * 6, maps[0].weights.end());
+               });
+  const auto vocabulary = static_cast<std::size_t>(models_[0].config().vocabulary);
+  const HeadInRun all =
+      look_at_run(models_[0].model(), {1, 2}, ids, query, vocabulary, tokens, weights);
+  std::map<TokenId, double> direct;
+  for (const LogitEffect& effect : all.direct.raised) direct[effect.token] = effect.effect;
+  // With one token alone to read, what is read is all that is written.
+  const HeadInRun alone =
+      look_at_run(models_[0].model(), {1, 2}, {9}, 0, vocabulary, {9}, std::vector<double>{1.0});
+  ASSERT_EQ(alone.reads.size(), 1u);
+  EXPECT_EQ(alone.reads[0].raised, alone.direct.raised[0].token);
+  EXPECT_EQ(alone.reads[0].lowered, alone.direct.lowered[0].token);
+  for (const LogitEffect& effect : alone.direct.raised)
+    if (effect.token == 9) {
+      EXPECT_NEAR(alone.reads[0].own_effect, effect.effect, 1e-5);
+    }
+  // With several, through the values by hand.
+  Taps taps;
+  taps.observe("blocks.1.attn.hook_v");
+  taps.observe("ln_final.hook_scale");
+  models_[0].model().forward(Tensor::from_ids({1, 6}, ids), {.taps = &taps});
+  const HeadMatrices head = all_head_matrices(models_[0].model())[4 + 2];
+  const Tensor unembedding = folded_unembedding(models_[0].model());
+  const std::int64_t D = head.o.size(0), d = head.o.size(1);
+  const auto effect_of = [&](std::int64_t position, TokenId token) {
+    const float* v = taps.value("blocks.1.attn.hook_v").f32() + (position * 4 + 2) * D;
+    double own = 0, mean = 0;
+    for (std::int64_t u = 0; u < unembedding.size(0); ++u) {
+      double logit = 0;
+      for (std::int64_t i = 0; i < D; ++i)
+        for (std::int64_t c = 0; c < d; ++c)
+          logit +=
+              static_cast<double>(v[i]) * head.o.f32()[i * d + c] * unembedding.f32()[u * d + c];
+      mean += logit / static_cast<double>(unembedding.size(0));
+      if (u == token) own = logit;
+    }
+    return (own - mean) / taps.value("ln_final.hook_scale").f32()[query];
+  };
+  EXPECT_NEAR(all.reads[2].own_effect, effect_of(3, 31), 1e-4);
+  // Of a token that is there twice, by what each got.
+  EXPECT_NEAR(
+      all.reads[0].own_effect,
+      (weights[0] * effect_of(0, 9) + weights[2] * effect_of(2, 9)) / (weights[0] + weights[2]),
+      1e-4);
+  double sum = 0;
+  for (std::int64_t t = 0; t < 6; ++t)
+    sum += weights[static_cast<std::size_t>(t)] * effect_of(t, 31);
+  EXPECT_NEAR(direct.at(31), sum, 1e-4);
 }
 
 TEST_F(HeadPageTest, ATwinIsFoundByItsMaps) {

@@ -14,18 +14,23 @@ void look_at_attention(const LoadedModel& model, const PromptSet& prompts, const
                        HeadFacts& facts);
 
 // What the tokens of the edges are to the head, by its weights, and whom it reads. `edges` are
-// those of facts.
-void look_at_weights(const LoadedModel& loaded, std::size_t top, const Context& context,
-                     HeadFacts& facts);
+// those of facts; the prompts are what means over text are taken of.
+void look_at_weights(const LoadedModel& loaded, const HeadRequest& request,
+                     std::span<const Prompt> prompts, const Context& context, HeadFacts& facts);
 
-// What the head writes for tokens that it reads, by its weights; `tokens` with their shares.
-std::vector<ReadToken> read_tokens(const Model& model, const HeadId& head,
-                                   std::span<const std::pair<TokenId, double>> tokens);
-
-// What the head wrote at one position of a run. `changes` of the run may be null.
-DirectEffect direct_effect(const Model& model, const HeadId& head, const std::vector<TokenId>& ids,
-                           std::int64_t query, std::size_t top,
-                           AppliedInterventions* changes = nullptr);
+// What the head wrote at one position of a run, and what it writes there for a weight of 1 on each
+// token: the tokens' own values in that run, through the head's output and the final norm at the
+// query. Each token's effects, times the weights that it got from the query, sum to what was
+// written, up to the output's bias.
+struct HeadInRun {
+  DirectEffect direct = {};
+  std::vector<WrittenForToken> reads = {};  // in the order of `tokens`
+};
+// `attention` is what each position of the prompt got, by which values of one token at several
+// positions are averaged. `changes` of the run may be null.
+HeadInRun look_at_run(const Model& model, const HeadId& head, const std::vector<TokenId>& ids,
+                      std::int64_t query, std::size_t top, const std::vector<TokenId>& tokens,
+                      std::span<const double> attention, AppliedInterventions* changes = nullptr);
 
 // The map and the direct effect of the example, or the map of the first prompt without one.
 void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, std::size_t top,

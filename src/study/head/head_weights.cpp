@@ -10,6 +10,8 @@ namespace filigree::study {
 namespace {
 
 constexpr std::size_t kPartners = 3;
+constexpr std::int64_t kCopiedRanks = 5;  // a token among so many is copied, or suppressed
+constexpr std::size_t kMostRead = 512;    // tokens whose copying is looked at
 
 // Tokens of the edges, queries or keys, by their share.
 std::vector<std::pair<TokenId, double>> tokens_of(const std::vector<TokenEdge>& edges,
@@ -46,35 +48,8 @@ std::vector<double> centred_logits(const Tensor& unembedding, const std::vector<
   return logits;
 }
 
-// x V O of one row.
-std::vector<float> through_ov(const HeadMatrices& head, const float* x) {
-  const std::int64_t d = head.v.size(0), D = head.v.size(1);
-  std::vector<double> z(static_cast<std::size_t>(D), 0.0), out(static_cast<std::size_t>(d), 0.0);
-  for (std::int64_t i = 0; i < d; ++i)
-    for (std::int64_t j = 0; j < D; ++j)
-      z[static_cast<std::size_t>(j)] += static_cast<double>(x[i]) * head.v.f32()[i * D + j];
-  for (std::int64_t j = 0; j < D; ++j)
-    for (std::int64_t i = 0; i < d; ++i)
-      out[static_cast<std::size_t>(i)] += z[static_cast<std::size_t>(j)] * head.o.f32()[j * d + i];
-  return {out.begin(), out.end()};
-}
-
-ReadToken read_token(const Tensor& embeddings, const Tensor& unembedding, const HeadMatrices& head,
-                     TokenId token, double share) {
-  const std::int64_t d = embeddings.size(1);
-  const std::vector<double> logits =
-      centred_logits(unembedding, through_ov(head, embeddings.f32() + token * d));
-  ReadToken read = {token, share, logits[static_cast<std::size_t>(token)]};
-  read.own_rank =
-      std::count_if(logits.begin(), logits.end(), [&](double x) { return x > read.own_effect; });
-  read.raised =
-      static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-  read.lowered =
-      static_cast<TokenId>(std::min_element(logits.begin(), logits.end()) - logits.begin());
-  return read;
-}
-
-std::vector<MatchedToken> matched(const Model& model, const HeadMatrices& head,
+std::vector<MatchedToken> matched(const Model& model, const TokenRows& inputs,
+                                  const HeadMatrices& head,
                                   const std::vector<std::pair<TokenId, double>>& tokens) {
   std::vector<MatchedToken> found;
   PairOptions options = {.top = kPartners};
@@ -82,7 +57,7 @@ std::vector<MatchedToken> matched(const Model& model, const HeadMatrices& head,
     found.push_back({token, share, {}});
     options.from.push_back(token);
   }
-  const std::vector<std::vector<TokenPair>> partners = top_keys_of(model, head, options);
+  const std::vector<std::vector<TokenPair>> partners = top_keys_of(model, inputs, head, options);
   for (std::size_t i = 0; i < found.size(); ++i) found[i].partners = partners[i];
   return found;
 }
@@ -109,37 +84,54 @@ void add_compositions(const CompositionScores& scores, const HeadId& head, std::
   facts.random_composition = scores.random;
 }
 
+TokenInputs inputs_of(const Model& model, TokenInput input, std::span<const Prompt> prompts,
+                      std::int64_t layer) {
+  if (input != TokenInput::kText) return {model, input};
+  std::vector<std::vector<TokenId>> texts;
+  for (const Prompt& prompt : prompts) texts.push_back(prompt.ids);
+  return TokenInputs::of_texts(model, texts, std::span(&layer, 1));
+}
+
+// Of every token that the head reads what its weights write, and how much of its attention goes to
+// those that it copies or suppresses.
+void add_reads(const Model& model, const TokenRows& inputs, const HeadMatrices& head,
+               std::size_t top, HeadFacts& facts) {
+  const auto read = tokens_of(facts.edges, &TokenEdge::key, kMostRead);
+  std::vector<TokenId> tokens;
+  double all = 0;
+  for (const auto& [token, share] : read) tokens.push_back(token), all += share;
+  const std::vector<WrittenForToken> written = written_for(model, inputs, head, tokens);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i].own_rank < kCopiedRanks) facts.copied_share += read[i].second / all;
+    if (written[i].own_rank_below < kCopiedRanks) facts.suppressed_share += read[i].second / all;
+    if (i < top) facts.reads.push_back({read[i].second, written[i]});
+  }
+}
+
 }  // namespace
 
-void look_at_weights(const LoadedModel& loaded, std::size_t top, const Context& context,
-                     HeadFacts& facts) {
+void look_at_weights(const LoadedModel& loaded, const HeadRequest& request,
+                     std::span<const Prompt> prompts, const Context& context, HeadFacts& facts) {
   const Model& model = loaded.model();
+  const std::size_t top = request.top;
   const auto number =
       static_cast<std::size_t>(facts.head.layer * model.config().heads + facts.head.head);
   const std::vector<HeadMatrices> heads = all_head_matrices(model);
   const HeadMatrices& head = heads[number];
-  facts.circuit = head_circuit_scores(model, heads)[number];
+  const TokenInputs all_inputs = inputs_of(model, request.input, prompts, facts.head.layer);
+  const TokenRows& inputs = all_inputs.of_layer(facts.head.layer);
+  facts.input = inputs.input;
+  facts.circuit = head_circuit_scores(model, all_inputs, heads, {number})[0];
   context.throw_if_stopped();
-  facts.reads = read_tokens(model, facts.head, tokens_of(facts.edges, &TokenEdge::key, top));
-  facts.raises = top_ov_pairs(model, head, {.top = top, .one_each = true});
-  facts.lowers = top_ov_pairs(model, head, {.top = top, .lowest = true, .one_each = true});
+  add_reads(model, inputs, head, top, facts);
+  facts.raises = top_ov_pairs(model, inputs, head, {.top = top, .one_each = true});
+  facts.lowers = top_ov_pairs(model, inputs, head, {.top = top, .lowest = true, .one_each = true});
   context.throw_if_stopped();
-  facts.queries = matched(model, head, tokens_of(facts.edges, &TokenEdge::query, top));
+  facts.queries = matched(model, inputs, head, tokens_of(facts.edges, &TokenEdge::query, top));
   HeadMatrices turned = head;
   std::swap(turned.q, turned.k);
-  facts.keys = matched(model, turned, tokens_of(facts.edges, &TokenEdge::key, top));
+  facts.keys = matched(model, inputs, turned, tokens_of(facts.edges, &TokenEdge::key, top));
   add_compositions(composition_scores(model, heads), facts.head, top, facts);
-}
-
-std::vector<ReadToken> read_tokens(const Model& model, const HeadId& head,
-                                   std::span<const std::pair<TokenId, double>> tokens) {
-  const LayerWeights layer = model.weights().layers[static_cast<std::size_t>(head.layer)];
-  const HeadMatrices matrices = head_matrices(layer.norm, *layer.attention, head.head);
-  const Tensor embeddings = normalised_embeddings(model), unembedding = folded_unembedding(model);
-  std::vector<ReadToken> reads;
-  for (const auto& [token, share] : tokens)
-    reads.push_back(read_token(embeddings, unembedding, matrices, token, share));
-  return reads;
 }
 
 void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, std::size_t top,
@@ -152,34 +144,37 @@ void look_at_output(const LoadedModel& loaded, std::span<const Prompt> prompts, 
                  facts.map.assign(maps[0].weights.begin(), maps[0].weights.end());
                });
   if (!facts.example) return;
-  facts.direct = direct_effect(model, facts.head, prompts[shown].ids, facts.example->query, top);
+  facts.direct =
+      look_at_run(model, facts.head, prompts[shown].ids, facts.example->query, top, {}, {}).direct;
 }
 
-DirectEffect direct_effect(const Model& model, const HeadId& head, const std::vector<TokenId>& ids,
-                           std::int64_t query, std::size_t top, AppliedInterventions* changes) {
+HeadInRun look_at_run(const Model& model, const HeadId& head, const std::vector<TokenId>& ids,
+                      std::int64_t query, std::size_t top, const std::vector<TokenId>& tokens,
+                      std::span<const double> attention, AppliedInterventions* changes) {
   const auto T = static_cast<std::int64_t>(ids.size());
-  const std::string result_tap = fmt::format("blocks.{}.attn.hook_result", head.layer);
+  const std::string result_tap = fmt::format("blocks.{}.attn.hook_result", head.layer),
+                    value_tap = fmt::format("blocks.{}.attn.hook_v", head.layer),
+                    post_tap = fmt::format("blocks.{}.ln1_post.hook_scale", head.layer);
   Taps taps;
   if (changes != nullptr) changes->put_on(taps);
-  taps.observe(result_tap);
-  taps.observe("ln_final.hook_scale");
-  const NormWeights post =
-      model.weights().layers[static_cast<std::size_t>(head.layer)].attention_post_norm;
-  const std::string post_tap = fmt::format("blocks.{}.ln1_post.hook_scale", head.layer);
-  if (post.on()) taps.observe(post_tap);
+  for (const std::string& name : {result_tap, value_tap, std::string("ln_final.hook_scale")})
+    taps.observe(name);
+  const LayerWeights layer = model.weights().layers[static_cast<std::size_t>(head.layer)];
+  if (layer.attention_post_norm.on()) taps.observe(post_tap);
   model.forward(Tensor::from_ids({1, T}, ids), {.taps = &taps});
+  // What stands between the head's output and the logits at the query.
+  double scale = static_cast<double>(taps.value("ln_final.hook_scale").f32()[query]);
   const Tensor& written = taps.value(result_tap);  // [1, T, H, d]
   const std::int64_t H = written.size(2), d = written.size(3);
   std::vector<float> own(written.f32() + (query * H + head.head) * d,
                          written.f32() + (query * H + head.head + 1) * d);
-  if (post.on()) {  // its share of what the norm behind the attention lets through
-    const Tensor gain = post.gain().value().on_host();
-    const float through = 1.0f / taps.value(post_tap).f32()[query];
-    for (std::size_t c = 0; c < own.size(); ++c) own[c] *= gain.f32()[c] * through;
+  if (layer.attention_post_norm.on()) {  // its share of what the norm behind the attention passes
+    const Tensor gain = layer.attention_post_norm.gain().value().on_host();
+    for (std::size_t c = 0; c < own.size(); ++c) own[c] *= gain.f32()[c];
+    scale *= static_cast<double>(taps.value(post_tap).f32()[query]);
   }
-  const float scale = taps.value("ln_final.hook_scale").f32()[query];
+  HeadInRun found;
   const std::vector<double> logits = centred_logits(folded_unembedding(model), own);
-  DirectEffect direct;
   std::vector<TokenId> order(logits.size());
   std::iota(order.begin(), order.end(), TokenId{0});
   std::stable_sort(order.begin(), order.end(), [&](TokenId a, TokenId b) {
@@ -188,10 +183,33 @@ DirectEffect direct_effect(const Model& model, const HeadId& head, const std::ve
   for (std::size_t i = 0; i < std::min(top, order.size()); ++i)
     for (const bool up : {true, false}) {
       const TokenId token = up ? order[i] : order[order.size() - 1 - i];
-      (up ? direct.raised : direct.lowered)
-          .push_back({token, logits[static_cast<std::size_t>(token)] / static_cast<double>(scale)});
+      (up ? found.direct.raised : found.direct.lowered)
+          .push_back({token, logits[static_cast<std::size_t>(token)] / scale});
     }
-  return direct;
+  if (tokens.empty()) return found;
+
+  const Tensor& values = taps.value(value_tap);  // [1, T, key heads, D]
+  const std::int64_t key_heads = values.size(2), D = values.size(3),
+                     key_head = head.head / (H / key_heads);
+  Tensor means = Tensor::zeros({static_cast<std::int64_t>(tokens.size()), D});
+  for (std::size_t n = 0; n < tokens.size(); ++n) {
+    float* mean = means.mutable_f32() + static_cast<std::int64_t>(n) * D;
+    double all = 0;
+    for (std::int64_t t = 0; t < T; ++t)
+      if (ids[static_cast<std::size_t>(t)] == tokens[n])
+        all += attention[static_cast<std::size_t>(t)];
+    for (std::int64_t t = 0; t < T && all > 0; ++t) {
+      if (ids[static_cast<std::size_t>(t)] != tokens[n]) continue;
+      const auto part = static_cast<float>(attention[static_cast<std::size_t>(t)] / all);
+      for (std::int64_t i = 0; i < D; ++i)
+        mean[i] += part * values.f32()[(t * key_heads + key_head) * D + i];
+    }
+  }
+  const HeadMatrices matrices =
+      head_matrices(layer.norm, *layer.attention, head.head, layer.attention_post_norm);
+  found.reads = written_for_values(model, means, matrices.o, tokens);
+  for (WrittenForToken& one : found.reads) one.own_effect /= scale;
+  return found;
 }
 
 }  // namespace filigree::study

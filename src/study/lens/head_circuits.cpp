@@ -9,13 +9,18 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/not_finite.h"
+#include "filigree/study/sample_text.h"
 
 namespace filigree::study {
 namespace {
 
+// Of a text that mean inputs are taken over.
+constexpr std::int64_t kTextTokens = 32768;
+
 // The pairs of one head, both circuits under a report each.
-PairsOfHead pairs_of(const LoadedModel& model, const HeadMatrices& matrices, const HeadId& head,
-                     PairOptions options, const Context& context) {
+PairsOfHead pairs_of(const LoadedModel& model, const TokenRows& inputs,
+                     const HeadMatrices& matrices, const HeadId& head, PairOptions options,
+                     const Context& context) {
   PairsOfHead pairs = {head, {}, {}};
   for (const bool ov : {true, false}) {
     std::unique_ptr<WorkReport> report;
@@ -27,8 +32,8 @@ PairsOfHead pairs_of(const LoadedModel& model, const HeadMatrices& matrices, con
       report->update(done);
       if (done == total) report->finish();
     };
-    (ov ? pairs.ov : pairs.qk) = ov ? top_ov_pairs(model.model(), matrices, options)
-                                    : top_qk_pairs(model.model(), matrices, options);
+    (ov ? pairs.ov : pairs.qk) = ov ? top_ov_pairs(model.model(), inputs, matrices, options)
+                                    : top_qk_pairs(model.model(), inputs, matrices, options);
   }
   return pairs;
 }
@@ -45,14 +50,13 @@ void require_finite(const HeadCircuits& found, const LoadedModel& model) {
        tensor.empty() ? "products of its weights are too large" : tensor);
 }
 
-// [earlier][later]; null where the layer is not later.
+// [earlier][later] of the listed heads; null where the layer is not later.
 Json matrix_json(const HeadCircuits& found, Composition kind) {
-  const std::int64_t H = found.heads, all = found.layers * H;
   Json rows = Json::array();
-  for (std::int64_t a = 0; a < all; ++a) {
+  for (const HeadId& a : found.listed) {
     Json row = Json::array();
-    for (std::int64_t b = 0; b < all; ++b)
-      row.push_back(a / H < b / H ? Json(found.composed(kind, a, b)) : Json());
+    for (const HeadId& b : found.listed)
+      row.push_back(a.layer < b.layer ? Json(found.composed(kind, a, b)) : Json());
     rows.push_back(std::move(row));
   }
   return rows;
@@ -68,48 +72,84 @@ Json composition_json(const HeadCircuits& found, Composition kind, Matrices matr
           {"scores", matrices == Matrices::kEvery ? matrix_json(found, kind) : Json()}};
 }
 
+// Those of some heads that share a layer, one group a layer.
+void add_heads(const std::vector<HeadId>& heads, figure::MapAxis& axis) {
+  for (const HeadId& head : heads) {
+    const std::string layer = layer_name(head.layer);
+    if (axis.groups.empty() || axis.groups.back().label != layer) axis.groups.push_back({layer, 0});
+    ++axis.groups.back().count;
+    axis.labels.push_back(head_name(head));
+  }
+}
+
 figure::MapPanel panel_of(const HeadCircuits& found, Composition kind, std::string title) {
-  const std::int64_t L = found.layers, H = found.heads, all = L * H;
   figure::MapPanel panel;
   panel.title = std::move(title);
   panel.rows.name = "earlier head", panel.columns.name = "later head";
   // The last layer writes to no head and the first reads from none.
-  for (std::int64_t l = 0; l < L; ++l) {
-    figure::AxisGroup group = {fmt::format("L{}", l), static_cast<std::size_t>(H)};
-    if (l + 1 < L) panel.rows.groups.push_back(group);
-    if (l > 0) panel.columns.groups.push_back(group);
+  std::vector<HeadId> earlier, later;
+  for (const HeadId& head : found.listed) {
+    if (head.layer < found.listed.back().layer) earlier.push_back(head);
+    if (head.layer > found.listed.front().layer) later.push_back(head);
   }
-  for (std::int64_t a = 0; a < all - H; ++a) {
-    panel.rows.labels.push_back(head_name({a / H, a % H}));
-    for (std::int64_t b = H; b < all; ++b)
-      panel.values.push_back(a / H < b / H ? static_cast<float>(found.composed(kind, a, b))
-                                           : std::numeric_limits<float>::quiet_NaN());
-  }
-  for (std::int64_t b = H; b < all; ++b) panel.columns.labels.push_back(head_name({b / H, b % H}));
+  add_heads(earlier, panel.rows);
+  add_heads(later, panel.columns);
+  for (const HeadId& a : earlier)
+    for (const HeadId& b : later)
+      panel.values.push_back(a.layer < b.layer ? static_cast<float>(found.composed(kind, a, b))
+                                               : std::numeric_limits<float>::quiet_NaN());
   return panel;
+}
+
+TokenInputs inputs_for(const HeadCircuitsRequest& request, const std::vector<HeadId>& heads,
+                       const LoadedModel& model, const Context& context, HeadCircuits& found) {
+  if (request.input != TokenInput::kText) return {model.model(), request.input};
+  const SampleText sample = sample_text(model, request.text, kTextTokens, context.seed);
+  found.text = sample.source;
+  std::vector<std::int64_t> layers;
+  for (const HeadId& head : heads) layers.push_back(head.layer);
+  std::sort(layers.begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  const std::unique_ptr<WorkReport> report =
+      context.begin({fmt::format("{}: mean inputs", model.label()), "tokens",
+                     static_cast<std::int64_t>(sample.ids.size())});
+  TokenInputs inputs = TokenInputs::of_texts(model.model(), std::span(&sample.ids, 1), layers,
+                                             [&](std::int64_t done) {
+                                               context.throw_if_stopped();
+                                               report->update(done);
+                                             });
+  report->finish();
+  return inputs;
+}
+
+// Throws RequestError for a token that the text does not have.
+void require_inputs(const TokenRows& inputs, const std::vector<TokenId>& tokens,
+                    const HeadCircuits& found) {
+  for (std::size_t t = 0; t < tokens.size(); ++t)
+    if (inputs.row_of(tokens[t]) < 0)
+      throw RequestError(
+          fmt::format("the token '{}' does not occur in {}, so there is no mean input for it; take "
+                      "another text or another kind of input",
+                      printable(found.request.from[t]), found.text));
 }
 
 }  // namespace
 
-HeadId HeadCircuits::head(std::size_t index) const {
-  const auto number = static_cast<std::int64_t>(index);
-  return {number / heads, number % heads};
-}
-
-double HeadCircuits::composed(Composition kind, std::int64_t earlier, std::int64_t later) const {
-  return composition.at(kind, earlier, later) - (request.less_random ? composition.random : 0);
+double HeadCircuits::composed(Composition kind, const HeadId& earlier, const HeadId& later) const {
+  return composition.at(kind, earlier.layer * heads + earlier.head,
+                        later.layer * heads + later.head) -
+         (request.less_random ? composition.random : 0);
 }
 
 std::vector<ComposedPair> HeadCircuits::strongest(Composition kind) const {
-  const std::int64_t all = layers * heads;
-  std::vector<ComposedPair> found;
-  for (std::int64_t a = 0; a < all; ++a)
-    for (std::int64_t b = (a / heads + 1) * heads; b < all; ++b)
-      found.push_back({{a / heads, a % heads}, {b / heads, b % heads}, composed(kind, a, b)});
-  std::stable_sort(found.begin(), found.end(),
+  std::vector<ComposedPair> composed_pairs;
+  for (const HeadId& a : listed)
+    for (const HeadId& b : listed)
+      if (a.layer < b.layer) composed_pairs.push_back({a, b, composed(kind, a, b)});
+  std::stable_sort(composed_pairs.begin(), composed_pairs.end(),
                    [](const auto& a, const auto& b) { return a.score > b.score; });
-  found.resize(std::min(found.size(), request.top));
-  return found;
+  composed_pairs.resize(std::min(composed_pairs.size(), request.top));
+  return composed_pairs;
 }
 
 void check_request(const HeadCircuitsRequest& request) {
@@ -132,16 +172,29 @@ HeadCircuits find_head_circuits(const HeadCircuitsRequest& request, const Loaded
   for (const std::string& text : request.from)
     options.from.push_back(single_token(model, text, "the token"));
   if (!chosen.empty()) model.tokenizer();  // throws before the work where there is none
+  found.alive = find_living_heads(model, request.text, context);
+  for (const HeadId& head : all_heads(config.layers, config.heads))
+    if (!found.alive || found.alive->heads.lives(head)) found.listed.push_back(head);
+  std::vector<HeadId> read = found.listed;
+  read.insert(read.end(), chosen.begin(), chosen.end());
+  if (read.empty()) return found;  // every gate is closed
+  const TokenInputs inputs = inputs_for(request, read, model, context, found);
+  for (const HeadId& head : chosen)
+    require_inputs(inputs.of_layer(head.layer), options.from, found);
   const std::vector<HeadMatrices> heads = all_head_matrices(model.model());
   context.throw_if_stopped();
-  found.scores = head_circuit_scores(model.model(), heads);
+  const auto number = [&](const HeadId& head) {
+    return static_cast<std::size_t>(head.layer * config.heads + head.head);
+  };
+  std::vector<std::size_t> numbers;
+  for (const HeadId& head : found.listed) numbers.push_back(number(head));
+  found.scores = head_circuit_scores(model.model(), inputs, heads, numbers);
   context.throw_if_stopped();
   found.composition = composition_scores(model.model(), heads);
   require_finite(found, model);
   for (const HeadId& head : chosen)
     found.pairs.push_back(
-        pairs_of(model, heads[static_cast<std::size_t>(head.layer * config.heads + head.head)],
-                 head, options, context));
+        pairs_of(model, inputs.of_layer(head.layer), heads[number(head)], head, options, context));
   for (const PairsOfHead& pairs : found.pairs)
     for (const std::vector<TokenPair>* list : {&pairs.ov, &pairs.qk})
       for (const TokenPair& pair : *list)
@@ -163,7 +216,7 @@ Json pairs_json(const std::vector<TokenPair>& pairs, const ShownTokens& shown) {
 Json to_json(const HeadCircuits& found, Matrices matrices) {
   Json heads = Json::array(), composition = Json::object(), pairs = Json::array();
   for (std::size_t i = 0; i < found.scores.size(); ++i) {
-    const HeadId head = found.head(i);
+    const HeadId& head = found.listed[i];
     heads.push_back({{"name", head_name(head)},
                      {"layer", head.layer},
                      {"head", head.head},
@@ -179,6 +232,9 @@ Json to_json(const HeadCircuits& found, Matrices matrices) {
                      {"ov", pairs_json(one.ov, found.shown)},
                      {"qk", pairs_json(one.qk, found.shown)}});
   return {{"model", found.model},
+          {"input", name_of(found.request.input)},
+          {"text", found.text.empty() ? Json() : Json(found.text)},
+          {"living_heads", found.alive ? to_json(*found.alive) : Json()},
           {"heads", heads},
           {"random_composition", found.composition.random},
           {"less_random", found.request.less_random},
@@ -187,7 +243,9 @@ Json to_json(const HeadCircuits& found, Matrices matrices) {
 }
 
 figure::LabelledMaps figure_of(const HeadCircuits& found) {
-  require(found.layers > 1, "a model of one layer has no heads that compose");
+  require(!found.listed.empty() && found.listed.front().layer < found.listed.back().layer,
+          "'{}' has no heads that compose: fewer than two of its layers have a head that opens",
+          printable(found.label));
   figure::LabelledMaps maps;
   maps.title = fmt::format("Composition of heads: {}", found.label);
   const bool less = found.request.less_random;
@@ -198,8 +256,11 @@ figure::LabelledMaps figure_of(const HeadCircuits& found) {
                  panel_of(found, Composition::kValue, "V-composition")};
   maps.caption = fmt::format(
       "How much a later head reads, as its query, key or value, of what an earlier one writes. "
-      "Random matrices of this size: {:.3f}.",
-      found.composition.random);
+      "Random matrices of this size: {:.3f}.{}",
+      found.composition.random,
+      found.alive ? fmt::format(" Of {} heads the {} that open an edge on {}.",
+                                found.alive->heads.heads, found.listed.size(), found.alive->source)
+                  : std::string());
   return maps;
 }
 

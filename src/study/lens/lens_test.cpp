@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "filigree/study/lens/head_circuits.h"
 #include "filigree/study/lens/logit_attribution.h"
@@ -170,8 +171,51 @@ TEST_F(Lens, HeadCircuitsListTheStrongestOfAllPairs) {
   ASSERT_EQ(found.pairs.size(), 1u);
   for (const Json& pair : json["token_pairs"][0]["ov"]) EXPECT_EQ(pair["from"], " the");
   EXPECT_EQ(figure_of(found).panels.size(), 3u);
+  EXPECT_EQ(json["input"], "mlp0");
+  EXPECT_TRUE(json["living_heads"].is_null());  // no gates: every head attends
   request.heads.clear();
   EXPECT_THROW(find_head_circuits(request, models_[0], {}), RequestError);
+}
+
+TEST_F(Lens, HeadCircuitsOfAGatedModelAreThoseOfHeadsThatOpen) {
+  const TemporaryFolder place;
+  GateConfig gate;
+  gate.bias = {-1e6f, 2, 2, 2, 2, -1e6f, -1e6f, 2};
+  const std::vector<LoadedModel> models = load_models({folder_.gated(place / "gated", gate)}, {});
+  HeadCircuitsRequest request;
+  request.heads = "L1H1";  // closed, and asked for
+  const HeadCircuits found = find_head_circuits(request, models[0], {});
+  EXPECT_EQ(found.listed, (std::vector<HeadId>{{0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 3}}));
+  EXPECT_EQ(found.scores.size(), 5u);
+  EXPECT_EQ(found.pairs.size(), 1u);
+  const Json json = to_json(found, Matrices::kEvery);
+  EXPECT_EQ(json["heads"].size(), 5u);
+  EXPECT_EQ(json["living_heads"]["living"], 5);
+  EXPECT_EQ(json["living_heads"]["heads"], 8);
+  EXPECT_EQ(json["composition"]["k"]["scores"].size(), 5u);
+  for (const Json& pair : json["composition"]["k"]["strongest"]) {
+    EXPECT_NE(pair["earlier"], "L0H0");
+    EXPECT_TRUE(pair["later"] == "L1H0" || pair["later"] == "L1H3") << pair;
+  }
+  const figure::LabelledMaps figure = figure_of(found);
+  EXPECT_EQ(figure.panels[0].values.size(), 3u * 2);
+  EXPECT_THAT(figure.caption, HasSubstr("Of 8 heads the 5 that open"));
+}
+
+TEST_F(Lens, MeanInputsAreOfTheTokensOfTheText) {
+  const TemporaryFolder folder;
+  const std::filesystem::path text = folder.path() / "text.txt";
+  std::ofstream(text) << "The cat sat on the mat.";
+  HeadCircuitsRequest request;
+  request.heads = "L1H0", request.input = TokenInput::kText, request.text = text;
+  request.from = {" cat"};
+  const HeadCircuits found = find_head_circuits(request, models_[0], {});
+  for (const TokenPair& pair : found.pairs[0].qk)  // keys that the text has
+    EXPECT_TRUE(std::string("The cat sat on the mat.").find(found.shown[pair.to]) !=
+                std::string::npos);
+  request.from = {" dog"};
+  EXPECT_THAT(error_of([&] { find_head_circuits(request, models_[0], {}); }),
+              AllOf(HasSubstr("' dog' does not occur in"), HasSubstr("text.txt")));
 }
 
 }  // namespace

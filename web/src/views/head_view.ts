@@ -52,7 +52,7 @@ function readsTable(head: HeadNumbers): HTMLElement | null {
       element("td", {}, visible(raises)), element("td", {}, visible(lowers)),
       element("td", {}, `${own_effect >= 0 ? "+" : "\u2212"}${Math.abs(own_effect).toFixed(2)} (rank ${own_rank})`)));
   const top = ["reads", "share", "raises most", "lowers most", "itself"].map((name) => element("th", { scope: "col" }, name));
-  return element("table", { class: "reads" }, element("caption", {}, "What it reads here, and what its weights (OV) write for it"),
+  return element("table", { class: "reads" }, element("caption", {}, "What it reads here, and what that writes to the logits for a weight of 1"),
     element("thead", {}, element("tr", {}, ...top)), element("tbody", {}, ...rows));
 }
 

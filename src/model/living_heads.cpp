@@ -34,19 +34,16 @@ double LivingHeads::share_of_widest(std::size_t count) const {
   return std::accumulate(shares.begin(), shares.end(), 0.0);
 }
 
-LivingHeads living_heads(std::span<const double> open_edges, std::int64_t heads_a_layer,
+LivingHeads living_heads(std::span<const HeadId> heads, std::span<const double> open_edges,
                          std::int64_t queries) {
   LivingHeads found;
-  found.heads = static_cast<std::int64_t>(open_edges.size());
+  found.heads = static_cast<std::int64_t>(heads.size());
   found.queries = queries;
   const double all = std::accumulate(open_edges.begin(), open_edges.end(), 0.0);
-  for (std::int64_t h = 0; h < found.heads; ++h) {
-    const double open = open_edges[static_cast<std::size_t>(h)];
-    if (open > 0)
-      found.living.push_back({{h / heads_a_layer, h % heads_a_layer},
-                              open / static_cast<double>(queries),
-                              open / all});
-  }
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    if (open_edges[h] > 0)
+      found.living.push_back(
+          {heads[h], open_edges[h] / static_cast<double>(queries), open_edges[h] / all});
   return found;
 }
 

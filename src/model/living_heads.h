@@ -19,7 +19,7 @@ struct LivingHead {
 };
 
 struct LivingHeads {
-  std::int64_t heads = 0;               // of the model
+  std::int64_t heads = 0;               // that were looked at
   std::vector<LivingHead> living = {};  // layer by layer
   std::int64_t queries = 0;             // positions that were looked at
 
@@ -31,8 +31,8 @@ struct LivingHeads {
   double share_of_widest(std::size_t count) const;
 };
 
-// From the open edges of each head, layer by layer, over so many queries.
-LivingHeads living_heads(std::span<const double> open_edges, std::int64_t heads_a_layer,
+// From the open edges of heads, over so many queries.
+LivingHeads living_heads(std::span<const HeadId> heads, std::span<const double> open_edges,
                          std::int64_t queries);
 
 }  // namespace filigree

@@ -6,7 +6,10 @@ namespace filigree {
 namespace {
 
 // Two layers of three heads, over ten queries.
-LivingHeads of(const std::vector<double>& open) { return living_heads(open, 3, 10); }
+LivingHeads of(const std::vector<double>& open) {
+  return living_heads(std::vector<HeadId>{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}}, open,
+                      10);
+}
 
 TEST(LivingHeads, AreThoseThatOpenAnEdge) {
   const LivingHeads found = of({0, 20, 0, 5, 0, 75});

@@ -161,6 +161,7 @@ std::string report_page(const Report& report) {
       intervals.push_back(interval ? Json(*interval) : Json());
     statistics.push_back({{"name", row.name},
                           {"label", row.label},
+                          {"over", row.over},
                           {"unit", row.unit},
                           {"values", row.values},
                           {"intervals", std::move(intervals)},

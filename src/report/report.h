@@ -55,6 +55,7 @@ struct ReportPrompt {
 // A statistic of the models as wholes; the change and its certainty when there are two.
 struct ReportStatistic {
   std::string name, label;
+  std::string over = {};  // heading of what it is taken over; "": all heads and rows
   std::string unit = {};  // "" or "%"
   std::vector<double> values = {};
   std::vector<std::optional<std::array<double, 2>>> intervals =

@@ -140,6 +140,12 @@ Connectivity Evaluation::connectivity(std::int64_t layer, std::int64_t head) con
   return of_heads(layer * heads + head, 1);
 }
 
+LivingHeads Evaluation::living() const {
+  std::vector<HeadId> all;
+  for (std::int64_t h = 0; h < layers * heads; ++h) all.push_back({h / heads, h % heads});
+  return living_heads(all, open_edges, queries);
+}
+
 std::optional<double> change_error(const Evaluation& a, const Evaluation& b) {
   if (a.windows.size() != b.windows.size()) return std::nullopt;
   const double change = a.loss() - b.loss();

@@ -50,7 +50,7 @@ struct Evaluation {
   Connectivity connectivity() const;
   Connectivity connectivity(std::int64_t layer) const;
   Connectivity connectivity(std::int64_t layer, std::int64_t head) const;
-  LivingHeads living() const { return living_heads(open_edges, heads, queries); }
+  LivingHeads living() const;
 
  private:
   Connectivity of_heads(std::int64_t first, std::int64_t count) const;

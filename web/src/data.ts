@@ -19,6 +19,7 @@ export interface Model {
 export interface StatisticRow {
   name: string; // key of Model.statistics
   label: string;
+  over: string; // what it is taken over; "": all heads and rows
   unit: string; // "", "%"
   values: number[]; // one a model
   intervals: ([number, number] | null)[]; // of the values; none: unknown

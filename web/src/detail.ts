@@ -23,7 +23,7 @@ export function roleLine(loaded: LoadedReport, head: number): HTMLElement | null
 export function numbersTable(loaded: LoadedReport, head: number): HTMLElement | null {
   const { models, statistics } = loaded.report;
   if (statistics.length === 0) return null;
-  const rows = statistics.map((row) =>
+  const rows = statistics.filter((row) => !row.over).map((row) =>
     element(
       "tr",
       {},

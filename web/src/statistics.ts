@@ -51,7 +51,9 @@ export function statisticsView(loaded: LoadedReport): HTMLElement | null {
       ? [element("th", {}, "change"), element("th", {}, "95 % interval"), element("th", {}, "p")]
       : []),
   ];
-  const rows = statistics.map((row) =>
+  const overs = [...new Set(statistics.map((row) => row.over))];
+  const columns = head.length;
+  const shown = (row: StatisticRow): HTMLElement =>
     element(
       "tr",
       {},
@@ -65,8 +67,12 @@ export function statisticsView(loaded: LoadedReport): HTMLElement | null {
             element("td", {}, `${atLeast(row) ? "\u2264 " : ""}${number(row.p, 4)}`),
           ]
         : []),
-    ),
-  );
+    );
+  // Over all heads and rows first; what else it is taken over has a heading of its own.
+  const rows = overs.flatMap((over) => [
+    ...(over ? [element("tr", { class: "over" }, element("th", { colspan: String(columns) }, over))] : []),
+    ...statistics.filter((row) => row.over === over).map(shown),
+  ]);
   return element(
     "section",
     { id: "statistics", class: "plain" },
@@ -81,7 +87,7 @@ export function statisticsView(loaded: LoadedReport): HTMLElement | null {
     ),
     compared
       ? element("p", { class: "facts" },
-          "Means over heads. Whiskers: bootstrap over prompts. Interval: paired bootstrap; p: paired permutation test, ",
+          "Means over heads; living heads are those that live in both models. Whiskers: bootstrap over prompts. Interval: paired bootstrap; p: paired permutation test, ",
           "\u2264 where so many prompts cannot give less.")
       : null,
   );

@@ -63,7 +63,8 @@ std::string text_of(const AttentionCommand& command, const study::AttentionResul
   if (!result.interventions.empty()) parts.push_back(changed_text(result.interventions));
   if (!result.models[0].roles.empty()) parts.push_back(role_table(result.models));
   if (result.comparison)
-    parts.push_back(comparison_table(*result.comparison, result.models, command.by_head));
+    parts.push_back(
+        comparison_table(*result.comparison, result.connections, result.models, command.by_head));
   else if (result.models[0].statistics)
     parts.push_back(statistics_table(result.models[0], command.by_head));
   for (const study::AnalysedModel& model : result.models)

@@ -8,11 +8,15 @@
 
 #include "apps/cli/program/table.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/evaluation/heads_alive.h"
 
 namespace filigree::cli {
 namespace {
 
 constexpr std::size_t kPairsShown = 10;
+// Of layers and heads as many statistics as a line holds; JSON and CSV have all.
+constexpr std::size_t kColumns = static_cast<std::size_t>(Statistic::kEmptyRows) + 1;
+constexpr std::size_t kChangedShown = 3;
 constexpr double kSure = 0.05;  // changes with a smaller p are marked
 
 std::string number(double value) {
@@ -34,9 +38,62 @@ std::string role_counts(const study::AnalysedModel& model) {
 
 std::vector<Table::Column> statistic_columns(const std::string& first) {
   std::vector<Table::Column> columns = {{first}};
-  for (std::size_t s = 0; s < kStatistics; ++s)
+  for (std::size_t s = 0; s < kColumns; ++s)
     columns.push_back({heading_of(static_cast<Statistic>(s)), Align::kRight});
   return columns;
+}
+
+// Of the models as wholes, over one choice of heads and rows.
+std::string whole_table(const std::vector<ComparedStatistic>& rows,
+                        const std::vector<study::AnalysedModel>& models, Over over) {
+  Table whole({{std::string(heading_of(over))},
+               {models[0].label, Align::kRight},
+               {models[1].label, Align::kRight},
+               {"change", Align::kRight},
+               {"95 % interval", Align::kRight},
+               {"p", Align::kRight}});
+  bool any = false;
+  for (const ComparedStatistic& row : rows) {
+    if (row.group.scope != HeadGroup::Scope::kModel || row.over != over) continue;
+    any = true;
+    // Shares are per cent, and their differences points.
+    const bool share = is_share(row.statistic);
+    const double times = share ? 100 : 1;
+    const auto value = [&](double x) { return number(times * x) + (share ? " %" : ""); };
+    whole.add({heading_of(row.statistic), value(row.first), value(row.second),
+               fmt::format("{:+.3g}{}", times * row.change, share ? " points" : ""),
+               row.interval ? fmt::format("{:+.3g} to {:+.3g}", times * row.interval->low,
+                                          times * row.interval->high)
+                            : "-",
+               fmt::format("{:.2g}{}", row.p, row.at_least_p() ? " (least)" : "")});
+  }
+  return any ? whole.text() + "\n" : "";
+}
+
+// "direct connections kept: 31.2 % [28.0 %, 35.1 %] of 1,204"
+std::string connections_text(const std::vector<KeptConnections>& connections) {
+  for (const KeptConnections& row : connections)
+    if (row.group.scope == HeadGroup::Scope::kModel)
+      return fmt::format("direct connections kept: {}{} of {}\n", percent(row.kept),
+                         row.interval ? fmt::format(" [{}, {}]", percent(row.interval->low),
+                                                    percent(row.interval->high))
+                                      : "",
+                         with_thousands(static_cast<std::uint64_t>(row.connections)));
+  return "";
+}
+
+std::string changed_heads_text(const std::vector<ComparedStatistic>& rows) {
+  std::string text;
+  for (const Statistic statistic :
+       {Statistic::kPeak, Statistic::kDiagonalWeight, Statistic::kPreviousWeight}) {
+    std::string heads;
+    for (const ChangedHead& changed : most_changed(rows, statistic, kChangedShown))
+      heads += fmt::format("{}{} {} -> {}", heads.empty() ? "" : ", ", head_name(changed.head),
+                           number(changed.first), number(changed.second));
+    if (!heads.empty())
+      text += fmt::format("{} changed most in {}\n", heading_of(statistic), heads);
+  }
+  return text;
 }
 
 }  // namespace
@@ -72,55 +129,64 @@ std::string statistics_table(const study::AnalysedModel& model, bool by_head) {
   for (const HeadGroup& group : statistics.groups()) {
     if (group.scope == HeadGroup::Scope::kHead && !by_head) continue;
     std::vector<std::string> row = {group.name()};
-    for (std::size_t s = 0; s < kStatistics; ++s)
+    for (std::size_t s = 0; s < kColumns; ++s)
       row.push_back(number(statistics.mean(group, static_cast<Statistic>(s))));
     table.add(std::move(row));
   }
-  return table.text();
+  std::vector<Table::Column> columns = {{model.label}};
+  for (const Named<Over>& over : kNames<Over>)
+    columns.push_back({std::string(heading_of(over.value)), Align::kRight});
+  Table whole(columns);
+  for (std::size_t s = 0; s < kStatistics; ++s) {
+    std::vector<std::string> row = {heading_of(static_cast<Statistic>(s))};
+    for (const Named<Over>& over : kNames<Over>) {
+      const double mean =
+          statistics.mean(statistics.groups()[0], static_cast<Statistic>(s), over.value);
+      row.push_back(std::isnan(mean) ? "-" : number(mean));
+    }
+    whole.add(std::move(row));
+  }
+  const LivingHeads living = statistics.living_heads();
+  return table.text() + "\n" + whole.text() +
+         fmt::format("living heads: {}; keys per query of those: {}\n", study::count_text(living),
+                     study::keys_text(living));
 }
 
 std::string comparison_table(const std::vector<ComparedStatistic>& rows,
+                             const std::vector<KeptConnections>& connections,
                              const std::vector<study::AnalysedModel>& models, bool by_head) {
-  Table whole({{"statistic"},
-               {models[0].label, Align::kRight},
-               {models[1].label, Align::kRight},
-               {"change", Align::kRight},
-               {"95 % interval", Align::kRight},
-               {"p", Align::kRight}});
   std::vector<Table::Column> columns = {{"change"}};
-  for (std::size_t s = 0; s < kStatistics; ++s) {
+  for (std::size_t s = 0; s < kColumns; ++s) {
     const auto statistic = static_cast<Statistic>(s);
     columns.push_back(
         {heading_of(statistic) + (is_share(statistic) ? ", points" : ""), Align::kRight});
   }
   Table changes(columns);
   std::vector<std::string> cells;
-  bool any_least = false;
   for (const ComparedStatistic& row : rows) {
-    // Shares are per cent, and their differences points.
-    const bool share = is_share(row.statistic);
-    const double times = share ? 100 : 1;
-    if (row.group.scope == HeadGroup::Scope::kModel) {
-      const auto value = [&](double x) { return number(times * x) + (share ? " %" : ""); };
-      any_least = any_least || row.at_least_p();
-      whole.add({heading_of(row.statistic), value(row.first), value(row.second),
-                 fmt::format("{:+.3g}{}", times * row.change, share ? " points" : ""),
-                 row.interval ? fmt::format("{:+.3g} to {:+.3g}", times * row.interval->low,
-                                            times * row.interval->high)
-                              : "-",
-                 fmt::format("{:.2g}{}", row.p, row.at_least_p() ? " (least)" : "")});
+    if (row.group.scope == HeadGroup::Scope::kModel || row.over != Over::kAll ||
+        static_cast<std::size_t>(row.statistic) >= kColumns)
       continue;
-    }
     if (row.group.scope == HeadGroup::Scope::kHead && !by_head) continue;
     if (cells.empty()) cells.push_back(row.group.name());
+    const double times = is_share(row.statistic) ? 100 : 1;
     cells.push_back(fmt::format("{:+.3g}{}", times * row.change, row.p < kSure ? "*" : " "));
-    if (cells.size() == kStatistics + 1) changes.add(std::exchange(cells, {}));
+    if (cells.size() == kColumns + 1) changes.add(std::exchange(cells, {}));
   }
-  std::string text = whole.text();
-  if (any_least)
+  std::string text = whole_table(rows, models, Over::kAll) +
+                     whole_table(rows, models, Over::kLivingHeadsAttendingRows);
+  if (std::any_of(rows.begin(), rows.end(), [](const ComparedStatistic& row) {
+        return row.group.scope == HeadGroup::Scope::kModel && row.at_least_p();
+      }))
     text += fmt::format("least: no change of {} prompts can have a smaller p\n",
                         models[0].statistics->prompts());
-  return text + "\n" + changes.text() + fmt::format("* p < {}\n", kSure);
+  for (const study::AnalysedModel& model : models) {
+    const LivingHeads living = model.statistics->living_heads();
+    text += fmt::format("living heads of {}: {}; keys per query of those: {}\n", model.label,
+                        study::count_text(living), study::keys_text(living));
+  }
+  return text + connections_text(connections) + changed_heads_text(rows) + "\n" + changes.text() +
+         fmt::format("* p < {}\n", kSure);
 }
 
 std::string pair_table(const study::AnalysedModel& model) {

@@ -48,7 +48,8 @@ std::string text_of(const study::ComparisonResult& result) {
   std::string tasks;
   for (const study::TaskCircuits& task : result.tasks) tasks += task_circuits_text(task) + "\n";
   return role_table(result.models) + "\n" +
-         comparison_table(result.comparison, result.models, false) + "\n" + tasks +
+         comparison_table(result.comparison, result.connections, result.models, false) + "\n" +
+         tasks +
          fmt::format("{} files; the report is {}\n", result.files.size(), result.page().string());
 }
 

@@ -14,6 +14,18 @@
 //                       that are open; without gates every edge, however small its weight
 //   keys_per_query      open edges / rows, over all rows
 //   empty_rows          share of the rows whose weights are all exactly 0
+//   diagonal_weight     mean of w_ii                previous_weight   mean of w_i,i-1
+//   strong_off_diagonal 1 when a weight above 0.5 lies off the diagonal (j < i), else 0
+//   discretisation      share of the mass that is in weights above 0.9
+//   direct_connections  cells off the diagonal with a weight of at least 0.1, per row
+//   reads_heads_q, _k, _v   share of what the head reads along its query, key and value that
+//   earlier
+//                       heads wrote (cross_layer.h)
+//   cross_layer_q, _k, _v   earlier heads that wrote at least 5 % of it
+//
+// Each is given over all rows, and over the rows that attend (some weight is not 0), where those of
+// heads together are pooled: a sum and what it is divided by. A row of a gated head may be empty,
+// and means over all rows then say more of how many are than of what the others hold.
 #pragma once
 
 #include <array>
@@ -21,6 +33,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "filigree/base/names.h"
 
@@ -35,8 +48,19 @@ enum class Statistic {
   kActiveEdges,
   kKeysPerQuery,
   kEmptyRows,
+  kDiagonalWeight,
+  kPreviousWeight,
+  kStrongOffDiagonal,
+  kDiscretisation,
+  kDirectConnections,
+  kReadsHeadsQ,
+  kReadsHeadsK,
+  kReadsHeadsV,
+  kCrossLayerQ,
+  kCrossLayerK,
+  kCrossLayerV,
 };
-inline constexpr std::size_t kStatistics = 8;
+inline constexpr std::size_t kStatistics = 19;
 
 template <>
 inline constexpr auto kNames<Statistic> =
@@ -47,20 +71,52 @@ inline constexpr auto kNames<Statistic> =
                                      {Statistic::kSinkMass, "sink_mass"},
                                      {Statistic::kActiveEdges, "active_edges"},
                                      {Statistic::kKeysPerQuery, "keys_per_query"},
-                                     {Statistic::kEmptyRows, "empty_rows"}});
-// Whether it is a share of edges, rows or maps: its differences are points.
+                                     {Statistic::kEmptyRows, "empty_rows"},
+                                     {Statistic::kDiagonalWeight, "diagonal_weight"},
+                                     {Statistic::kPreviousWeight, "previous_weight"},
+                                     {Statistic::kStrongOffDiagonal, "strong_off_diagonal"},
+                                     {Statistic::kDiscretisation, "discretisation"},
+                                     {Statistic::kDirectConnections, "direct_connections"},
+                                     {Statistic::kReadsHeadsQ, "reads_heads_q"},
+                                     {Statistic::kReadsHeadsK, "reads_heads_k"},
+                                     {Statistic::kReadsHeadsV, "reads_heads_v"},
+                                     {Statistic::kCrossLayerQ, "cross_layer_q"},
+                                     {Statistic::kCrossLayerK, "cross_layer_k"},
+                                     {Statistic::kCrossLayerV, "cross_layer_v"}});
+// Whether it is a share of edges, rows, maps, mass or what is read: its differences are points.
 constexpr bool is_share(Statistic statistic) {
-  return statistic == Statistic::kDiagonalDominance || statistic == Statistic::kActiveEdges ||
-         statistic == Statistic::kEmptyRows;
+  switch (statistic) {
+    case Statistic::kDiagonalDominance:
+    case Statistic::kActiveEdges:
+    case Statistic::kEmptyRows:
+    case Statistic::kStrongOffDiagonal:
+    case Statistic::kDiscretisation:
+    case Statistic::kReadsHeadsQ:
+    case Statistic::kReadsHeadsK:
+    case Statistic::kReadsHeadsV: return true;
+    default: return false;
+  }
 }
 // "row mass".
 std::string heading_of(Statistic statistic);
 
 using StatisticValues = std::array<double, kStatistics>;
 
-// `weights` and `gate` are [T, T] row by row; `gate` may be empty (no gates). T is at least 1.
-// `window`: keys that a query sees, 0 for all.
-StatisticValues map_statistics(std::span<const float> weights, std::span<const float> gate,
-                               std::int64_t T, std::int64_t window = 0);
+struct MapStatistics {
+  StatisticValues all = {};
+  // Over the rows that attend: a statistic is its sum over its weight. All weights are 0 for a map
+  // without such a row.
+  StatisticValues attending_sum = {}, attending_weight = {};
+  // Cells off the diagonal with a weight of at least kDirectConnection, numbered row by row.
+  std::vector<std::uint32_t> connections = {};
+};
+
+inline constexpr float kDirectConnection = 0.1f, kStrong = 0.5f, kDiscrete = 0.9f;
+
+// What heads read of earlier ones is not a number: a map does not show it. `weights` and `gate` are
+// [T, T] row by row; `gate` may be empty (no gates). T is at least 1. `window`: keys that a query
+// sees, 0 for all.
+MapStatistics map_statistics(std::span<const float> weights, std::span<const float> gate,
+                             std::int64_t T, std::int64_t window = 0);
 
 }  // namespace filigree

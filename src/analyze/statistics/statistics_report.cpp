@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "filigree/base/csv.h"
 
 namespace filigree {
@@ -21,7 +24,9 @@ Json& place_of(Json& result, const HeadGroup& group) {
     return other["layer"] == group.layer &&
            (group.scope == Scope::kLayer || other["head"] == group.head);
   };
-  if (list.empty() || !same(list.back())) list.push_back(std::move(entry));
+  const auto found = std::find_if(list.rbegin(), list.rend(), same);
+  if (found != list.rend()) return *found;
+  list.push_back(std::move(entry));
   return list.back();
 }
 
@@ -33,37 +38,67 @@ std::string group_columns(const HeadGroup& group) {
   }
 }
 
+// A head alone is alive or not.
+bool has_over(const HeadGroup& group, Over over) {
+  return !of_living_heads(over) || group.scope != Scope::kHead;
+}
+
+// Statistics over all heads and rows stand in the place itself, the others in objects there.
+void put(Json& place, Over over, Json values) {
+  Json& target = over == Over::kAll ? place : place[std::string(name_of(over))];
+  target.update(values);
+}
+
+Json number_json(double value) { return std::isnan(value) ? Json() : Json(value); }
+
 }  // namespace
 
 Json statistics_json(const AttentionStatistics& statistics) {
   Json result = Json::object();
   for (const HeadGroup& group : statistics.groups()) {
     Json& place = place_of(result, group);
-    for (std::size_t s = 0; s < kStatistics; ++s) {
-      const auto statistic = static_cast<Statistic>(s);
-      place[std::string(name_of(statistic))] = statistics.mean(group, statistic);
+    for (const Named<Over>& over : kNames<Over>) {
+      if (!has_over(group, over.value)) continue;
+      Json values = Json::object();
+      for (std::size_t s = 0; s < kStatistics; ++s) {
+        const auto statistic = static_cast<Statistic>(s);
+        values[std::string(name_of(statistic))] =
+            number_json(statistics.mean(group, statistic, over.value));
+      }
+      put(place, over.value, std::move(values));
     }
   }
   return result;
 }
 
-Json comparison_json(const std::vector<ComparedStatistic>& rows) {
+Json comparison_json(const std::vector<ComparedStatistic>& rows,
+                     const std::vector<KeptConnections>& connections) {
   Json result = Json::object();
   for (const ComparedStatistic& row : rows) {
-    place_of(result, row.group)[std::string(name_of(row.statistic))] = {
+    Json values = Json::object();
+    values[std::string(name_of(row.statistic))] = {
         {"first", row.first},
         {"second", row.second},
         {"change", row.change},
+        {"reduction", row.first != 0.0 ? Json(-row.change / row.first) : Json()},
         {"low", row.interval ? Json(row.interval->low) : Json()},
         {"high", row.interval ? Json(row.interval->high) : Json()},
         {"p", row.p},
-        {"least_p", row.least_p}};
+        {"least_p", row.least_p},
+        {"prompts", row.prompts}};
+    put(place_of(result, row.group), row.over, std::move(values));
   }
+  for (const KeptConnections& row : connections)
+    place_of(result, row.group)["direct_connections_kept"] = {
+        {"share", row.kept},
+        {"low", row.interval ? Json(row.interval->low) : Json()},
+        {"high", row.interval ? Json(row.interval->high) : Json()},
+        {"of", row.connections}};
   return result;
 }
 
 std::string statistics_csv_heading() {
-  std::string text = "model,scope,layer,head";
+  std::string text = "model,scope,layer,head,over";
   for (std::size_t s = 0; s < kStatistics; ++s)
     text += fmt::format(",{}", name_of(static_cast<Statistic>(s)));
   return text + "\n";
@@ -71,24 +106,33 @@ std::string statistics_csv_heading() {
 
 std::string statistics_csv(const AttentionStatistics& statistics, const std::string& model) {
   std::string text;
-  for (const HeadGroup& group : statistics.groups()) {
-    text += fmt::format("{},{}", csv_field(model), group_columns(group));
-    for (std::size_t s = 0; s < kStatistics; ++s)
-      text += "," + csv_number(statistics.mean(group, static_cast<Statistic>(s)));
-    text += "\n";
-  }
+  for (const HeadGroup& group : statistics.groups())
+    for (const Named<Over>& over : kNames<Over>) {
+      if (!has_over(group, over.value)) continue;
+      text += fmt::format("{},{},{}", csv_field(model), group_columns(group), over.name);
+      for (std::size_t s = 0; s < kStatistics; ++s)
+        text += "," + csv_number(statistics.mean(group, static_cast<Statistic>(s), over.value));
+      text += "\n";
+    }
   return text;
 }
 
-std::string comparison_csv(const std::vector<ComparedStatistic>& rows) {
-  std::string text = "scope,layer,head,statistic,first,second,change,low,high,p\n";
-  for (const ComparedStatistic& row : rows) {
-    const std::string interval =
-        row.interval ? csv_number(row.interval->low) + "," + csv_number(row.interval->high) : ",";
-    text += fmt::format("{},{},{},{},{},{},{}\n", group_columns(row.group), name_of(row.statistic),
-                        csv_number(row.first), csv_number(row.second), csv_number(row.change),
-                        interval, csv_number(row.p));
-  }
+std::string comparison_csv(const std::vector<ComparedStatistic>& rows,
+                           const std::vector<KeptConnections>& connections) {
+  std::string text =
+      "scope,layer,head,over,statistic,first,second,change,low,high,p,reduction,prompts\n";
+  const auto ends = [](const std::optional<Interval>& interval) {
+    return interval ? csv_number(interval->low) + "," + csv_number(interval->high) : ",";
+  };
+  for (const ComparedStatistic& row : rows)
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{}\n", group_columns(row.group), name_of(row.over),
+                    name_of(row.statistic), csv_number(row.first), csv_number(row.second),
+                    csv_number(row.change), ends(row.interval), csv_number(row.p),
+                    row.first != 0.0 ? csv_number(-row.change / row.first) : "", row.prompts);
+  for (const KeptConnections& row : connections)
+    text += fmt::format("{},all,direct_connections_kept,,{},,{},,,\n", group_columns(row.group),
+                        csv_number(row.kept), ends(row.interval));
   return text;
 }
 

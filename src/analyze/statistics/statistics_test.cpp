@@ -52,9 +52,8 @@ TEST(Statistics, MeansAreOverPromptsAndHeads) {
   capture_maps(*model, prompts, CaptureOptions::of(all_heads(3, 4), MapKind::kGate),
                [&](std::span<const HeadMap> maps) {
                  for (const HeadMap& head : maps) {
-                   const double keys = map_statistics(
-                       head.weights, head.gate,
-                       head.length)[static_cast<std::size_t>(Statistic::kKeysPerQuery)];
+                   const double keys = map_statistics(head.weights, head.gate, head.length)
+                                           .all[static_cast<std::size_t>(Statistic::kKeysPerQuery)];
                    sum += keys / 12.0 / 4.0;
                    if (head.head.layer == 1) of_layer += keys / 4.0 / 4.0;
                  }
@@ -69,8 +68,11 @@ TEST(Statistics, AGateChangesThemAndTheComparisonSaysHowSurely) {
   const auto dense = small_model(false), sparse = small_model(true);
   const std::vector<Prompt> prompts = prompts_of(20);
   const auto rows = compare_statistics(measure(*dense, prompts), measure(*sparse, prompts));
-  EXPECT_EQ(rows.size(), (1u + 3u + 12u) * kStatistics);
+  // Every head of both lives; what heads read of each other was not measured.
+  constexpr auto kOfMaps = static_cast<std::size_t>(Statistic::kReadsHeadsQ);
+  EXPECT_EQ(rows.size(), (4 * (1u + 3u) + 2 * 12u) * kOfMaps);
   for (const ComparedStatistic& row : rows) {
+    EXPECT_EQ(row.prompts, 20u);
     EXPECT_NEAR(row.change, row.second - row.first, 1e-12);
     ASSERT_TRUE(row.interval.has_value());
     EXPECT_LE(row.interval->low, row.change);
@@ -119,27 +121,102 @@ TEST(Statistics, ReportsHaveEveryGroup) {
   EXPECT_EQ(json["heads"][1]["name"], head_name(b.heads()[1]));
   EXPECT_EQ(json["model"]["peak"], b.mean(b.groups()[0], Statistic::kPeak));
   const auto rows = compare_statistics(a, b);
-  const auto compared = comparison_json(rows);
+  const auto connections = compare_connections(a, b);
+  const auto compared = comparison_json(rows, connections);
   EXPECT_EQ(compared["heads"].size(), 5u);
-  EXPECT_EQ(compared["heads"][4]["empty_rows"]["p"], rows.back().p);
+  EXPECT_EQ(compared["heads"][4]["attending_rows"]["direct_connections"]["p"], rows.back().p);
+  const auto& peak = compared["model"]["peak"];
+  EXPECT_NEAR(peak["reduction"].get<double>(),
+              1 - peak["second"].get<double>() / peak["first"].get<double>(), 1e-9);
+  EXPECT_TRUE(compared["model"]["living_heads_attending_rows"]["peak"]["p"].is_number());
+  EXPECT_FALSE(compared["heads"][0].contains("living_heads"));
   EXPECT_EQ(compared["model"]["entropy"]["second"], json["model"]["entropy"]);
   EXPECT_TRUE(compared["model"]["entropy"]["low"].is_number());
 
   EXPECT_EQ(statistics_csv_heading(),
-            "model,scope,layer,head,peak,row_mass,entropy,diagonal_dominance,sink_mass,"
-            "active_edges,keys_per_query,empty_rows\n");
+            "model,scope,layer,head,over,peak,row_mass,entropy,diagonal_dominance,sink_mass,"
+            "active_edges,keys_per_query,empty_rows,diagonal_weight,previous_weight,"
+            "strong_off_diagonal,discretisation,direct_connections,reads_heads_q,reads_heads_k,"
+            "reads_heads_v,cross_layer_q,cross_layer_k,cross_layer_v\n");
   const std::string csv = statistics_csv(a, "my, \"model\"");
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 2 + 5);
-  EXPECT_THAT(csv, ::testing::StartsWith("\"my, \"\"model\"\"\",model,,,"));
-  EXPECT_THAT(csv, HasSubstr("\",head,2,3,"));
-  const std::string lines = comparison_csv(rows);
-  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1 + 8 * (1 + 2 + 5));
-  EXPECT_THAT(lines, HasSubstr("\nlayer,2,,row_mass,"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4 * (1 + 2) + 2 * 5);
+  EXPECT_THAT(csv, ::testing::StartsWith("\"my, \"\"model\"\"\",model,,,all,"));
+  EXPECT_THAT(csv, HasSubstr("\",head,2,3,attending_rows,"));
+  const std::string lines = comparison_csv(rows, connections);
+  EXPECT_EQ(static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')),
+            1 + rows.size() + connections.size());
+  EXPECT_THAT(lines, HasSubstr("\nlayer,2,,all,row_mass,"));
+  EXPECT_THAT(lines, HasSubstr("\nmodel,,,all,direct_connections_kept,,"));
   // A single prompt has no interval.
   const auto single = compare_statistics(measure(*dense, prompts_of(1), "L0H1"),
                                          measure(*sparse, prompts_of(1), "L0H1"));
-  EXPECT_THAT(comparison_csv(single), HasSubstr(",,,1\n"));
-  EXPECT_TRUE(comparison_json(single)["model"]["peak"].at("low").is_null());
+  EXPECT_THAT(comparison_csv(single, {}), HasSubstr(",,,1,"));
+  EXPECT_TRUE(comparison_json(single, {})["model"]["peak"].at("low").is_null());
+}
+
+// Maps of two heads on two prompts of three tokens, as capture_maps shows them.
+AttentionStatistics of_maps(const std::vector<std::vector<float>>& weights, bool gated) {
+  const std::vector<HeadId> heads = {{0, 0}, {0, 1}};
+  AttentionStatistics statistics(heads, 2);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    std::vector<float> gate;
+    for (const float w : weights[i]) gate.push_back(w > 0 ? 1.0f : 0.0f);
+    HeadMap map;
+    map.prompt = i / 2, map.slot = i % 2, map.head = heads[i % 2], map.length = 3;
+    map.weights = weights[i];
+    if (gated) map.gate = gate;
+    statistics.add(std::span(&map, 1));
+  }
+  return statistics;
+}
+
+// A dead head and empty rows count in means over all, and in no others.
+TEST(Statistics, LivingHeadsAndRowsThatAttendAreCountedByThemselves) {
+  const std::vector<float> nothing(9, 0.0f);
+  const auto a = of_maps({{1, 0, 0, 0.5f, 0.5f, 0, 0.2f, 0.2f, 0.6f},
+                          {1, 0, 0, 0.9f, 0.1f, 0, 0.8f, 0.1f, 0.1f},
+                          {1, 0, 0, 0.3f, 0.7f, 0, 0.1f, 0.1f, 0.8f},
+                          {1, 0, 0, 0.9f, 0.1f, 0, 0.8f, 0.1f, 0.1f}},
+                         false);
+  const auto b = of_maps(
+      {{0, 0, 0, 0, 0, 0, 0, 0, 0.6f}, nothing, {0, 0, 0, 0.3f, 0, 0, 0, 0, 0.8f}, nothing}, true);
+  const HeadGroup& model = b.groups()[0];
+  EXPECT_EQ(b.living(), (std::vector<bool>{true, false}));
+  EXPECT_EQ(b.living_heads().living.size(), 1u);
+  EXPECT_DOUBLE_EQ(b.living_heads().living[0].keys_per_query, 3.0 / 6.0);
+  // Prompt 0: rows 1 and 2 of head 0 have peaks 0 and 0.6; prompt 1: 0.3 and 0.8.
+  EXPECT_NEAR(b.mean(model, Statistic::kPeak), (0.3 / 2 + 0.55 / 2) / 2, 1e-6);
+  EXPECT_NEAR(b.mean(model, Statistic::kPeak, Over::kLivingHeads), (0.3 + 0.55) / 2, 1e-6);
+  EXPECT_NEAR(b.mean(model, Statistic::kPeak, Over::kAttendingRows), (0.6 + 0.55) / 2, 1e-6);
+  EXPECT_NEAR(b.mean(model, Statistic::kPeak, Over::kLivingHeadsAttendingRows), (0.6 + 0.55) / 2,
+              1e-6);
+  // The dead head has no row that attends, and so no value.
+  EXPECT_TRUE(std::isnan(b.mean(b.groups()[3], Statistic::kPeak, Over::kAttendingRows)));
+  const auto rows = compare_statistics(a, b);
+  const auto row = [&](const std::string& group, Over over) {
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const ComparedStatistic& one) {
+      return one.group.name() == group && one.over == over && one.statistic == Statistic::kPeak;
+    });
+    return found == rows.end() ? std::nullopt : std::optional(*found);
+  };
+  // Of the first model too the head that lives in both.
+  EXPECT_NEAR(row("model", Over::kLivingHeads)->first, (0.55 + 0.75) / 2, 1e-6);
+  EXPECT_FALSE(row("L0H1", Over::kAttendingRows).has_value());
+  EXPECT_FALSE(row("L0H0", Over::kLivingHeads).has_value());
+  // Connections of head 0 in a: (1,0), (2,0), (2,1) on prompt 0, and on prompt 1 (1,0), (2,0),
+  // (2,1); b keeps (1,0) of prompt 1.
+  const auto kept = compare_connections(a, b);
+  EXPECT_EQ(kept[2].group.name(), "L0H0");
+  EXPECT_EQ(kept[2].connections, 6);
+  EXPECT_DOUBLE_EQ(kept[2].kept, 1.0 / 6.0);
+  EXPECT_DOUBLE_EQ(kept[3].kept, 0.0);
+  ASSERT_TRUE(kept[2].interval.has_value());
+  EXPECT_LE(kept[2].interval->low, 1.0 / 6.0);
+  EXPECT_GE(kept[2].interval->high, 1.0 / 6.0);
+  // Named are heads that live in both models, though one that died changed more.
+  const auto changed = most_changed(rows, Statistic::kPeak, 2);
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_EQ(changed[0].head, (HeadId{0, 0}));
 }
 
 TEST(RepeatedText, RepeatsRandomTokens) {

@@ -40,7 +40,7 @@ std::vector<HeadId> common_heads(const std::string& text, std::span<const Loaded
 }
 
 std::string statistics_table(const AttentionResult& result) {
-  if (result.comparison) return comparison_csv(*result.comparison);
+  if (result.comparison) return comparison_csv(*result.comparison, result.connections);
   return statistics_csv_heading() +
          statistics_csv(*result.models[0].statistics, result.models[0].label);
 }
@@ -86,9 +86,12 @@ AttentionResult run_attention(const AttentionRequest& request, std::span<const L
     result.models.push_back(analyse_model(models[m], prompts, plan, context));
   }
   output.finish(result.models);
-  if (result.models[0].statistics && models.size() == 2)
-    result.comparison = compare_statistics(*result.models[0].statistics,
-                                           *result.models[1].statistics, {.seed = context.seed});
+  if (result.models[0].statistics && models.size() == 2) {
+    const AttentionStatistics &first = *result.models[0].statistics,
+                              &second = *result.models[1].statistics;
+    result.comparison = compare_statistics(first, second, {.seed = context.seed});
+    result.connections = compare_connections(first, second, {.seed = context.seed});
+  }
   for (const fs::path& file : request.files)
     if (is_table(file)) write_file_atomically(file, statistics_table(result));
   result.prompts = std::move(prompts.prompts);
@@ -101,7 +104,8 @@ Json to_json(const AttentionResult& result) {
   json["interventions"] = to_json(result.interventions);
   json["models"] = Json::array();
   for (const AnalysedModel& model : result.models) json["models"].push_back(to_json(model));
-  json["comparison"] = result.comparison ? comparison_json(*result.comparison) : Json();
+  json["comparison"] =
+      result.comparison ? comparison_json(*result.comparison, result.connections) : Json();
   json["files"] = Json::array();
   for (const fs::path& file : result.files) json["files"].push_back(file.string());
   return json;

@@ -34,6 +34,7 @@ struct AttentionResult {
   std::vector<AnalysedModel> models = {};
   // Of two models with statistics.
   std::optional<std::vector<ComparedStatistic>> comparison = {};
+  std::vector<KeptConnections> connections = {};  // of such a comparison
   MapKind kind = MapKind::kWeights;
   Interventions interventions = {};
   std::vector<std::filesystem::path> files = {};  // as they were asked for

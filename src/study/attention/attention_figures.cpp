@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "filigree/study/evaluation/heads_alive.h"
+
 namespace filigree::study {
 namespace {
 
@@ -155,13 +157,23 @@ std::string two_digits(double value) {
   return fmt::format("{}{:.2g}", value < 0 ? "\u2212" : "+", std::abs(value));
 }
 
+// "-72 points [-80, -61], p <= 0.008".
+std::string change_text(const ComparedStatistic& row) {
+  const bool share = is_share(row.statistic);
+  const double times = share ? 100 : 1;  // differences of shares are points
+  std::string text = two_digits(times * row.change) + (share ? " points" : "");
+  if (row.interval)
+    text += fmt::format(" [{}, {}]", two_digits(times * row.interval->low),
+                        two_digits(times * row.interval->high));
+  // Where it is wrapped, its p stays in one piece.
+  return text + fmt::format(", p\u00A0{}\u00A0{:.2g}", row.at_least_p() ? "\u2264" : "=", row.p);
+}
+
 }  // namespace
 
-figure::Estimate mean_with_interval(const AnalysedModel& model, const ComparedStatistic& row) {
-  const std::vector<double> series = model.statistics->series(row.group, row.statistic);
-  const double mean = model.statistics->mean(row.group, row.statistic);
-  const std::optional<Interval> interval =
-      PairedResampler(series.size(), ResamplingOptions()).interval(series);
+figure::Estimate mean_with_interval(const ComparedStatistic& row, std::size_t model) {
+  const double mean = model == 0 ? row.first : row.second;
+  const std::optional<Interval>& interval = model == 0 ? row.first_interval : row.second_interval;
   if (!interval) return {mean, mean, mean};
   return {mean, std::min(mean, interval->low), std::max(mean, interval->high)};
 }
@@ -171,29 +183,34 @@ figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,
   figure::StatisticsBars bars;
   bars.title = "Attention statistics";
   for (const AnalysedModel& model : models) bars.models.push_back(model.label);
-  for (const ComparedStatistic& row : comparison) {
-    if (row.group.scope != HeadGroup::Scope::kModel) continue;
+  for (std::size_t s = 0; s < kStatistics; ++s) {
     figure::Statistic statistic;
-    statistic.name = heading_of(row.statistic);
-    const bool share = is_share(row.statistic);
-    const double times = share ? 100 : 1;  // differences of shares are points
-    if (share) statistic.axis.format = figure::NumberFormat::kPercent;
-    statistic.note = two_digits(times * row.change) + (share ? " points" : "");
-    if (row.interval)
-      statistic.note += fmt::format(" [{}, {}]", two_digits(times * row.interval->low),
-                                    two_digits(times * row.interval->high));
-    // Where the note is wrapped, its p stays in one piece.
-    statistic.note +=
-        fmt::format(", p\u00A0{}\u00A0{:.2g}", row.at_least_p() ? "\u2264" : "=", row.p);
-    for (const AnalysedModel& model : models)
-      statistic.estimates.push_back({mean_with_interval(model, row)});
-    bars.statistics.push_back(std::move(statistic));
+    statistic.name = heading_of(static_cast<Statistic>(s));
+    statistic.estimates.resize(models.size());
+    for (const ComparedStatistic& row : comparison) {
+      if (row.group.scope != HeadGroup::Scope::kModel ||
+          row.statistic != static_cast<Statistic>(s) ||
+          (row.over != Over::kAll && row.over != Over::kLivingHeadsAttendingRows))
+        continue;
+      if (is_share(row.statistic)) statistic.axis.format = figure::NumberFormat::kPercent;
+      statistic.groups.push_back(row.over == Over::kAll ? "all" : "living, attending");
+      if (!statistic.note.empty()) statistic.note += "; ";
+      statistic.note += change_text(row);
+      for (std::size_t m = 0; m < models.size(); ++m)
+        statistic.estimates[m].push_back(mean_with_interval(row, m));
+    }
+    if (!statistic.groups.empty()) bars.statistics.push_back(std::move(statistic));
   }
+  std::string living;
+  for (const AnalysedModel& model : models)
+    living += fmt::format("{}{} in {}", living.empty() ? " Living heads: " : ", ",
+                          count_text(model.statistics->living_heads()), model.label);
   bars.caption =
-      "Means over heads and prompts, whiskers: bootstrap intervals of 95 % over the prompts. Below "
-      "the names: the change, its paired interval and permutation p (\u2264: the least that so "
-      "many "
-      "prompts can give).";
+      "Means over prompts: left over all heads and rows, right over the heads that live in both "
+      "models and the rows in which they attend. Whiskers: bootstrap intervals of 95 % over the "
+      "prompts. Below the names: both changes with paired intervals and permutation p (\u2264: the "
+      "least that so many prompts can give)." +
+      living + ".";
   return bars;
 }
 

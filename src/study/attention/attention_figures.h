@@ -57,11 +57,12 @@ figure::CorrelationMap correlation_map_of(std::span<const AnalysedModel> models)
 figure::ScatterMatrix scatter_matrix_of(std::span<const AnalysedModel> models,
                                         const std::vector<std::size_t>& slots, std::uint64_t seed);
 
-// A model's mean over the prompts with its bootstrap interval of 95 %, which a single prompt does
-// not have: then both its ends are the mean.
-figure::Estimate mean_with_interval(const AnalysedModel& model, const ComparedStatistic& row);
+// The first (0) or second (1) model's mean over the prompts with its bootstrap interval of 95 %,
+// which a single prompt does not have: then both its ends are the mean. Of the model as a whole.
+figure::Estimate mean_with_interval(const ComparedStatistic& row, std::size_t model);
 
-// The models' statistics side by side, with the changes.
+// The models' statistics side by side with their changes: over all heads and rows, and over living
+// heads and the rows that attend.
 figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,
                                           const std::vector<ComparedStatistic>& comparison);
 

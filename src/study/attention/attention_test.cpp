@@ -191,18 +191,18 @@ TEST_F(AttentionStudyTest, MeansHaveIntervalsOverThePrompts) {
   ASSERT_TRUE(result.comparison);
   for (const ComparedStatistic& row : *result.comparison) {
     if (row.group.scope != HeadGroup::Scope::kModel) continue;
-    const figure::Estimate estimate = mean_with_interval(result.models[0], row);
+    const figure::Estimate estimate = mean_with_interval(row, 0);
     EXPECT_DOUBLE_EQ(estimate.value, row.first);
     // Of two prompts: between their values, which the ends of a bootstrap of two reach.
     const std::vector<double> series =
-        result.models[0].statistics->series(row.group, row.statistic);
+        result.models[0].statistics->series(row.group, row.statistic, row.over);
     ASSERT_EQ(series.size(), 2u);
     EXPECT_DOUBLE_EQ(estimate.low, std::min(series[0], series[1]));
     EXPECT_DOUBLE_EQ(estimate.high, std::max(series[0], series[1]));
   }
   request_.prompts = {numbered_prompts({kTexts[0]}), 5};
   const AttentionResult one = run();
-  const figure::Estimate alone = mean_with_interval(one.models[0], one.comparison->front());
+  const figure::Estimate alone = mean_with_interval(one.comparison->front(), 0);
   EXPECT_EQ(alone.low, alone.high);
 }
 

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "filigree/analyze/roles/name_copying.h"
+#include "filigree/analyze/statistics/cross_layer.h"
 #include "filigree/analyze/statistics/statistics_report.h"
 #include "filigree/study/not_finite.h"
 
@@ -90,16 +91,22 @@ Json pairs_json(const HeadPairs& pairs) {
           {"spearman", matrix(pairs.spearman)}};
 }
 
-// Prompt by prompt, so that the one whose run went wrong is named by where.
-void require_finite(const AttentionStatistics& statistics, const LoadedModel& model,
-                    const PromptSet& prompts) {
-  for (std::size_t s = 0; s < kStatistics; ++s)
-    for (const HeadGroup& group : statistics.groups()) {
-      const std::vector<double> series = statistics.series(group, static_cast<Statistic>(s));
-      for (std::size_t p = 0; p < series.size(); ++p)
-        study::require_finite(std::span(&series[p], 1), "the attention", model,
-                              prompts.prompts[p].ids);
-    }
+constexpr std::size_t kMostPromptsRead = 64;
+
+// What heads read of earlier ones, of the prompts of which it is asked.
+void add_cross_layer_reads(const LoadedModel& model, const PromptSet& prompts,
+                           const std::vector<HeadId>& heads, AppliedInterventions& changes,
+                           const Context& context, AttentionStatistics& statistics) {
+  const std::size_t count = std::min(prompts.prompts.size(), kMostPromptsRead);
+  const std::unique_ptr<WorkReport> report =
+      context.begin({model.label() + ": reads", "prompts", static_cast<std::int64_t>(count)});
+  find_cross_layer_reads(model.model(), std::span(prompts.prompts).first(count), heads, &changes,
+                         [&](std::size_t prompt, std::size_t slot, const ReadsOfHeads& reads) {
+                           context.throw_if_stopped();
+                           statistics.add_reads(prompt, slot, reads.whole(), reads.pairs());
+                           report->update(static_cast<std::int64_t>(prompt + 1));
+                         });
+  report->finish();
 }
 
 }  // namespace
@@ -174,7 +181,8 @@ AnalysedModel analyse_model(const LoadedModel& model, const PromptSet& prompts,
         report->update(static_cast<std::int64_t>(heads[0].prompt) + 1);
     });
     report->finish();
-    if (result.statistics) require_finite(*result.statistics, model, prompts);
+    if (result.statistics)
+      add_cross_layer_reads(model, prompts, plan.heads, changes, context, *result.statistics);
   }
   if (means)
     for (std::size_t slot = 0; slot < plan.heads.size(); ++slot) plan.mean(slot, means->mean(slot));

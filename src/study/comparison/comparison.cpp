@@ -20,6 +20,11 @@
 namespace filigree::study {
 namespace {
 
+// Heads are named that changed most in these.
+constexpr Statistic kChangesNamed[] = {Statistic::kPeak, Statistic::kDiagonalWeight,
+                                       Statistic::kPreviousWeight, Statistic::kKeysPerQuery};
+constexpr std::size_t kChangedHeads = 5;
+
 // What a newcomer sees without choosing anything: names that are taken up again, words that repeat,
 // opposites, facts. Eight, so that a permutation test can speak.
 const std::vector<std::string> kDefaultPrompts = {
@@ -141,6 +146,8 @@ ComparisonResult run_comparison(const ComparisonRequest& request,
   }
   result.comparison = compare_statistics(*result.models[0].statistics, *result.models[1].statistics,
                                          {.seed = context.seed});
+  result.connections = compare_connections(*result.models[0].statistics,
+                                           *result.models[1].statistics, {.seed = context.seed});
   if (maps) {
     maps->commit();
     folder.add("data/maps.npz");
@@ -173,7 +180,14 @@ ComparisonResult run_comparison(const ComparisonRequest& request,
 Json findings_json(const ComparisonResult& result) {
   Json json = {{"prompts", result.prompts.size()}, {"models", Json::array()}};
   for (const AnalysedModel& model : result.models) json["models"].push_back(to_json(model));
-  json["comparison"] = comparison_json(result.comparison);
+  json["comparison"] = comparison_json(result.comparison, result.connections);
+  json["most_changed"] = Json::object();
+  for (const Statistic statistic : kChangesNamed)
+    for (const ChangedHead& changed : most_changed(result.comparison, statistic, kChangedHeads))
+      json["most_changed"][std::string(name_of(statistic))].push_back(
+          {{"head", head_name(changed.head)},
+           {"first", changed.first},
+           {"second", changed.second}});
   json["tasks"] = Json::array();
   for (const TaskCircuits& task : result.tasks) json["tasks"].push_back(to_json(task));
   json["held_out"] = Json::array();

@@ -81,6 +81,7 @@ struct ComparisonResult {
   std::vector<HeadId> heads = {};
   std::vector<AnalysedModel> models = {};  // two, with roles, statistics and pairs
   std::vector<ComparedStatistic> comparison = {};
+  std::vector<KeptConnections> connections = {};
   std::vector<TextLosses> held_out = {};
   std::vector<TaskCircuits> tasks = {};
   std::vector<TaskLeftOut> tasks_left_out = {};

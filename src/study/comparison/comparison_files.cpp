@@ -46,17 +46,15 @@ void arrange_grid(const ComparisonRequest& request, const ComparisonPlan& plan,
   grid.arrange(model, roles, order);
 }
 
-// The heads whose peak weight changed most: those worth seeing side by side.
-std::vector<HeadId> most_changed(const ComparisonResult& result) {
-  std::vector<std::pair<double, HeadId>> changes;
-  for (const ComparedStatistic& row : result.comparison)
-    if (row.group.scope == HeadGroup::Scope::kHead && row.statistic == Statistic::kPeak)
-      changes.push_back({std::abs(row.change), {row.group.layer, row.group.head}});
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+// Those worth seeing side by side: of the heads that live in both models the ones whose peak weight
+// changed most; where there are none, the first.
+std::vector<HeadId> strip_heads(const ComparisonResult& result) {
   std::vector<HeadId> heads;
-  for (std::size_t i = 0; i < std::min(kStrips, changes.size()); ++i)
-    heads.push_back(changes[i].second);
+  for (const ChangedHead& changed : most_changed(result.comparison, Statistic::kPeak, kStrips))
+    heads.push_back(changed.head);
+  if (heads.empty())
+    heads.assign(result.heads.begin(), result.heads.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                  kStrips, result.heads.size())));
   return heads;
 }
 
@@ -85,7 +83,7 @@ void write_figure(const ComparisonRequest& request, const FigureInput& input,
 void write_strips(const ComparisonRequest& request, const ComparisonPlan& plan,
                   const ComparisonResult& result, const ComparisonMaps& maps,
                   ComparisonFolder& folder) {
-  const std::vector<HeadId> heads = plan.strips.empty() ? most_changed(result) : plan.strips;
+  const std::vector<HeadId> heads = plan.strips.empty() ? strip_heads(result) : plan.strips;
   std::map<HeadId, std::vector<float>> first = maps.first_maps(0, heads);
   std::map<HeadId, std::vector<float>> second = maps.first_maps(1, heads);
   for (const HeadId& head : heads) {
@@ -200,7 +198,8 @@ void write_figures(const ComparisonRequest& request, const ComparisonPlan& plan,
 
 void write_tables(const ComparisonResult& result, ComparisonFolder& folder) {
   write_file_atomically(folder.add("tables/roles.csv"), roles_csv(result));
-  write_file_atomically(folder.add("tables/statistics.csv"), comparison_csv(result.comparison));
+  write_file_atomically(folder.add("tables/statistics.csv"),
+                        comparison_csv(result.comparison, result.connections));
   write_file_atomically(folder.add("tables/roles.tex"), latex_of(role_counts(result)));
   write_file_atomically(folder.add("tables/statistics.tex"),
                         latex_of(statistics_of_models(result)));

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "filigree/base/strings.h"
+#include "filigree/study/evaluation/heads_alive.h"
 
 namespace filigree::study {
 namespace {
@@ -32,6 +33,17 @@ ReportPairs pairs_of(const std::string& measure, const CorrelationMatrix& matrix
   return result;
 }
 
+// "20 of 144; keys per query of those: median 1.17, largest 39.9 (L9H6)".
+std::string living_text(const LivingHeads& living) {
+  return fmt::format("{}; keys per query of those: {}", count_text(living), keys_text(living));
+}
+
+// "+0.015 ± 0.024".
+std::string with_error(double value, const std::optional<double>& error, bool sign) {
+  return (sign ? fmt::format("{:+.3f}", value) : fmt::format("{:.3f}", value)) +
+         (error ? fmt::format(" \u00b1 {:.3f}", *error) : "");
+}
+
 NamedTexts facts_of(const ComparisonResult& result, std::size_t m) {
   const AnalysedModel& model = result.models[m];
   const HeadGroup& whole = model.statistics->groups().front();
@@ -40,15 +52,18 @@ NamedTexts facts_of(const ComparisonResult& result, std::size_t m) {
       {"active edges of the prompts",
        fmt::format("{:.3g} %", 100.0 * model.statistics->mean(whole, Statistic::kActiveEdges))},
       {"keys per query",
-       fmt::format("{:.3g}", model.statistics->mean(whole, Statistic::kKeysPerQuery))}};
+       fmt::format("{:.3g}", model.statistics->mean(whole, Statistic::kKeysPerQuery))},
+      {"living heads", living_text(model.statistics->living_heads())}};
   // Edges and keys of the prompts are there already; those are shorter.
   for (const TextLosses& text : result.held_out) {
     const Evaluation& evaluation = text.models[m].evaluation;
     const Connectivity open = evaluation.connectivity();
     facts.emplace_back(
         "held-out " + text.text,
-        fmt::format("loss {:.3f}, {} of the edges active, {:.3g} keys per query", evaluation.loss(),
-                    percent(open.active_edges), open.keys_per_query));
+        fmt::format("loss {}, {} of the edges active, {:.3g} keys per query; living heads: {}",
+                    with_error(evaluation.loss(), evaluation.loss_error(), false),
+                    percent(open.active_edges), open.keys_per_query,
+                    living_text(evaluation.living())));
   }
   return facts;
 }
@@ -66,21 +81,26 @@ ReportModel model_of(const ComparisonResult& result, std::size_t m, const ModelC
     if (group.scope == HeadGroup::Scope::kHead)
       for (std::size_t s = 0; s < kStatistics; ++s) {
         const auto statistic = static_cast<Statistic>(s);
-        model.by_head[group.first].statistics.emplace(name_of(statistic),
-                                                      statistics.mean(group, statistic));
+        const double mean = statistics.mean(group, statistic);
+        if (std::isfinite(mean))
+          model.by_head[group.first].statistics.emplace(name_of(statistic), mean);
       }
   model.pairs = {pairs_of("Pearson", analysed.pairs->pearson, *analysed.pairs),
                  pairs_of("Spearman", analysed.pairs->spearman, *analysed.pairs)};
   return model;
 }
 
-ReportStatistic statistic_of(const ComparedStatistic& row,
-                             const std::vector<AnalysedModel>& models) {
+ReportStatistic statistic_of(const ComparedStatistic& row) {
+  // Rows of other heads and rows have a key of their own, under which heads have no value.
   ReportStatistic statistic{std::string(name_of(row.statistic)), heading_of(row.statistic)};
+  if (row.over != Over::kAll) {
+    statistic.name += fmt::format(":{}", name_of(row.over));
+    statistic.over = std::string(heading_of(row.over));
+  }
   if (is_share(row.statistic)) statistic.unit = "%";
   statistic.values = {row.first, row.second};
-  for (const AnalysedModel& model : models) {
-    const figure::Estimate estimate = mean_with_interval(model, row);
+  for (std::size_t m = 0; m < 2; ++m) {
+    const figure::Estimate estimate = mean_with_interval(row, m);
     statistic.intervals.push_back(estimate.low < estimate.high
                                       ? std::optional(std::array{estimate.low, estimate.high})
                                       : std::nullopt);
@@ -120,15 +140,20 @@ ReportStory story_of(const ComparisonResult& result) {
     const Connectivity open = b.connectivity(), before = a.connectivity();
     const double change = b.loss() - a.loss();
     story.line = fmt::format(
-        "{} reads {} through {} of {}'s attention edges, at a loss of {:.3f} nats against {:.3f}.",
-        sparse, text.text, percent(open.active_edges / before.active_edges), dense, b.loss(),
-        a.loss());
+        "{} reads {} through {} of {}'s attention edges, in {} heads, at a loss of {} nats against "
+        "{}.",
+        sparse, text.text, percent(open.active_edges / before.active_edges), dense,
+        count_text(b.living()), with_error(b.loss(), b.loss_error(), false),
+        with_error(a.loss(), a.loss_error(), false));
     story.numbers = {
         {percent(open.active_edges), fmt::format("of the attention edges open on {} ({}: {})",
                                                  text.text, dense, percent(before.active_edges))},
-        {fmt::format("{:.3g}", open.keys_per_query),
-         fmt::format("keys per query and head ({}: {:.3g})", dense, before.keys_per_query)},
-        {fmt::format("{:+.3f}", change), fmt::format("nats of loss on {}", text.text)}};
+        {count_text(b.living()),
+         fmt::format("heads that ever open on {}; keys per query of those: {}", text.text,
+                     keys_text(b.living()))},
+        {with_error(change, change_error(b, a), true),
+         fmt::format("nats of loss on {} tokens of {}, with one standard error",
+                     with_thousands(static_cast<std::uint64_t>(b.total.tokens)), text.text)}};
   } else {
     const auto number = [&](Statistic statistic, std::size_t m) {
       const AttentionStatistics& statistics = *result.models[m].statistics;
@@ -148,16 +173,22 @@ ReportStory story_of(const ComparisonResult& result) {
         sparse, percent(number(Statistic::kActiveEdges, 1)), dense,
         percent(number(Statistic::kActiveEdges, 0)));
     both(Statistic::kActiveEdges, "of the attention edges of the prompts open");
-    both(Statistic::kKeysPerQuery, "keys per query and head");
+    const LivingHeads living = result.models[1].statistics->living_heads();
+    story.numbers.emplace_back(count_text(living),
+                               fmt::format("heads that ever open on the prompts; keys per query of "
+                                           "those: {}",
+                                           keys_text(living)));
     both(Statistic::kEmptyRows, "of the rows look nowhere");
   }
   if (const auto circuit = circuit_number(result))
     story.numbers.push_back(*circuit);
   else if (result.held_out.size() > 1)
-    story.numbers.emplace_back(
-        fmt::format("{:+.3f}", result.held_out[1].models[1].evaluation.loss() -
-                                   result.held_out[1].models[0].evaluation.loss()),
-        fmt::format("nats of loss on {}", result.held_out[1].text));
+    story.numbers.emplace_back(with_error(result.held_out[1].models[1].evaluation.loss() -
+                                              result.held_out[1].models[0].evaluation.loss(),
+                                          change_error(result.held_out[1].models[1].evaluation,
+                                                       result.held_out[1].models[0].evaluation),
+                                          true),
+                               fmt::format("nats of loss on {}", result.held_out[1].text));
   return story;
 }
 
@@ -204,8 +235,7 @@ Report make_page(const std::string& title, const ComparisonResult& result,
     report.prompts.push_back(std::move(prompt));
   }
   for (const ComparedStatistic& row : result.comparison)
-    if (row.group.scope == HeadGroup::Scope::kModel)
-      report.statistics.push_back(statistic_of(row, result.models));
+    if (row.group.scope == HeadGroup::Scope::kModel) report.statistics.push_back(statistic_of(row));
   return report;
 }
 

@@ -14,7 +14,7 @@ namespace filigree {
 namespace {
 
 // One side of a range; nothing stands for '*' or for a head that was left out.
-struct Place {
+struct NamedHeads {
   std::optional<std::int64_t> layer;
   std::optional<std::int64_t> head;
 };
@@ -22,8 +22,8 @@ struct Place {
 // One part of the list, as it is written: a place, or a range of two.
 struct ListedPart {
   std::string_view text;
-  Place first = {};
-  std::optional<Place> last = {};
+  NamedHeads first = {};
+  std::optional<NamedHeads> last = {};
 };
 
 [[noreturn]] void wrong(std::string_view part) {
@@ -48,8 +48,8 @@ std::optional<std::int64_t> read_number(std::string_view& rest, std::string_view
   return value;
 }
 
-Place read_place(std::string_view& rest, std::string_view part) {
-  Place result;
+NamedHeads read_place(std::string_view& rest, std::string_view part) {
+  NamedHeads result;
   const bool letters = !rest.empty() && (rest[0] == 'L' || rest[0] == 'l');
   if (letters) rest.remove_prefix(1);
   result.layer = read_number(rest, part);
@@ -65,7 +65,7 @@ Place read_place(std::string_view& rest, std::string_view part) {
 }
 
 // The range the right way round.
-std::string turned(const Place& first, const Place& last) {
+std::string turned(const NamedHeads& first, const NamedHeads& last) {
   if (!first.head) return fmt::format("L{}-L{}", *last.layer, *first.layer);
   return fmt::format("{}-{}", head_name({*last.layer, *last.head}),
                      head_name({*first.layer, *first.head}));
@@ -79,7 +79,7 @@ ListedPart read_part(std::string_view text) {
   if (!rest.empty() && rest[0] == '-') {
     rest.remove_prefix(1);
     part.last = read_place(rest, text);
-    const Place &first = part.first, &last = *part.last;
+    const NamedHeads &first = part.first, &last = *part.last;
     if (!rest.empty() || !first.layer || !last.layer ||
         first.head.has_value() != last.head.has_value())
       wrong(text);
@@ -114,12 +114,12 @@ void check_heads(std::string_view text) { read_parts(text); }
 std::vector<HeadId> parse_heads(std::string_view text, std::int64_t layers, std::int64_t heads) {
   std::set<HeadId> chosen;
   for (const ListedPart& part : read_parts(text)) {
-    const auto check = [&](const Place& place) {
+    const auto check = [&](const NamedHeads& place) {
       if (place.layer.value_or(0) >= layers || place.head.value_or(0) >= heads)
         fail("heads: the model has no '{}'; it has {} layers, L0 to L{}, of {} heads, H0 to H{}",
              printable(part.text), layers, layers - 1, heads, heads - 1);
     };
-    const Place& first = part.first;
+    const NamedHeads& first = part.first;
     check(first);
     if (!part.last) {
       for (std::int64_t l = first.layer.value_or(0); l <= first.layer.value_or(layers - 1); ++l)

@@ -1,6 +1,5 @@
 #include "filigree/study/interventions.h"
 
-#include "filigree/base/error.h"
 #include "filigree/study/tokens.h"
 
 namespace filigree::study {
@@ -23,10 +22,11 @@ Interventions for_text(Interventions interventions, const LoadedModel& model,
 
 void check_positions(const Interventions& interventions, std::int64_t length) {
   for (const Change& change : interventions.changes)
-    for (const std::optional<std::int64_t>& position : {change.place.position, change.place.key})
-      require(!position || (*position < length && *position >= -length),
-              "'{}': there is no position {}; a run has {} tokens, 0 to {}", change.place.text,
-              position.value_or(0), length, length - 1);
+    filigree::check_positions(change.place, length);
+}
+
+void check_fits(const Interventions& interventions, std::int64_t length) {
+  for (const Change& change : interventions.changes) check_fit(change, length);
 }
 
 namespace {

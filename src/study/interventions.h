@@ -17,6 +17,8 @@ Interventions for_text(Interventions interventions, const LoadedModel& model,
 
 // Throws Error when one is at a position that a run of `length` tokens does not have.
 void check_positions(const Interventions& interventions, std::int64_t length);
+// The same, and when a patch, whose text must have its tokens, does not fit such a run.
+void check_fits(const Interventions& interventions, std::int64_t length);
 
 // A list, empty when nothing is changed.
 Json to_json(const Interventions& interventions);

@@ -14,6 +14,20 @@ std::int64_t from_start(std::int64_t position, std::int64_t length) {
   return position < 0 ? position + length : position;
 }
 
+// Whether a text of `length` tokens has what a patch takes in a run of `run` tokens; throws Error.
+void check_source(const Change& change, bool keys, std::int64_t length, std::int64_t run) {
+  const TapPlace& place = change.place;
+  if (!place.position || keys) {
+    require(length == run, "'{}': the text to take from has {} tokens and the run {}; {}",
+            place.text, length, run,
+            keys ? "patterns need as many" : "say at which position, or give as many");
+    return;
+  }
+  const std::int64_t there = from_start(*place.position, length);
+  require(there >= 0 && there < length, "'{}': '{}' has no position {}; it has {} tokens",
+          place.text, printable(change.prompt), *place.position, length);
+}
+
 // A place as for_ranges() takes it; only a pattern's shape is told apart there.
 PatchTarget target_of(const TapPlace& place, bool keys, std::int64_t position, std::int64_t key) {
   PatchTarget target;
@@ -65,6 +79,20 @@ void AppliedInterventions::put_on(Taps& taps) {
       taps.intervene(tap, [this, c, tap](const Variable& value) { return changed(c, tap, value); });
 }
 
+void check_positions(const TapPlace& place, std::int64_t length) {
+  for (const std::optional<std::int64_t>& position : {place.position, place.key})
+    require(!position || (*position < length && *position >= -length),
+            "'{}': there is no position {}; the run has {} tokens, 0 to {}", place.text,
+            position.value_or(0), length, length - 1);
+}
+
+void check_fit(const Change& change, std::int64_t length) {
+  check_positions(change.place, length);
+  if (change.kind == ChangeKind::kPatch)
+    check_source(change, is_over_keys(change.place.tap),
+                 static_cast<std::int64_t>(change.ids.size()), length);
+}
+
 void AppliedInterventions::set_pass(std::int64_t first, std::int64_t length) {
   first_ = first;
   length_ = length;
@@ -103,16 +131,9 @@ Variable AppliedInterventions::changed(std::size_t number, const std::string& ta
     const bool one = position >= 0 && !keys;
     // What comes after the text of a growing run has nothing to take.
     if (!one && length_ && first >= length) return value;
-    require(one || (length == whole && (!keys || length == total_)),
-            "'{}': the text to take from has {} tokens and the run {}; {}", place.text, length,
-            keys ? total_ : whole,
-            keys ? "patterns need as many" : "say at which position, or give as many");
-    if (one) {
-      const std::int64_t there = from_start(*place.position, length);
-      require(there >= 0 && there < length, "'{}': '{}' has no position {}; it has {} tokens",
-              place.text, printable(change.prompt), *place.position, length);
-      shift = (there - position) * (values.elements() / length);
-    }
+    check_source(change, keys, length, keys ? total_ : whole);
+    if (one)
+      shift = (from_start(*place.position, length) - position) * (values.elements() / length);
     source = values.f32(), source_end = values.elements();
     constants = Tensor::zeros(shape);
   }

@@ -14,6 +14,12 @@
 
 namespace filigree {
 
+// Throws Error where the place is at a position that a run of `length` tokens does not have.
+// Positions that are named by tokens must have been resolved.
+void check_positions(const TapPlace& place, std::int64_t length);
+// The same, and for a patch from a text, whose ids must be there, that does not have what it takes.
+void check_fit(const Change& change, std::int64_t length);
+
 class AppliedInterventions {
  public:
   // Runs the prompts of patches, whose ids must be there, once. Throws Error for a place that the
@@ -33,6 +39,8 @@ class AppliedInterventions {
   void set_pass(std::int64_t first, std::int64_t length);
   // For runs of several lengths: positions beyond either end are not there to be changed.
   void allow_shorter_runs() { shorter_runs_ = true; }
+
+  const Interventions& interventions() const { return interventions_; }
 
  private:
   Variable changed(std::size_t number, const std::string& tap, const Variable& value) const;

@@ -206,7 +206,7 @@ RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const 
         result.taps.push_back(name);
   const Interventions interventions = for_text(request.interventions, model, result.ids);
   result.request.interventions = interventions;
-  check_positions(interventions, static_cast<std::int64_t>(result.ids.size()));
+  check_fits(interventions, static_cast<std::int64_t>(result.ids.size()));
   context.throw_if_stopped();
   result.plain = run_once(model, result, nullptr, nullptr);
   require_finite(result.plain.logits.values(), "the prediction", model, result.ids);

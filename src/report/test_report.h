@@ -31,14 +31,21 @@ inline std::string test_stored_prompt() {
                  {"importance", Json::array()},
                  {"changes", Json::array()}};
   const auto look = [](double likeliest, const Json& plain) {
-    return Json{
-        {"next",
-         {{{"token", " It"}, {"probability", likeliest}, {"plain_probability", plain}},
-          {{"token", " He"}, {"probability", 1 - likeliest}, {"plain_probability", plain}}}},
-        {"loss", 2.5},
-        {"plain_loss", plain.is_null() ? Json() : Json(2.25)},
-        {"surprise", Json::array()},
-        {"divergence", plain.is_null() ? Json() : Json(0.125)}};
+    return Json{{"next",
+                 {{{"token", " It"},
+                   {"rank", likeliest >= 0.5 ? 1 : 2},
+                   {"probability", likeliest},
+                   {"plain_rank", plain.is_null() ? Json() : Json(1)},
+                   {"plain_probability", plain}},
+                  {{"token", " He"},
+                   {"rank", likeliest >= 0.5 ? 2 : 1},
+                   {"probability", 1 - likeliest},
+                   {"plain_rank", plain.is_null() ? Json() : Json(2)},
+                   {"plain_probability", plain}}}},
+                {"loss", 2.5},
+                {"plain_loss", plain.is_null() ? Json() : Json(2.25)},
+                {"surprise", Json::array()},
+                {"divergence", plain.is_null() ? Json() : Json(0.125)}};
   };
   Json change = {{"ablate", "L3H4"},
                  {"layer", 3},

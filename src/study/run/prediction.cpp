@@ -28,7 +28,9 @@ Json next_json(const LoadedModel& model, const Prediction& now, const Prediction
         {{"token", shown_token(model.tokenizer(), id)},
          {"id", id},
          {"logit", now.logits[at]},
+         {"rank", rank_of(now.logits, id) + 1},
          {"probability", std::exp(now.logits[at] - sum)},
+         {"plain_rank", plain ? Json(rank_of(plain->logits, id) + 1) : Json()},
          {"plain_probability", plain ? Json(std::exp(plain->logits[at] - plain_sum)) : Json()}});
   }
   return next;

@@ -25,7 +25,8 @@ Prediction predict(const LoadedModel& model, const std::vector<TokenId>& ids,
                    AppliedInterventions* changes = nullptr);
 
 // {"next", "loss", "plain_loss", "surprise", "divergence"}: of the `top` likeliest tokens of both
-// runs, by the run at hand, their probabilities in each. `plain` is null where nothing is changed.
+// runs, by the run at hand, their ranks (from 1) and probabilities in each. `plain` is null where
+// nothing is changed.
 Json to_json(const Prediction& now, const Prediction* plain, const LoadedModel& model,
              std::size_t top);
 

@@ -281,7 +281,7 @@ TEST_F(GeneratorTest, StepByStepGivesTheSameTokensAndTheirEdges) {
       for (std::int64_t h = 0; h < pattern.size(1); ++h)
         for (std::int64_t key = 0; key < T; ++key) {
           const float weight = pattern.f32()[((h + 1) * T - 1) * T + key];
-          if (weight < 0.2f) continue;
+          if (weight < 0.2f || HeadId{layer, h} == HeadId{0, 1}) continue;  // that is off
           ++open;
           EXPECT_TRUE(std::any_of(token->edges.begin(), token->edges.end(), [&](const auto& edge) {
             return edge.head == HeadId{layer, h} && edge.key == key &&

@@ -27,7 +27,10 @@ TokenSteps::TokenSteps(const LoadedModel& model, std::vector<TokenId> prompt, St
   require(length < config.context,
           "the prompt is {} tokens long and leaves no room for more in the model's context of {}",
           length, config.context);
-  if (interventions_ != nullptr) interventions_->put_on(taps_);
+  if (interventions_ != nullptr) {
+    interventions_->put_on(taps_);
+    cut_ = cut_edges(interventions_->interventions(), config, length);
+  }
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     taps_.watch(fmt::format("blocks.{}.attn.hook_pattern", layer),
                 [this, layer](std::string_view, const Tensor& pattern) { see(layer, pattern); });
@@ -59,7 +62,8 @@ void TokenSteps::see(std::int64_t layer, const Tensor& pattern) {
   for (std::int64_t h = 0; h < H; ++h) {
     const float* row = pattern.f32() + ((h + 1) * queries - 1) * keys;
     for (std::int64_t key = 0; key < std::min(length, keys); ++key)
-      if (row[key] >= options_.least_weight && row[key] > 0)
+      if (row[key] >= options_.least_weight && row[key] > 0 &&
+          !is_cut(cut_, {layer, h}, length - 1, key))
         edges_.push_back({{layer, h}, key, row[key]});
   }
 }

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "filigree/analyze/interventions/cut_edges.h"
 #include "filigree/base/component.h"
 #include "filigree/study/generation/generation.h"
 
 namespace filigree::study {
 
-// What a head takes from an earlier token for the new one.
+// What a head takes from an earlier token for the new one; a head that is off takes nothing.
 struct OpenEdge {
   HeadId head = {};
   std::int64_t key = 0;  // position
@@ -53,6 +54,7 @@ class TokenSteps {
   const LoadedModel& model_;
   StepOptions options_;
   AppliedInterventions* interventions_;
+  std::vector<CutEdges> cut_;
   std::vector<TokenId> ids_;
   std::size_t prompt_;
   Sampler sampler_;

@@ -15,6 +15,7 @@
 #include "filigree/base/strings.h"
 #include "filigree/serve/answers.h"
 #include "filigree/serve/assets.h"
+#include "filigree/serve/change_check.h"
 #include "filigree/serve/export.h"
 #include "filigree/serve/features_work.h"
 #include "filigree/serve/generation.h"
@@ -153,6 +154,8 @@ Answer Api::post(const ApiRequest& request) {
     });
   }
   if (path == "/api/task") return json_answer(task_json(models_[0], reader_.task(body), quiet()));
+  if (path == "/api/changes")
+    return json_answer(changes_json(models_, reader_.changes(body), limits_));
   if (path == "/api/generate") {
     const GenerateQuery query = reader_.generate(body);
     const std::size_t m = query.run.models[0];

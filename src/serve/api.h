@@ -13,6 +13,8 @@
 //   POST   /api/attribution  ... {"at"} or {"answer", "wrong"}: what parts add to a logit
 //   POST   /api/generate     ... {"tokens", "temperature", ...}: a text bit by bit (generation.h)
 //   POST   /api/task         {"task", "prompts"}: prompts of a task
+//   POST   /api/changes      {"prompt", "models", "ablate", "scale", "patch"}: which of the changes
+//                            do not fit the prompt, and why (change_check.h)
 //   POST   /api/export       ... {"view", "format", "theme"}: a file of what is on the screen
 //   POST   /api/jobs         {"task", "models", "parts", "prompts", "level"}: starts a circuit
 //                            study; with "trace", "sweep" or "train" other long work

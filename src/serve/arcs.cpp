@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "filigree/analyze/interventions/cut_edges.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/serve/model_run.h"
@@ -47,7 +48,7 @@ std::string changed_note(const Interventions& changes) {
   return changes.empty() ? "" : fmt::format(" Changed: {}.", text_of(changes));
 }
 
-// Both ways, from and to position `at`.
+// Both ways, from and to position `at`, without those that carry nothing in this run.
 std::vector<Edge> edges_of(const study::LoadedModel& model, const ModelRun& run, std::size_t at,
                            const ExportQuery& query, const study::Context& context) {
   const ModelConfig& config = model.config();
@@ -58,20 +59,23 @@ std::vector<Edge> edges_of(const study::LoadedModel& model, const ModelRun& run,
   AppliedInterventions changes(model.model(), run.interventions);
   options.interventions = &changes;
   const std::size_t T = run.prompt.ids.size();
+  const std::vector<CutEdges> cut =
+      cut_edges(run.interventions, config, static_cast<std::int64_t>(T));
   std::vector<Edge> edges;
-  capture_maps(model.model(), std::span(&run.prompt, 1), options,
-               [&](std::span<const HeadMap> heads) {
-                 context.throw_if_stopped();
-                 for (const HeadMap& map : heads) {
-                   const auto add = [&](std::size_t i, std::size_t j) {
-                     const double weight = map.weights[i * T + j];
-                     if (weight > 0 && weight >= query.least)
-                       edges.push_back({map.head, i, j, weight});
-                   };
-                   for (std::size_t key = 0; key <= at; ++key) add(at, key);
-                   for (std::size_t later = at + 1; later < T; ++later) add(later, at);
-                 }
-               });
+  capture_maps(
+      model.model(), std::span(&run.prompt, 1), options, [&](std::span<const HeadMap> heads) {
+        context.throw_if_stopped();
+        for (const HeadMap& map : heads) {
+          const auto add = [&](std::size_t i, std::size_t j) {
+            const double weight = map.weights[i * T + j];
+            const auto reader = static_cast<std::int64_t>(i), read = static_cast<std::int64_t>(j);
+            if (weight > 0 && weight >= query.least && !is_cut(cut, map.head, reader, read))
+              edges.push_back({map.head, i, j, weight});
+          };
+          for (std::size_t key = 0; key <= at; ++key) add(at, key);
+          for (std::size_t later = at + 1; later < T; ++later) add(later, at);
+        }
+      });
   std::stable_sort(edges.begin(), edges.end(),
                    [](const Edge& a, const Edge& b) { return a.weight > b.weight; });
   return edges;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "filigree/analyze/interventions/cut_edges.h"
 #include "filigree/serve/model_run.h"
 
 namespace filigree::serve {
@@ -108,6 +109,12 @@ Looked look(const study::LoadedModel& model, const LookQuery& query, PlainRuns& 
   looked.json["cells"] = looked.cells.size();
   looked.json["text"] = remembered ? Json(typed.text()) : Json();
   looked.json["rows"] = rows;
+  looked.json["cut"] = Json::array();
+  for (const CutEdges& edges :
+       cut_edges(run.interventions, config, static_cast<std::int64_t>(ids.size())))
+    looked.json["cut"].push_back({{"head", head_name(edges.head)},
+                                  {"query", edges.query ? Json(*edges.query) : Json()},
+                                  {"key", edges.key ? Json(*edges.key) : Json()}});
   return looked;
 }
 

@@ -5,11 +5,14 @@
 //
 //   u32     bytes of the JSON, little-endian, a multiple of 4: spaces fill it up
 //   JSON    {"models": [{"model", "tokens", "kind", "heads", "first", "cells", "text", "rows",
-//           "next", "loss", "plain_loss", "surprise", "divergence"}]}
+//           "cut", "next", "loss", "plain_loss", "surprise", "divergence"}]}
 //   u16...  cells of all maps, little-endian: those of a model begin at its "first"
 //
 // A map is its lower triangle row by row in 65535ths; what is not zero is at least one of them, and
 // what is beyond 0 and 1 (only where a run scales its attention) is taken to the nearer end.
+//
+// "cut" are the edges that carry nothing in this run whatever their weights (cut_edges.h), each
+// {"head", "query", "key"} with null for any.
 //
 // "text" names the text where the server remembers it (typed_text.h), else it is null. Whoever asks
 // for one that goes on behind it and says so with "after" gets the rows from "rows" on alone: those

@@ -20,16 +20,21 @@ ModelRun run_of(const study::LoadedModel& model, const PromptQuery& query) {
   run.prompt.ids = study::prompt_tokens(model, query.prompt);
   run.prompt.tokens = shown_tokens(model, run.prompt.ids);
   run.interventions = study::for_text(query.interventions, model, run.prompt.ids);
-  study::check_positions(run.interventions, static_cast<std::int64_t>(run.prompt.ids.size()));
+  study::check_fits(run.interventions, static_cast<std::int64_t>(run.prompt.ids.size()));
   return run;
 }
 
 void check_cells(std::size_t heads, std::size_t tokens, std::size_t most) {
-  const std::size_t each = tokens * (tokens + 1) / 2;
-  if (heads * each > most)
-    throw Refusal(413,
-                  fmt::format("{} maps of {} tokens are {} cells", heads, tokens, heads * each),
-                  fmt::format("ask for at most {}: fewer heads or a shorter prompt", most));
+  const auto cells = [&](std::size_t length) { return heads * (length * (length + 1) / 2); };
+  if (cells(tokens) <= most) return;
+  std::size_t fitting = tokens;
+  while (fitting > 0 && cells(fitting) > most) --fitting;
+  throw Refusal(
+      413,
+      fmt::format("the prompt has {} tokens, more than the {} of which the server gives "
+                  "the maps of {} at once",
+                  tokens, fitting, heads == 1 ? "a head" : fmt::format("{} heads", heads)),
+      heads == 1 ? "shorten it" : "shorten it, or ask for fewer heads");
 }
 
 }  // namespace filigree::serve

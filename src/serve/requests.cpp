@@ -39,6 +39,15 @@ Enum named(const JsonObject& object, std::string_view key, Enum fallback) {
   return *found;
 }
 
+// The lists of a request: changes of a kind under its name.
+std::vector<WrittenChange> written_changes(const JsonObject& object) {
+  std::vector<WrittenChange> changes;
+  for (const ChangeKind kind : {ChangeKind::kAblate, ChangeKind::kScale, ChangeKind::kPatch})
+    for (std::string& text : texts(object, name_of(kind)))
+      changes.push_back({kind, std::move(text)});
+  return changes;
+}
+
 MapKind packed_kind(const JsonObject& object) {
   const MapKind kind = named(object, "kind", MapKind::kWeights);
   if (kind == MapKind::kScores)
@@ -97,34 +106,38 @@ std::vector<std::size_t> RequestReader::models(const JsonObject& object) const {
   return chosen;
 }
 
-Interventions RequestReader::interventions(const JsonObject& object) const {
-  const std::vector<std::string> ablate = texts(object, "ablate"), scale = texts(object, "scale"),
-                                 patch = texts(object, "patch");
+Interventions interventions_of(std::span<const WrittenChange> changes, const Limits& limits) {
   std::size_t bytes = 0;
-  for (const std::vector<std::string>* list : {&ablate, &scale, &patch})
-    for (const std::string& text : *list) bytes += text.size();
-  if (bytes > limits_.intervention_bytes)
+  for (const WrittenChange& change : changes) bytes += change.text.size();
+  if (bytes > limits.intervention_bytes)
     throw Refusal(413, fmt::format("the interventions have {} bytes", bytes),
-                  fmt::format("send at most {}", limits_.intervention_bytes));
+                  fmt::format("send at most {}", limits.intervention_bytes));
   Interventions read;
-  for (const std::string& text : ablate) read.add_ablations(text);
-  for (const std::string& text : scale) read.add_scales(text);
-  for (const std::string& text : patch) read.add_patch(text);
-  if (read.changes.size() > limits_.interventions)
+  for (const WrittenChange& change : changes) switch (change.kind) {
+      case ChangeKind::kAblate: read.add_ablations(change.text); break;
+      case ChangeKind::kScale: read.add_scales(change.text); break;
+      case ChangeKind::kPatch: read.add_patch(change.text); break;
+    }
+  if (read.changes.size() > limits.interventions)
     throw Refusal(
         413, fmt::format("there are {} interventions", read.changes.size()),
-        fmt::format("send at most {}; L6H* is all heads of a layer", limits_.interventions));
+        fmt::format("send at most {}; L6H* is all heads of a layer", limits.interventions));
   std::set<std::string_view> sources;
   for (const Change& change : read.changes)
     if (change.kind == ChangeKind::kPatch) sources.insert(change.prompt);
-  if (sources.size() > limits_.patch_texts)
+  if (sources.size() > limits.patch_texts)
     throw Refusal(413, fmt::format("the patches come from {} texts", sources.size()),
-                  fmt::format("take at most {}", limits_.patch_texts));
+                  fmt::format("take at most {}", limits.patch_texts));
   return read;
 }
 
+ChangesQuery RequestReader::changes(const std::string& body) const {
+  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch"});
+  return {prompt(read), models(read), written_changes(read)};
+}
+
 PromptQuery RequestReader::run(const JsonObject& object) const {
-  return {prompt(object), models(object), interventions(object)};
+  return {prompt(object), models(object), interventions_of(written_changes(object), limits_)};
 }
 
 std::size_t RequestReader::top(const JsonObject& object, std::int64_t fallback) const {

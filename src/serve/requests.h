@@ -21,6 +21,23 @@
 
 namespace filigree::serve {
 
+// A change of a run as a request writes it: "L6H11", "L7MLP=2", "L6H11@-1=Rome is in".
+struct WrittenChange {
+  ChangeKind kind = ChangeKind::kAblate;
+  std::string text = {};
+};
+
+// All of them together. Throws Refusal where they are too many or too long, and Error for what
+// cannot be read.
+Interventions interventions_of(std::span<const WrittenChange> changes, const Limits& limits);
+
+// Changes whose fit to a prompt is asked for (change_check.h).
+struct ChangesQuery {
+  std::string prompt = {};
+  std::vector<std::size_t> models = {};
+  std::vector<WrittenChange> changes = {};
+};
+
 // A prompt through some models, with changes:
 //   {"prompt": "Paris is in", "models": ["dense"], "ablate": ["L6H11"], "scale": ["L7MLP=2"],
 //    "patch": ["L6H11@-1=Rome is in"]}
@@ -161,6 +178,7 @@ class RequestReader {
   LensQuery lens(const std::string& body) const;
   AttributionQuery attribution(const std::string& body) const;
   TaskQuery task(const std::string& body) const;
+  ChangesQuery changes(const std::string& body) const;
   ExportQuery exported(const std::string& body) const;
   JobExportQuery job_export(const std::string& body) const;
   JobKind job_kind(const std::string& body) const;
@@ -173,7 +191,6 @@ class RequestReader {
   JsonObject object(const std::string& body, std::initializer_list<std::string_view> keys) const;
   std::string prompt(const JsonObject& object) const;
   std::vector<std::size_t> models(const JsonObject& object) const;
-  Interventions interventions(const JsonObject& object) const;
   PromptQuery run(const JsonObject& object) const;
   std::size_t top(const JsonObject& object, std::int64_t fallback) const;
   study::TaskSelection task_of(const JsonObject& object) const;

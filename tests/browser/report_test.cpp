@@ -222,10 +222,37 @@ TEST_F(ReportPage, StoredChangesShowWhatBecomesOfAPrediction) {
   EXPECT_EQ(browser_->run("return location.hash"), "#off=L3H4&view=changes");
   browser_->click("[data-off=\"\"]");
   browser_->wait_for("return !document.querySelector('#predictions').textContent.includes('was')");
-  // A change that is not stored is refused, with what would compute it.
+  // Where another token is likelier then, the one of before keeps its place in the list.
+  browser_->click("[data-off=\"L1H0\"]");
+  browser_->wait_for("return document.querySelectorAll('.original .now').length === 2");
+  EXPECT_EQ(text_of("#predictions .original th"), "\u00b7It");
+  EXPECT_EQ(text_of("#predictions .original .now"), "2.");
+  EXPECT_EQ(text_of("#predictions .original .was"), "was 75.0 %, rank 1");
+  // A change that is not stored is left out, with what would compute it; others can be chosen.
   browser_->run("location.hash = '#off=L0H0&view=changes'");
   browser_->wait_for(
       "return document.querySelector('#status').textContent.includes('filigree serve')");
+  EXPECT_EQ(browser_->run("return document.querySelectorAll('#predictions .was').length"), 0)
+      << "the run as it is";
+  EXPECT_EQ(browser_->run("return document.querySelector('.changed [aria-selected=true] button')"
+                          ".dataset.off"),
+            "");
+  browser_->click("[data-off=\"L3H4\"]");
+  browser_->wait_for("return document.querySelectorAll('#predictions .was').length === 4");
+  EXPECT_EQ(text_of("#status"), "");
+}
+
+TEST_F(ReportPage, APromptThatIsNotInItShowsNothingOfAnother) {
+  browser_->run("location.hash = '#prompt=no+such+prompt'");
+  browser_->wait_for(
+      "return document.querySelector('#status').textContent.includes('that prompt')");
+  EXPECT_FALSE(browser_->run("return document.querySelector('#views').checkVisibility()"));
+  EXPECT_EQ(browser_->run("return document.querySelector('#prompt').selectedIndex"), -1);
+  browser_->run(
+      "const s = document.querySelector('#prompt'); s.value = '0';"
+      "s.dispatchEvent(new Event('change'))");
+  browser_->wait_for("return document.querySelector('#views').checkVisibility()");
+  EXPECT_EQ(text_of("#status"), "");
 }
 
 // Every view shows the run with its change, as the live page does.
@@ -257,6 +284,12 @@ TEST_F(ReportPage, MapsArcsAndLensAreOfTheChangedRun) {
   browser_->run("location.hash = '#off=L1H0&view=tokens&at=3&layer=2'");
   browser_->wait_for("return document.querySelectorAll('#arcs .arc').length > 0");
   EXPECT_THAT(text_of("#arcs"), HasSubstr("L2H1 1.00"));
+  // Its weights are there, and carry nothing.
+  browser_->run("location.hash = '#view=tokens&at=3&layer=1'");
+  browser_->wait_for("return document.querySelector('#arcs').textContent.includes('L1H0')");
+  browser_->run("location.hash = '#off=L1H0&view=tokens&at=3&layer=1'");
+  browser_->wait_for("return !document.querySelector('#arcs').textContent.includes('L1H0')");
+  EXPECT_THAT(text_of("#arcs"), HasSubstr("L1H1"));
   browser_->run("location.hash = '#off=L1H0&view=lens'");
   browser_->wait_for("return document.querySelectorAll('.lens').length === 2");
   EXPECT_EQ(browser_->run("return [...document.querySelectorAll('.lens')]"

@@ -1,5 +1,5 @@
 // The report's data: what the program writes into the page, and access to the maps in it.
-import { Look } from "./source";
+import { Look, Unfit } from "./source";
 import { change, state } from "./state";
 
 export interface HeadRole {
@@ -143,7 +143,8 @@ export function mapsOf(cells: Uint16Array, heads: number, size: number): Attenti
 
 // The report, and what is shown of it: one prompt with the runs of the models on it.
 export class LoadedReport {
-  looks: Look[] = []; // one a model
+  looks: Look[] = []; // one a model; none: there is nothing to show
+  leftOut: Unfit[] = []; // changes that the place names and the runs do not have
   private text = "";
 
   constructor(readonly report: Report) {}
@@ -156,10 +157,16 @@ export class LoadedReport {
     return this.looks.map(({ maps }) => maps);
   }
 
+  // Whether a head of a model writes nothing, wherever it looks.
+  isOff(model: number, head: string): boolean {
+    return (this.looks[model]?.cut ?? []).some((edges) => edges.head === head && edges.query === null && edges.key === null);
+  }
+
   // Views redraw for the number of the prompt, which grows.
-  show(text: string, looks: Look[]): void {
+  show(text: string, looks: Look[], leftOut: Unfit[] = []): void {
     this.text = text;
     this.looks = looks;
+    this.leftOut = leftOut;
     change({ prompt: state().prompt + 1 });
   }
 }

@@ -30,7 +30,7 @@ function promptChooser({ report: { prompts } }: LoadedReport): HTMLElement {
     select.append(element("option", { value: String(n) }, visible(text).replace(/\u00b7/g, " ")));
   });
   select.addEventListener("change", () => go({ prompt: select.value === "0" ? null : prompts[Number(select.value)]!.text, changes: [] }));
-  const show = (): void => void (select.value = String(Math.max(0, prompts.findIndex(({ text }) => text === place().prompt))));
+  const show = (): void => void (select.selectedIndex = place().prompt === null ? 0 : prompts.findIndex(({ text }) => text === place().prompt));
   onPlace(show);
   show();
   return element("label", {}, "prompt ", select);
@@ -65,7 +65,7 @@ function show(loaded: LoadedReport): void {
   followTheme(loaded);
   const status = element("p", { id: "status", role: "status" });
   const failed = (error: unknown): void => {
-    status.textContent = error === null ? "" : error instanceof Refused ? `${error.message} \u2013 ${error.remedy}` : String(error);
+    status.textContent = error === null ? "" : error instanceof Refused ? error.text : String(error);
   };
   const source = new StoredSource(report);
   const chooser = changeChooser(loaded, source, failed);
@@ -101,6 +101,11 @@ function show(loaded: LoadedReport): void {
     predicted: () => {},
     shown: () => {
       if (!below.hasChildNodes()) draw();
+      below.hidden = false;
+    },
+    nothing: (why) => {
+      below.hidden = true;
+      failed(why ?? new Refused("there is no empty prompt in this report", "choose one of those it has"));
     },
     failed,
   });

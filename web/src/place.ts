@@ -48,7 +48,8 @@ function whole(text: string | null): number | null {
 
 function read(): Place {
   const parts = new URLSearchParams(location.hash.slice(1));
-  const off = (parts.get("off") ?? "").split(",").filter((name) => name !== "");
+  // A token in quotes may hold commas: a place with one stands alone.
+  const off = parts.getAll("off").flatMap((text) => (text.includes("'") ? [text] : text.split(","))).filter((name) => name !== "");
   const least = Number(parts.get("least") ?? "");
   const one = <T extends string>(name: string, known: readonly string[], usual: T): T => {
     const value = parts.get(name) ?? "";
@@ -87,7 +88,10 @@ function write(place: Place): string {
   const parts = new URLSearchParams();
   if (place.prompt !== null) parts.set("prompt", place.prompt);
   const off = place.changes.filter(({ kind }) => kind === "ablate").map(({ text }) => text);
-  if (off.length > 0) parts.set("off", off.join(","));
+  const alone = (text: string): boolean => /[',]/.test(text);
+  const together = off.filter((text) => !alone(text));
+  if (together.length > 0) parts.set("off", together.join(","));
+  for (const text of off.filter(alone)) parts.append("off", text);
   for (const { kind, text } of place.changes) if (kind !== "ablate") parts.append(kind, text);
   if (place.head !== null) parts.set("head", place.head);
   if (place.view !== "heads") parts.set("view", place.view);
@@ -117,9 +121,33 @@ export function onPlace(listener: Listener): void {
   listeners.push(listener);
 }
 
+// What there is of what a link can name, as far as it is known; what there is not would be asked for
+// again and again, and no control would take it back.
+export interface Known {
+  heads: string[];
+  views: string[];
+  layers: number;
+  roles: string[];
+  tasks: string[];
+}
+let known: Partial<Known> = {};
+
+// With the usual in the place of what there is not.
+function kept(now: Place): Place {
+  const there = (list: string[] | undefined, name: string): boolean => list === undefined || list.includes(name);
+  return {
+    ...now,
+    head: now.head === null || there(known.heads, now.head) ? now.head : null,
+    view: there(known.views, now.view) ? now.view : known.views![0]!,
+    layer: now.layer === null || now.layer < (known.layers ?? Infinity) ? now.layer : null,
+    role: there(known.roles, now.role) ? now.role : "",
+    task: there(known.tasks, now.task) ? now.task : "",
+  };
+}
+
 function tell(now: Place): void {
   const before = current;
-  current = now;
+  current = kept(now);
   for (const listener of listeners) listener(current, before);
 }
 
@@ -154,8 +182,16 @@ export function type(prompt: string): void {
 addEventListener("hashchange", () => {
   clearTimeout(resting);
   resting = undefined;
-  tell({ ...read(), token: current.token });
+  const asked = { ...read(), token: current.token };
+  tell(asked);
+  if (write(current) !== write(asked)) writeAddress();
 });
+
+// Says what there is, now and in links that are followed later.
+export function keepTo(there: Partial<Known>): void {
+  known = { ...known, ...there };
+  if (write(kept(current)) !== write(current)) go({});
+}
 
 // A link to here, for others: without the token.
 export function link(): string {

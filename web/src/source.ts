@@ -3,6 +3,22 @@
 import { AttentionMap } from "./data";
 import { Change, MapKind } from "./place";
 
+// Edges of a head that carry nothing in a run whatever their weights; null: of any query, to any key.
+export interface CutEdges {
+  head: string;
+  query: number | null;
+  key: number | null;
+}
+
+// Those of each head.
+export function cutByHead(heads: string[], cut: CutEdges[]): CutEdges[][] {
+  return heads.map((head) => cut.filter((edges) => edges.head === head));
+}
+
+export function isCut(ofHead: CutEdges[], query: number, key: number): boolean {
+  return ofHead.some((edges) => (edges.query ?? query) === query && (edges.key ?? key) === key);
+}
+
 // A prompt with what is changed in its runs.
 export interface Run {
   prompt: string;
@@ -28,12 +44,31 @@ export class Refused extends Error {
   ) {
     super(message);
   }
+
+  get text(): string {
+    return this.remedy ? `${this.message} \u2013 ${this.remedy}` : this.message;
+  }
 }
+
+// A change that a run of a prompt cannot make.
+export interface Unfit extends Change {
+  error: string;
+  elsewhere: boolean; // whether the run of another prompt could
+}
+
+export interface Fit {
+  unfit: Unfit[];
+  whole: { error: string; remedy: string } | null; // why all changes together are too many
+}
+
+export const sameChange = (a: Change, b: Change): boolean => a.kind === b.kind && a.text === b.text;
 
 export interface NextToken {
   token: string;
   probability: number;
+  rank: number; // from 1
   plain_probability: number | null; // without the changes
+  plain_rank: number | null;
 }
 
 // What a run says of its prompt.
@@ -48,6 +83,7 @@ export interface Predicted {
 export interface Look extends Predicted {
   tokens: string[];
   maps: AttentionMap[];
+  cut: CutEdges[];
 }
 
 export interface TokenEffect {
@@ -96,4 +132,6 @@ export interface Source {
   importance(run: Run, signal: AbortSignal): Promise<Record<string, number>[]>;
   lens(run: Run, signal: AbortSignal): Promise<Lens[]>;
   attribution(run: Run, of: Explained, signal: AbortSignal): Promise<Attribution[]>;
+  // Which changes of a run it cannot make. Refused: it has no run of the prompt at all.
+  unfit(run: Run, signal: AbortSignal): Promise<Fit>;
 }

@@ -1,8 +1,8 @@
 // A report's stored runs, for the views of the live page: study/comparison/stored_runs.h writes them.
 import { changedBytes, changedMaps } from "./changed_maps";
 import { AttentionMap, Report, headsInLayer, inflate, unpack } from "./data";
-import { MapKind } from "./place";
-import { Attribution, Explained, HeadNumbers, Lens, Look, Predicted, Refused, Run, Source, isChanged } from "./source";
+import { Change, MapKind } from "./place";
+import { Attribution, Explained, Fit, HeadNumbers, Lens, Look, Predicted, Refused, Run, Source, Unfit, isChanged } from "./source";
 
 // What is stored of a prompt besides its maps; lists have one entry a model.
 export interface StoredPrompt {
@@ -72,8 +72,9 @@ export class StoredSource implements Source {
     const { tokens } = this.report.prompts[this.find(run.prompt)]!;
     const stored = await this.stored(run.prompt);
     const [maps, change] = await Promise.all([this.mapsOf(run), this.changeOf(run)]);
+    const cut = run.ablate.map((head) => ({ head, query: null, key: null }));
     const nothing: Predicted = { next: [], loss: null, plain_loss: null, surprise: [], divergence: null };
-    return { ...((change ?? stored)?.looks[model] ?? nothing), tokens, maps: maps[model]! };
+    return { ...((change ?? stored)?.looks[model] ?? nothing), tokens, maps: maps[model]!, cut };
   }
 
   async head(run: Run, head: string): Promise<HeadNumbers[]> {
@@ -115,6 +116,15 @@ export class StoredSource implements Source {
       if (one === null) return []; // its logits are no sum of what its parts write
       return [attributionOf(this.report.models[m]!.name, one, "at" in of ? of.at - 1 : one.tokens.length - 1)];
     });
+  }
+
+  // One of the parts that matter most of a prompt can be off.
+  async unfit({ prompt, ablate, scale, patch }: Run): Promise<Fit> {
+    const stored = await this.stored(prompt);
+    const known = ablate.filter((text) => stored?.changes.some((change) => change.ablate === text));
+    const unfit = (kind: Change["kind"], texts: string[]): Unfit[] =>
+      texts.map((text) => ({ kind, text, error: "this report has not stored that change \u2013 filigree serve computes any", elsewhere: true }));
+    return { unfit: [...unfit("ablate", ablate.filter((text) => text !== known[0])), ...unfit("scale", scale), ...unfit("patch", patch)], whole: null };
   }
 
   private async allOf(prompt: string): Promise<StoredPrompt> {

@@ -1,7 +1,8 @@
 // The prompt's tokens as buttons. Pointing at one shows, in the small maps of all heads, its row (what
 // it looks at) and its column (what looks at it), and says which heads look hardest from it.
-import { AttentionMap, LoadedReport, visible } from "./data";
+import { LoadedReport, visible } from "./data";
 import { element } from "./dom";
+import { Look, cutByHead, isCut } from "./source";
 import { subscribe } from "./state";
 
 const kMostSaid = 3; // edges of each model
@@ -13,12 +14,13 @@ interface Edge {
   weight: number;
 }
 
-// The strongest edge of every head from this query, the strongest heads first.
-function edgesFrom(maps: AttentionMap[], query: number): Edge[] {
+// The strongest edge of every head from this query, the strongest heads first; none of heads that are off.
+function edgesFrom({ maps, cut }: Look, names: string[], query: number): Edge[] {
+  const cuts = cutByHead(names, cut);
   const edges = maps.map((map, head) => {
     let best: Edge = { head, key: 0, weight: 0 };
     for (let key = 0; key <= query; ++key)
-      if (map.at(query, key) > best.weight) best = { head, key, weight: map.at(query, key) };
+      if (map.at(query, key) > best.weight && !isCut(cuts[head]!, query, key)) best = { head, key, weight: map.at(query, key) };
     return best;
   });
   return edges.filter((edge) => edge.weight >= kLeastSaid).sort((a, b) => b.weight - a.weight);
@@ -36,9 +38,8 @@ export function tokensView(loaded: LoadedReport, grid: HTMLElement): HTMLElement
     if (token === null) return void (readout.textContent = rest);
     grid.style.setProperty("--tokens", String(tokens.length));
     grid.style.setProperty("--token", String(token));
-    const all = loaded.maps();
     const said = loaded.report.models.map((model, m) => {
-      const edges = edgesFrom(all[m]!, token);
+      const edges = edgesFrom(loaded.looks[m]!, model.heads, token);
       const some = edges
         .slice(0, kMostSaid)
         .map((edge) => `${model.heads[edge.head]!} \u2192 ${visible(tokens[edge.key]!)} ${edge.weight.toFixed(2)}`);

@@ -1,7 +1,7 @@
 // The server's API (src/serve/api.h), as far as the page asks for it.
 import { HeadRole, Palette, Theme, mapsOf } from "../data";
 import { MapKind } from "../place";
-import { Attribution, Explained, HeadNumbers, Lens, Look, Refused, Run, Source, isChanged } from "../source";
+import { Attribution, Explained, Fit, HeadNumbers, Lens, Look, Refused, Run, Source, isChanged } from "../source";
 
 export interface ServedModel {
   name: string;
@@ -19,6 +19,7 @@ export interface Served {
   filigree: string;
   models: ServedModel[];
   tasks: { name: string; description: string }[];
+  limits: { prompt_bytes: number };
   colors: Record<Theme, Palette>;
 }
 
@@ -34,7 +35,8 @@ async function send(method: string, path: string, body?: object, signal?: AbortS
   const response = await fetch(path, { method, headers, body: body ? JSON.stringify(body) : null, signal: signal ?? null, keepalive });
   if (response.ok) return response;
   const answer = (await response.json()) as { error?: string; remedy?: string };
-  throw new Refused(answer.error ?? "no answer", answer.remedy ?? "");
+  // The remedy of a 400 is for whoever writes requests; what was wrong says to a reader what is right.
+  throw new Refused(answer.error ?? "no answer", response.status === 400 ? "" : (answer.remedy ?? ""));
 }
 
 async function ask<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
@@ -89,12 +91,24 @@ export class ApiSource implements Source {
   readonly weighs = true;
   private readonly remembered: (Remembered | null)[];
 
-  constructor(private readonly models: string[]) {
-    this.remembered = models.map(() => null);
+  private readonly models: string[];
+
+  constructor(private readonly served: Served) {
+    this.models = served.models.map(({ name }) => name);
+    this.remembered = this.models.map(() => null);
+  }
+
+  // The server does not read a request that is far too long, and could not say how long the prompt is.
+  private checkLength(prompt: string): void {
+    const { models, limits } = this.served;
+    const bytes = prompt.length > limits.prompt_bytes / 3 ? new TextEncoder().encode(prompt).length : 0;
+    if (bytes > limits.prompt_bytes)
+      throw new Refused(`the prompt has ${bytes} bytes`, `it can have at most ${limits.prompt_bytes}, and at most ${Math.min(...models.map(({ context }) => context))} tokens`);
   }
 
   // One request a model, so that each is answered as soon as it can be. src/serve/look.h has the format.
   async look(run: Run, model: number, kind: MapKind, signal: AbortSignal): Promise<Look> {
+    this.checkLength(run.prompt);
     const before = this.remembered[model]!;
     const after = before && !isChanged(run) && kind === "weights" ? { after: before.text } : {};
     const response = await send("POST", "/api/look", { ...run, models: [this.models[model]], kind, ...after }, signal);
@@ -122,6 +136,10 @@ export class ApiSource implements Source {
 
   attribution(run: Run, of: Explained, signal: AbortSignal): Promise<Attribution[]> {
     return this.of("/api/attribution", { ...run, ...of }, signal);
+  }
+
+  unfit(run: Run, signal: AbortSignal): Promise<Fit> {
+    return ask("POST", "/api/changes", run, signal);
   }
 
   private async of<T>(path: string, body: object, signal: AbortSignal): Promise<T[]> {

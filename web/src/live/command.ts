@@ -2,34 +2,34 @@
 import { Served } from "./api";
 import { generateOptions } from "./generate_view";
 import { Place } from "../place";
+import { Run } from "../source";
 
 // As a POSIX shell reads it back.
 export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 }
 
-function changesOf({ changes }: Place): string[] {
-  const off = changes.filter(({ kind }) => kind === "ablate").map(({ text }) => text);
-  const scaled = changes.filter(({ kind }) => kind === "scale").map(({ text }) => text);
+function changesOf({ ablate, scale, patch }: Run): string[] {
   return [
-    ...(off.length > 0 ? ["--ablate", off.join(",")] : []),
-    ...(scaled.length > 0 ? ["--scale", scaled.join(",")] : []),
-    ...changes.filter(({ kind }) => kind === "patch").flatMap(({ text }) => ["--patch", text]),
+    ...(ablate.length > 0 ? ["--ablate", ablate.join(",")] : []),
+    ...(scale.length > 0 ? ["--scale", scale.join(",")] : []),
+    ...patch.flatMap((text) => ["--patch", text]),
   ];
 }
 
 // `heads` are those shown, null: all; `answer` the token that is explained. A view that shows two things
 // has two commands.
-export function commandOf(place: Place, prompt: string, served: Served, heads: string[] | null, answer: string): string {
+export function commandOf(place: Place, run: Run, served: Served, heads: string[] | null, answer: string): string {
   if (place.view === "lens")
-    return ["lens", "attribution"].map((view) => oneCommand({ ...place, view }, prompt, served, heads, answer)).join(" && ");
-  return oneCommand(place, prompt, served, heads, answer);
+    return ["lens", "attribution"].map((view) => oneCommand({ ...place, view }, run, served, heads, answer)).join(" && ");
+  return oneCommand(place, run, served, heads, answer);
 }
 
-function oneCommand(place: Place, prompt: string, served: Served, heads: string[] | null, answer: string): string {
+function oneCommand(place: Place, run: Run, served: Served, heads: string[] | null, answer: string): string {
   const models = served.models.map(({ name }) => name);
   const words = ((): string[] => {
-    const asked = ["--prompt", prompt, ...changesOf(place)];
+    const { prompt } = run;
+    const asked = ["--prompt", prompt, ...changesOf(run)];
     switch (place.view) {
       case "lens":
         return ["logit-lens", ...models, ...asked, "--out", "lens.svg"];
@@ -39,7 +39,7 @@ function oneCommand(place: Place, prompt: string, served: Served, heads: string[
         return ["circuit", ...models, "--task", place.task || served.tasks[0]!.name, "--prompts", "16"];
       case "generate": {
         const { tokens, temperature, seed } = generateOptions();
-        return ["generate", models.at(-1)!, prompt, "--max-tokens", String(tokens), "--temperature", String(temperature), "--seed", String(seed), ...changesOf(place)];
+        return ["generate", models.at(-1)!, prompt, "--max-tokens", String(tokens), "--temperature", String(temperature), "--seed", String(seed), ...changesOf(run)];
       }
       case "trace":
         return ["trace", models.at(-1)!, ...(models.length > 1 ? ["--dense-twin", models[0]!] : []), "--prompt", prompt, "--target", answer, "--out", "graph.json"];

@@ -74,5 +74,5 @@ export function exportView(served: Served, live: LiveReport, run: () => Run, hea
   });
   show();
   return element("div", { class: "export", id: "exports" }, format, button,
-    copy("command", "copy the command", () => commandOf(place(), run().prompt, served, chosen(), next())), copy("link", "copy the link", link), said);
+    copy("command", "copy the command", () => commandOf(place(), run(), served, chosen(), next())), copy("link", "copy the link", link), said);
 }

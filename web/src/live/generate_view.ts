@@ -3,12 +3,13 @@
 import { visible } from "../data";
 import { element } from "../dom";
 import { GeneratedToken, generate } from "./api";
+import { StillOf, hint } from "../hints";
 import { Edge, arcs, showChosen } from "../views/arcs";
 import { LiveReport } from "./live_report";
 import { percent } from "../views/predictions";
 import { go, place } from "../place";
 import { View } from "../views/tabs";
-import { Run } from "../source";
+import { Run, isChanged } from "../source";
 
 // The edges of one token, by the heads that have them.
 function edgesOf({ edges }: GeneratedToken, query: number): Edge[] {
@@ -23,10 +24,12 @@ function edgesOf({ edges }: GeneratedToken, query: number): Edge[] {
 // A model's text as it grows.
 class GrowingText {
   readonly root: HTMLElement;
+  private readonly use = element("button", { type: "button" }, "take as prompt");
   private readonly body = element("div");
   private readonly said = element("p", { class: "kl", "aria-live": "polite" });
   private made: GeneratedToken[] = [];
   private prompt: string[] = [];
+  private before = ""; // the prompt as it was typed
   private chosen = 0; // of those made
 
   constructor(
@@ -34,21 +37,22 @@ class GrowingText {
     private readonly index: number,
     use: (text: string) => void,
   ) {
-    const button = element("button", { type: "button" }, "take as prompt");
-    button.addEventListener("click", () => use(this.text()));
-    this.root = element("section", { class: "growing", "aria-label": `text of ${model}` },
-      element("h3", {}, model, " ", button), this.body, this.said);
+    this.use.addEventListener("click", () => use(this.text()));
+    this.root = element("section", { class: "growing", hidden: "", "aria-label": `text of ${model}` },
+      element("h3", {}, model, " ", this.use), this.body, this.said);
   }
 
   private text(): string {
-    return (place().prompt ?? "") + this.made.map(({ text }) => text).join("");
+    return this.before + this.made.map(({ text }) => text).join("");
   }
 
-  begin(prompt: string[]): void {
+  begin(text: string, prompt: string[]): void {
+    this.before = text;
     this.prompt = prompt;
     this.made = [];
     this.body.replaceChildren();
     this.said.textContent = "";
+    this.root.hidden = false;
   }
 
   add(token: GeneratedToken): void {
@@ -85,8 +89,8 @@ class GrowingText {
 }
 
 // What the controls say, for whoever makes the same text elsewhere.
-let asked = { tokens: 12, temperature: 0, seed: 0 };
-export const generateOptions = (): typeof asked => asked;
+let controls = { tokens: 12, temperature: 0, seed: 0 };
+export const generateOptions = (): typeof controls => controls;
 
 export function generateView(live: LiveReport, run: () => Run, failed: (error: unknown) => void): View {
   const texts = live.report.models.map(({ name }, m) => new GrowingText(name, m, (prompt) => go({ prompt })));
@@ -95,7 +99,7 @@ export function generateView(live: LiveReport, run: () => Run, failed: (error: u
   const seed = element("input", { type: "number", id: "seed", min: "0", value: "0", "aria-label": "seed" });
   const button = element("button", { type: "button", id: "generate" }, "generate");
   const read = (): void => {
-    asked = { tokens: Number(tokens.value), temperature: Number(temperature.value), seed: Number(seed.value) };
+    controls = { tokens: Number(tokens.value), temperature: Number(temperature.value), seed: Number(seed.value) };
   };
   for (const control of [tokens, temperature, seed]) control.addEventListener("input", read);
   let current: AbortController | null = null;
@@ -110,10 +114,13 @@ export function generateView(live: LiveReport, run: () => Run, failed: (error: u
     current = now;
     button.textContent = "stop";
     read();
-    const options = { ...asked, least: place().least };
+    const options = { ...controls, least: place().least };
+    const asked = run();
+    nothing.hidden = true;
+    still.made(asked, `These texts go on from \u201c${asked.prompt}\u201d${isChanged(asked) ? ", with its changes of then" : ""}: \u201cgenerate\u201d goes on from what is asked for now.`);
     const all = texts.map(async (text) => {
-      text.begin(live.prompt().tokens);
-      text.end(await generate(run(), text.model, options, (token) => text.add(token), now.signal));
+      text.begin(asked.prompt, live.prompt().tokens);
+      text.end(await generate(asked, text.model, options, (token) => text.add(token), now.signal));
     });
     Promise.all(all)
       .catch(failed)
@@ -121,10 +128,12 @@ export function generateView(live: LiveReport, run: () => Run, failed: (error: u
         if (current === now) stop();
       });
   });
+  const nothing = hint("Nothing is generated yet: \u201cgenerate\u201d lets each model go on with the prompt, token by token, and draws what its heads look at from each new one.");
+  const still = new StillOf();
   const root = element("div", { id: "generation" },
     element("div", { class: "above" }, button, element("label", {}, "tokens ", tokens), element("label", {}, "temperature ", temperature),
       element("label", {}, "seed ", seed)),
     element("p", { class: "facts" }, "Arcs: what heads look at from the newest token; click another new token for its own. Changes count here, too."),
-    ...texts.map((text) => text.root));
-  return { id: "generate", label: "Generate", root };
+    nothing, still.root, ...texts.map((text) => text.root));
+  return { id: "generate", label: "Generate", root, update: () => still.compare(run()) };
 }

@@ -2,6 +2,7 @@
 import { element } from "../dom";
 import { Job } from "./api";
 import { figuresView } from "./figure_view";
+import { StillOf, hint } from "../hints";
 import { Following, ServedFigure, progressOf } from "./jobs";
 
 interface SweepResult {
@@ -15,14 +16,23 @@ const kSweeps: [string, string, string][] = [
   ["attn-out", "layer-position", "attention at each token"], ["mlp-out", "layer-position", "MLPs at each token"],
 ];
 
-export function sweepView(task: () => object, prompts: () => number, failed: (error: unknown) => void): HTMLElement {
+// `changed` is for whoever changes what those functions say.
+export function sweepView(task: () => object, prompts: () => number, failed: (error: unknown) => void): { root: HTMLElement; changed: () => void } {
   const what = element("select", { id: "sweep-what", "aria-label": "what is patched" }, ...kSweeps.map(([, , text], n) => element("option", { value: String(n) }, text)));
   const direction = element("select", { id: "sweep-direction", "aria-label": "direction" },
     element("option", { value: "noising" }, "clean runs, patched from corrupt ones"), element("option", { value: "denoising" }, "corrupt runs, patched from clean ones"));
   const button = element("button", { type: "button", id: "sweep" }, "patch everywhere");
   const progress = element("progress", { "aria-label": "progress of the sweep" });
   const said = element("output", { class: "said", id: "swept" });
-  const body = element("div", { id: "sweeps" });
+  const body = element("div", { id: "sweeps" }, hint("Nothing is patched yet: \u201cpatch everywhere\u201d patches one place after the other in the task's prompts and draws how much of the answer each one carries."));
+  const still = new StillOf();
+  let started: object = {}; // what the last sweep was asked for with
+  const asked = (): object => {
+    const [sweep, by] = kSweeps[Number(what.value)]!;
+    return { ...task(), sweep, by, direction: direction.value, prompts: prompts() };
+  };
+  const changed = (): void => still.compare(asked());
+  for (const control of [what, direction]) control.addEventListener("change", changed);
   progress.hidden = true;
   const idle = (): void => {
     progress.hidden = true;
@@ -36,6 +46,8 @@ export function sweepView(task: () => object, prompts: () => number, failed: (er
     said.textContent = progressOf(job);
     if (!job.result) return;
     body.replaceChildren(figuresView(job.job, job.result.figures, failed));
+    still.made(started, "This sweep is of what was chosen before: \u201cpatch everywhere\u201d makes that of what is chosen now.");
+    changed();
     const unable = job.result.models.filter(({ check }) => !check.better_than_chance).map(({ model }) => model);
     if (unable.length > 0) said.textContent = `${unable.join(" and ")}: not better than chance at this task`;
   }, (error) => {
@@ -45,10 +57,12 @@ export function sweepView(task: () => object, prompts: () => number, failed: (er
   button.addEventListener("click", () => {
     if (following.busy) return void following.cancel();
     body.replaceChildren();
-    const [sweep, by] = kSweeps[Number(what.value)]!;
-    void following.start({ ...task(), sweep, by, direction: direction.value, prompts: prompts() });
+    still.none();
+    started = asked();
+    void following.start(started);
   });
   addEventListener("pagehide", () => void following.cancel());
-  return element("section", {}, element("h3", {}, "One patch at a time"),
-    element("div", { class: "above" }, element("label", {}, "patch ", what), direction, button, progress, said), body);
+  const root = element("section", {}, element("h3", {}, "One patch at a time"),
+    element("div", { class: "above" }, element("label", {}, "patch ", what), direction, button, progress, said), still.root, body);
+  return { root, changed };
 }

@@ -5,9 +5,11 @@ import { Job, Served, TaskPrompt, taskExamples } from "./api";
 import { patchAll, switchOffOnly } from "../changes";
 import { curveView } from "./curve";
 import { figuresView } from "./figure_view";
+import { StillOf, hint } from "../hints";
+import { Latest } from "../latest";
 import { Following, ServedFigure, progressOf } from "./jobs";
 import { LiveReport } from "./live_report";
-import { go, onPlace, place } from "../place";
+import { go, keepTo, onPlace, place } from "../place";
 import { sweepView } from "./sweep_view";
 import { View } from "../views/tabs";
 import { Run } from "../source";
@@ -53,29 +55,38 @@ export function taskView(served: Served, live: LiveReport, run: () => Run, faile
   const parts = element("select", { id: "parts-of", "aria-label": "parts" }, ...kParts.map(([value, text]) => element("option", { value }, text)));
   const count = element("input", { type: "number", id: "task-prompts", min: "2", max: "256", value: "16", "aria-label": "prompts" });
   const find = element("button", { type: "button", id: "find" }, "find the circuit");
+  keepTo({ tasks: ["", ...[...task.options].map(({ value }) => value)] });
   const own = element("textarea", { id: "own", rows: "3", spellcheck: "false", "aria-label": "own pairs of prompts, one a line",
     placeholder: "clean prompt | corrupt prompt, as long | answer | wrong answer   (one pair a line, two at least)" });
   const examples = element("div", { id: "examples" });
   const progress = element("progress", { "aria-label": "progress" });
   const said = element("output", { class: "said", id: "circuit" });
   const curve = element("div", { id: "curve" });
-  const found = element("div", { id: "found" });
+  const found = element("div", { id: "found" }, hint("No circuit is looked for yet: \u201cfind the circuit\u201d measures which parts of each model do the task above. Its examples can be clicked into the prompt box."));
+  const still = new StillOf();
+  let started: object = {}; // what the last circuit was asked for with
+  const taskOf = (): object => (task.value === kOwn ? { pairs: pairsOf(own.value) } : { task: task.value });
+  const asked = (): object => ({ parts: parts.value, prompts: Number(count.value), level: kLevel, ...taskOf() });
+  const changed = (): void => {
+    still.compare(asked());
+    sweep.changed();
+  };
+  for (const control of [parts, count, own]) control.addEventListener("input", changed);
   progress.hidden = true;
 
   let shownFor = "";
   let shown: TaskPrompt[] = [];
-  let current = new AbortController();
+  const latest = new Latest();
   const showExamples = (): void => {
     own.hidden = task.value !== kOwn;
     if (task.value === shownFor) return;
     shownFor = task.value;
-    current.abort();
+    latest.drop();
     if (task.value === kOwn) {
       if (own.value === "") own.value = shown.map(lineOf).join("\n");
       return examples.replaceChildren();
     }
-    current = new AbortController();
-    taskExamples(task.value, current.signal).then(({ description, prompts }) => {
+    latest.ask((signal) => taskExamples(task.value, signal), ({ description, prompts }) => {
       shown = prompts;
       examples.replaceChildren(element("p", { class: "facts" }, description),
         ...prompts.map((one) => {
@@ -83,12 +94,16 @@ export function taskView(served: Served, live: LiveReport, run: () => Run, faile
           button.addEventListener("click", () => go({ prompt: one.clean }));
           return element("div", {}, button, element("span", { class: "said" }, ` \u2192 ${one.answer.join(" or ")}, not ${one.wrong[0] ?? ""}${one.wrong.length > 1 ? " \u2026" : ""}`));
         }));
-    }, failed);
+    }, (error) => {
+      shownFor = ""; // they are asked for again
+      examples.replaceChildren();
+      failed(error);
+    });
   };
   const showTask = (): void => {
-    const known = [...task.options].some(({ value }) => value === place().task);
-    task.value = known ? place().task : task.options[0]!.value;
+    task.value = place().task || task.options[0]!.value;
     showExamples();
+    changed();
   };
   task.addEventListener("change", () => go({ task: task.value }));
   onPlace((now, before) => {
@@ -134,7 +149,10 @@ export function taskView(served: Served, live: LiveReport, run: () => Run, faile
     find.textContent = job.state === "running" ? "cancel" : "find the circuit";
     said.textContent = progressOf(job);
     if (job.curves && Object.keys(job.curves).length > 0) curve.replaceChildren(curveView(job.curves, models, kLevel));
-    if (job.result) show(job.job, job.result);
+    if (!job.result) return;
+    show(job.job, job.result);
+    still.made(started, `This circuit is of \u201c${job.result.task}\u201d as it was asked for before: \u201cfind the circuit\u201d looks for that of what is chosen now.`);
+    changed();
   }, (error) => {
     progress.hidden = true;
     find.textContent = "find the circuit";
@@ -145,13 +163,14 @@ export function taskView(served: Served, live: LiveReport, run: () => Run, faile
     said.textContent = "";
     curve.replaceChildren();
     found.replaceChildren();
-    const asked = { parts: parts.value, prompts: Number(count.value), level: kLevel };
-    void following.start(task.value === kOwn ? { ...asked, pairs: pairsOf(own.value) } : { ...asked, task: task.value });
+    still.none();
+    started = asked();
+    void following.start(started);
   });
   addEventListener("pagehide", () => void following.cancel());
-  const sweep = sweepView(() => (task.value === kOwn ? { pairs: pairsOf(own.value) } : { task: task.value }), () => Number(count.value), failed);
+  const sweep = sweepView(taskOf, () => Number(count.value), failed);
   const root = element("div", { id: "tasks" },
     element("div", { class: "above" }, element("label", {}, "task ", task), element("label", {}, "parts ", parts), element("label", {}, "prompts ", count), find, progress, said),
-    own, examples, curve, found, sweep);
+    own, examples, still.root, curve, found, sweep.root);
   return { id: "task", label: "Task", root, update: showTask };
 }

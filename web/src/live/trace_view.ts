@@ -5,6 +5,7 @@ import { element } from "../dom";
 import { Job, Served } from "./api";
 import { Graph, featureGraph } from "./feature_graph";
 import { figuresView } from "./figure_view";
+import { StillOf, hint } from "../hints";
 import { Following, ServedFigure, progressOf } from "./jobs";
 import { LiveReport } from "./live_report";
 import { go, onPlace, place } from "../place";
@@ -45,13 +46,16 @@ export function traceView(served: Served, live: LiveReport, run: () => Run, fail
   const group = element("button", { type: "button", id: "group" }, "group what is pinned");
   const loose = element("button", { type: "button", id: "ungroup" }, "pins and groups away");
   const said = element("output", { class: "said", id: "traced" });
-  const body = element("div", { id: "graphs" });
+  const without = served.models.filter((one) => !one.features).map(({ name }) => name);
+  const body = element("div", { id: "graphs" }, hint("Nothing is traced yet: \u201ctrace\u201d draws which features of the prompt, and which heads between them, the likeliest next token comes from." +
+    (without.length > 0 ? ` It goes through transcoders, which ${without.join(" and ")} does not have until some are trained here: \u201ctrain\u201d makes small ones in about a minute.` : "")));
+  const still = new StillOf();
   let result: TraceResult | null = null;
   let of = "";
   let number = ""; // of the job
 
   const draw = (): void => {
-    if (!result) return body.replaceChildren();
+    if (!result) return;
     const { pins, groups } = place();
     const graphs = result.models.map((traced, m) => {
       const own = pins.filter((one) => one.model === m).map(({ node }) => node);
@@ -75,6 +79,7 @@ export function traceView(served: Served, live: LiveReport, run: () => Run, fail
     if (job.result) {
       result = job.result;
       number = job.job;
+      still.made({ prompt: of }, `This graph is still of \u201c${of}\u201d: \u201ctrace\u201d makes that of the prompt above.`);
       said.textContent = `of \u201c${of}\u201d \u00b7 Ctrl and the wheel enlarge, dragging moves, a click pins`;
       draw();
     }
@@ -102,8 +107,6 @@ export function traceView(served: Served, live: LiveReport, run: () => Run, fail
   });
   addEventListener("pagehide", () => void following.cancel());
   const root = element("div", {},
-    element("div", { class: "above" }, button, element("label", {}, "token ", target), element("label", {}, "nodes ", most), name, group, loose, said), trainView(served, failed), body);
-  return { id: "trace", label: "Trace", root, update: () => {
-    if (result && of !== live.prompt().text) said.textContent = `still of \u201c${of}\u201d`;
-  } };
+    element("div", { class: "above" }, button, element("label", {}, "token ", target), element("label", {}, "nodes ", most), name, group, loose, said), trainView(served, failed), still.root, body);
+  return { id: "trace", label: "Trace", root, update: () => still.compare({ prompt: live.prompt().text }) };
 }

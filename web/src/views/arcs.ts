@@ -1,6 +1,7 @@
 // A sentence with arcs between its tokens: the first model's above, the second's below.
-import { AttentionMap, visible } from "../data";
+import { visible } from "../data";
 import { element } from "../dom";
+import { Look, cutByHead, isCut } from "../source";
 
 export interface CarryingHead {
   name: string;
@@ -16,14 +17,16 @@ export interface Edge {
 
 export const strength = (edge: Edge): number => edge.heads[0]!.weight;
 
-// The edges of a token, both ways, of heads from `first` to before `end` that carry at least `least`.
-export function edgesOf(maps: AttentionMap[], names: string[], token: number, first: number, end: number, least: number): Edge[] {
+// The edges of a token, both ways, of heads from `first` to before `end` that carry at least `least`:
+// a head that is off carries nothing, whatever its weights.
+export function edgesOf({ maps, cut }: Look, names: string[], token: number, first: number, end: number, least: number): Edge[] {
   const edges: Edge[] = [];
+  const cuts = cutByHead(names, cut);
   const add = (query: number, key: number): void => {
     const heads: CarryingHead[] = [];
     for (let h = first; h < end; ++h) {
       const weight = maps[h]!.at(query, key);
-      if (weight > 0 && weight >= least) heads.push({ name: names[h]!, weight });
+      if (weight > 0 && weight >= least && !isCut(cuts[h]!, query, key)) heads.push({ name: names[h]!, weight });
     }
     if (heads.length > 0) edges.push({ query, key, heads: heads.sort((a, b) => b.weight - a.weight) });
   };

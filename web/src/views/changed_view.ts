@@ -3,7 +3,7 @@
 import { LoadedReport, visible } from "../data";
 import { element, number, scrolled } from "../dom";
 import { Change, go, place } from "../place";
-import { Predicted } from "../source";
+import { Predicted, sameChange } from "../source";
 import { subscribe } from "../state";
 import { StoredChange, StoredSource } from "../stored";
 import { PredictionsView, percent } from "./predictions";
@@ -22,6 +22,11 @@ function fate(plain: Predicted, now: Predicted): HTMLElement[] {
   ];
 }
 
+// The part that is off in what is shown; "": none.
+function madeChange({ leftOut }: LoadedReport): string {
+  return place().changes.find((change) => !leftOut.some((one) => sameChange(one, change)))?.text ?? "";
+}
+
 const off = (text: string): Change[] => (text === "" ? [] : [{ kind: "ablate", text }]);
 
 // What is switched off in all views: a choice for the head of the page, and a line that says so above them.
@@ -32,7 +37,7 @@ export function changeChooser(loaded: LoadedReport, source: StoredSource, failed
   const show = (): void => {
     const { text } = loaded.prompt();
     if (text === "") return;
-    const chosen = place().changes[0]?.text ?? "";
+    const chosen = madeChange(loaded);
     source.stored(text).then((stored) => {
       if (!stored || loaded.prompt().text !== text) return;
       const names = stored.changes.map(({ ablate }) => ablate);
@@ -54,7 +59,7 @@ export function changedView(loaded: LoadedReport, source: StoredSource, failed: 
   const { models } = loaded.report;
   const predictions = new PredictionsView(models.map(({ name }) => name));
   const table = element("div");
-  const chosen = (): string => place().changes[0]?.text ?? "";
+  const chosen = (): string => madeChange(loaded);
 
   const row = (text: string, label: string, cells: HTMLElement[]): HTMLElement => {
     const button = element("button", { type: "button", "data-off": text }, label);
@@ -77,6 +82,7 @@ export function changedView(loaded: LoadedReport, source: StoredSource, failed: 
   const update = (): void => {
     loaded.looks.forEach((look, m) => predictions.show(m, look));
     const { text } = loaded.prompt();
+    if (text === "") return;
     source.stored(text).then((stored) => {
       if (stored && loaded.prompt().text === text) draw(stored.looks, stored.changes);
     }, failed);

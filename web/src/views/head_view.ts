@@ -184,7 +184,7 @@ export function headView(loaded: LoadedReport, source: Source, run: () => Run, f
     const { head } = state();
     if (head === null) return dialog.close();
     const { prompt } = run();
-    if (prompt === "") return;
+    if (prompt === "") return dialog.close();
     if (query >= loaded.prompt().tokens.length) query = -1;
     try {
       const found = await source.head(run(), loaded.report.models[0]!.heads[head]!, query, signal);
@@ -193,7 +193,7 @@ export function headView(loaded: LoadedReport, source: Source, run: () => Run, f
       show();
     } catch (error) {
       failed(error);
-      if (!signal.aborted && !dialog.open) change({ head: null });
+      if (!signal.aborted) change({ head: null }); // what it shows is of another run, and hides what is said
     }
   };
   subscribe((now, before) => {

@@ -2,11 +2,12 @@
 import { LoadedReport } from "../data";
 import { element } from "../dom";
 import { MakePainter, gridView } from "../grid";
+import { Latest } from "../latest";
 import { legendView } from "../legend";
 import { change, subscribe } from "../state";
 import { tokensView } from "../tokens";
 import { Run, Source } from "../source";
-import { isOff, toggle } from "../changes";
+import { toggle } from "../changes";
 import { linkHover } from "./hover";
 import { HeadOrder, orderChooser } from "./order";
 import { MapKind, go, onPlace, place } from "../place";
@@ -52,20 +53,22 @@ export function headsView({ loaded, source, order, run, painter, failed }: Heads
     painter,
   );
   const markOff = (): void =>
-    grid.querySelectorAll<HTMLElement>(".head").forEach((button) => button.classList.toggle("off", isOff(button.dataset["head"]!)));
-  let current = new AbortController();
+    grid.querySelectorAll<HTMLElement>(".head").forEach((button) =>
+      button.classList.toggle("off", loaded.isOff(Number(button.dataset["model"]), button.dataset["head"]!)));
+  const latest = new Latest();
   const weigh = (): void => {
-    current.abort();
+    latest.drop();
     if (place().order !== "importance" || run().prompt === "") return;
-    current = new AbortController();
-    source.importance(run(), current.signal).then((found) => order.show(found), failed);
+    latest.ask((signal) => source.importance(run(), signal), (found) => order.show(found), (error) => {
+      order.show([]); // not those of another run
+      failed(error);
+    });
   };
   onPlace((now, before) => {
-    if (now.changes !== before.changes) markOff();
     if (now.order !== before.order) weigh();
   });
   subscribe((now, before) => {
-    if (now.marks !== before.marks) markOff(); // others may be there
+    if (now.prompt !== before.prompt || now.marks !== before.marks) markOff(); // others may be there
   });
   markOff();
   const root = element("div", {},

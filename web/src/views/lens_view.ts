@@ -3,6 +3,8 @@
 import { css, differenceColour, textColour, weightColour } from "../colour";
 import { LoadedReport, visible } from "../data";
 import { element, scrolled } from "../dom";
+import { hint } from "../hints";
+import { Latest } from "../latest";
 import { subscribe } from "../state";
 import { Attribution, Lens, Refused, Run, Source, isChanged } from "../source";
 import { go, onPlace, place } from "../place";
@@ -59,45 +61,48 @@ function attributionTable(one: Attribution, most: number): HTMLElement {
 export function lensView(loaded: LoadedReport, source: Source, run: () => Run, failed: (error: unknown) => void): View {
   const tables = element("div", { id: "lens" });
   const parts = element("div", { id: "attribution" });
-  let current = new AbortController();
+  const lensAsked = new Latest();
+  const partsAsked = new Latest();
   let lenses: Lens[] = [];
+  // In the place of what was there of another run.
+  const instead = (of: HTMLElement) => (error: unknown): void => {
+    if (!(error instanceof Refused)) return failed(error);
+    of.replaceChildren(hint(error.text));
+  };
 
   const showLens = (): void => tables.replaceChildren(...lenses.map((one) => lensTable(one, place().at)));
   // The clicked token after those before it, or the likeliest after all.
-  const explain = async (signal: AbortSignal): Promise<void> => {
+  const explain = (): void => {
+    partsAsked.drop();
     const { tokens } = loaded.prompt();
+    if (tokens.length === 0) return parts.replaceChildren();
     const { at } = place();
     const clicked = at !== null && at < tokens.length;
-    if (clicked && at === 0) return parts.replaceChildren(element("p", {}, "Nothing comes before the first token."));
+    if (clicked && at === 0) return parts.replaceChildren(hint("Nothing comes before the first token: click another one."));
     const answer = clicked ? tokens[at]! : loaded.looks[0]!.next[0]!.token;
-    let found: Attribution[];
-    try {
-      found = await source.attribution(run(), clicked ? { at } : { answer }, signal);
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      return parts.replaceChildren(element("p", { class: "facts" }, `${error.message} \u2013 ${error.remedy}`));
-    }
-    if (found.length === 0) return parts.replaceChildren(element("p", {}, "The logits of these models are no sum of what their parts write."));
-    const most = Math.max(...found.flatMap((one) => one.parts.map(({ contribution }) => Math.abs(contribution)))) || 1;
     const title = `What each part adds to the logit of \u201c${visible(answer)}\u201d${clicked ? ` (${at})` : ", the likeliest next token"}`;
     const note = isChanged(run()) ? ", with the changes" : "";
-    parts.replaceChildren(element("h2", {}, title + note), element("div", { class: "row" }, ...found.map((one) => attributionTable(one, most))));
+    partsAsked.ask((signal) => source.attribution(run(), clicked ? { at } : { answer }, signal), (found) => {
+      if (found.length === 0) return parts.replaceChildren(hint("The logits of these models are no sum of what their parts write."));
+      const most = Math.max(...found.flatMap((one) => one.parts.map(({ contribution }) => Math.abs(contribution)))) || 1;
+      parts.replaceChildren(element("h2", {}, title + note), element("div", { class: "row" }, ...found.map((one) => attributionTable(one, most))));
+    }, instead(parts));
   };
   const update = (): void => {
-    current.abort();
-    current = new AbortController();
-    const { signal } = current;
-    source.lens(run(), signal).then((found) => {
+    lensAsked.drop();
+    explain();
+    lenses = [];
+    if (loaded.looks.length === 0) return tables.replaceChildren();
+    lensAsked.ask((signal) => source.lens(run(), signal), (found) => {
       lenses = found;
       showLens();
-    }, failed);
-    explain(signal).catch(failed);
+    }, instead(tables));
   };
   const seen = (): boolean => place().view === "lens";
   onPlace((now, before) => {
     if (!seen() || now.at === before.at || now.view !== before.view) return;
-    showLens();
-    explain(current.signal).catch(failed);
+    if (lenses.length > 0) showLens();
+    explain();
   });
   subscribe((now, before) => {
     if (seen() && now.theme !== before.theme) update();

@@ -4,7 +4,7 @@ import { byRole } from "../grid";
 import { element } from "../dom";
 import { change, state, subscribe } from "../state";
 import { AttentionMap, LoadedReport } from "../data";
-import { Order, go, onPlace, place } from "../place";
+import { Order, go, keepTo, onPlace, place } from "../place";
 
 // The mean difference of the weights of two maps.
 function difference(a: AttentionMap, b: AttentionMap): number {
@@ -63,6 +63,7 @@ export function orderChooser(loaded: LoadedReport, weighs: boolean): HTMLElement
     role.replaceChildren(element("option", { value: "" }, "all roles"), ...roles.map((name) => element("option", { value: name }, name)));
     role.value = place().role;
     role.disabled = roles.length === 0;
+    if (roles.length > 0) keepTo({ roles: ["", ...roles] });
   };
   onPlace((now, before) => {
     if (now.order !== before.order || now.role !== before.role) change({ marks: state().marks + 1 });

@@ -1,7 +1,7 @@
 // The views below the prompt, one at a time. A view is brought up to date when it is seen.
 import { element } from "../dom";
 import { subscribe } from "../state";
-import { go, onPlace, place } from "../place";
+import { go, keepTo, onPlace, place } from "../place";
 
 export interface View {
   id: string; // in the address
@@ -11,6 +11,7 @@ export interface View {
 }
 
 export function tabsView(views: View[]): HTMLElement {
+  keepTo({ views: views.map(({ id }) => id) });
   const buttons = views.map(({ id, label }) => {
     const button = element("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `view-${id}` }, label);
     button.addEventListener("click", () => go({ view: id }));

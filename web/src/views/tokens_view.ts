@@ -5,7 +5,7 @@ import { Source } from "../source";
 import { subscribe } from "../state";
 import { Edge, arcs, edgesOf, showChosen, strength } from "./arcs";
 import { toggleAll } from "../changes";
-import { go, onPlace, place } from "../place";
+import { go, keepTo, onPlace, place } from "../place";
 import { View } from "./tabs";
 
 const kRows = 12; // of a table
@@ -38,6 +38,7 @@ function slider(id: string, label: string, most: number, step: number): { root: 
 
 export function tokensArcView(loaded: LoadedReport, { changeable }: Source): View {
   const { layers } = loaded.report.models[0]!;
+  keepTo({ layers: layers.length });
   const layer = slider("layer", "layer", layers.length, 1); // 0: all of them
   const least = slider("least", "edges of at least", 0.95, 0.01);
   const body = element("div", { id: "arcs" });
@@ -46,10 +47,10 @@ export function tokensArcView(loaded: LoadedReport, { changeable }: Source): Vie
 
   const draw = (): void => {
     const { tokens } = loaded.prompt();
-    if (tokens.length === 0) return;
+    if (tokens.length === 0) return body.replaceChildren();
     const now = place();
     const chosen = now.at !== null && now.at < tokens.length ? now.at : tokens.length - 1;
-    const one = now.layer !== null && now.layer < layers.length ? now.layer : null;
+    const one = now.layer;
     layer.input.value = String(one === null ? 0 : one + 1);
     layer.said.textContent = one === null ? "all" : layers[one]!;
     least.input.value = String(now.least);
@@ -57,13 +58,14 @@ export function tokensArcView(loaded: LoadedReport, { changeable }: Source): Vie
     const models = loaded.report.models.map((model, m) => {
       const inLayer = headsInLayer(model);
       const [first, end] = one === null ? [0, model.heads.length] : [one * inLayer, (one + 1) * inLayer];
-      return { name: model.name, edges: edgesOf(loaded.maps()[m]!, model.heads, chosen, first, end, now.least) };
+      return { name: model.name, edges: edgesOf(loaded.looks[m]!, model.heads, chosen, first, end, now.least) };
     });
     const word = `\u201c${visible(tokens[chosen]!)}\u201d (${chosen})`;
     const picture = arcs({ tokens, models, chosen, chose: (at) => go({ at }), ...(changeable ? { clicked: (_: number, edge: Edge) => switched(edge) } : {}) });
     body.replaceChildren(
       element("p", { class: "facts" }, models.map(({ name }, m) => `${name} ${m === 0 ? "above" : "below"}`).join(", "),
-        " \u00b7 thick arcs carry much; full ones bring something to the token, dashed ones take it on \u00b7 click a token" + (changeable ? ", or an arc to switch it off" : "")),
+        " \u00b7 thick arcs carry much; full ones bring something to the token, dashed ones take it on \u00b7 click a token" + (changeable ? ", or an arc to switch it off" : "") +
+        (loaded.looks.some(({ cut }) => cut.length > 0) ? " \u00b7 heads have no arcs where they are off" : "")),
       picture,
       element("div", { class: "row" }, ...models.map(({ name, edges }) => {
         const sorted = [...edges].sort((a, b) => strength(b) - strength(a));

@@ -22,29 +22,77 @@ def causal(maps, model, prompts):
 
 
 def statistics_of(weights, gated):
-    """Of one prompt's maps [heads, T, T]: name -> [heads]. Row 0 has one key and no choice."""
+    """Of one prompt's maps [heads, T, T]: name -> (value [heads], sum and weight over rows that attend).
+
+    Row 0 has one key and no choice; edges and keys are counted over all rows all the same."""
     heads, tokens, _ = weights.shape
     below = np.tril(np.ones((tokens, tokens), bool))
     rows = weights[:, 1:, :]
     mass = rows.sum(2)
     with_mass = mass > 0
+    attending = with_mass.sum(1)
     share = np.divide(rows, mass[:, :, None], out=np.zeros_like(rows), where=with_mass[:, :, None])
     logs = np.log(share, out=np.zeros_like(share), where=share > 0)
     entropy = -(share * logs).sum(2)
-    open_edges = (weights > 0).sum((1, 2)) if gated else np.full(heads, below.sum())
+    open_by_row = (weights > 0).sum(2) if gated else np.broadcast_to(below.sum(1), (heads, tokens))
+    attends = weights.sum(2) > 0
+    edges = np.where(attends, below.sum(1), 0).sum(1)
+    open_attending = np.where(attends, open_by_row, 0).sum(1)
     # The mean weight of the main diagonal against that of the offsets that half of the rows have.
     diagonals = np.array([np.trace(weights[:, 1:, 1:] if k == 0 else weights, -k, 1, 2) /
                           (tokens - max(k, 1)) for k in range(tokens // 2 + 1)])
+    dominance = (diagonals[0] > diagonals[1:].max(0)).astype(float)
+    off = np.tril(np.ones((tokens, tokens), bool), -1)
+    below_diagonal = np.where(off, weights, 0)
+    strong = (below_diagonal.max((1, 2)) > 0.5).astype(float)
+    discrete = np.where(rows > np.float32(0.9), rows, 0).sum((1, 2))
+    any_row = (attending > 0).astype(float)
+    count = tokens - 1
+
+    def by_row(values):
+        return values / count, values, attending
+
+    def by_map(values):
+        return values, values, any_row
+
     return {
-        "peak": rows.max(2).mean(1),
-        "row_mass": mass.mean(1),
-        "entropy": entropy.sum(1) / np.maximum(with_mass.sum(1), 1),
-        "diagonal_dominance": (diagonals[0] > diagonals[1:].max(0)).astype(float),
-        "sink_mass": rows[:, :, 0].mean(1),
-        "active_edges": open_edges / below.sum(),
-        "keys_per_query": open_edges / tokens,
-        "empty_rows": 1 - with_mass.mean(1),
+        "peak": by_row(rows.max(2).sum(1)),
+        "row_mass": by_row(mass.sum(1)),
+        "entropy": (entropy.sum(1) / np.maximum(attending, 1), entropy.sum(1), attending),
+        "diagonal_dominance": by_map(dominance),
+        "sink_mass": by_row(rows[:, :, 0].sum(1)),
+        "active_edges": (open_by_row.sum(1) / below.sum(), open_attending, edges),
+        "keys_per_query": (open_by_row.sum(1) / tokens, open_attending, attends.sum(1)),
+        "empty_rows": (1 - with_mass.mean(1), np.zeros(heads), any_row),
+        "diagonal_weight": by_row(np.trace(weights, 0, 1, 2) - weights[:, 0, 0]),
+        "previous_weight": by_row(np.trace(weights, -1, 1, 2)),
+        "strong_off_diagonal": by_map(strong),
+        "discretisation": (np.divide(discrete, mass.sum(1), out=np.zeros(heads), where=mass.sum(1) > 0),
+                           discrete, mass.sum(1)),
+        "direct_connections": by_row((below_diagonal >= np.float32(0.1)).sum((1, 2)).astype(float)),
     }
+
+
+def over(of_prompt, name, heads, attending):
+    """One prompt's value of a statistic over some heads, or None."""
+    value, total, weight = of_prompt[name]
+    if not attending:
+        return value[heads].mean() if heads.any() else None
+    return total[heads].sum() / weight[heads].sum() if weight[heads].sum() > 0 else None
+
+
+def mean_over(series, name, heads, attending):
+    values = [v for v in (over(s, name, heads, attending) for s in series) if v is not None]
+    return np.mean(values)
+
+
+def loss_error(windows, targets, difference):
+    """Standard error of a sum over windows divided by all targets, each window less what its size lets
+    expect."""
+    sums = np.array(windows, float)
+    residuals = sums[:, 0] - difference * sums[:, 1]
+    n = len(residuals)
+    return np.sqrt((residuals**2).sum() * n / (n - 1)) / targets
 
 
 def permutation_p(differences):
@@ -106,16 +154,30 @@ def numbers(summary, maps):
     weights = [causal(maps, m, prompts) for m in range(2)]
     series = [[statistics_of(w, m == 1) for w in weights[m]] for m in range(2)]
     for m, label in enumerate(("dense", "sparse")):
+        every = np.ones(len(heads), bool)
+        living = np.sum([s["keys_per_query"][0] for s in series[m]], 0) > 0
         for name in series[m][0]:
-            mean = np.mean([of_prompt[name].mean() for of_prompt in series[m]])
-            add(f"{name} ({label})", mean, "models", m, "statistics", "model", name)
-    changes = {name: np.array([b[name].mean() - a[name].mean() for a, b in zip(*series)])
+            path = ("models", m, "statistics", "model")
+            add(f"{name} ({label})", mean_over(series[m], name, every, False), *path, name)
+            for key, chosen, attending in (("attending_rows", every, True), ("living_heads", living, False),
+                                           ("living_heads_attending_rows", living, True)):
+                add(f"{name}, {key} ({label})", mean_over(series[m], name, chosen, attending),
+                    *path, key, name)
+    changes = {name: np.array([b[name][0].mean() - a[name][0].mean() for a, b in zip(*series)])
                for name in ("peak", "active_edges")}
+    # Of the cells off the diagonal that the dense model's heads connect, those the sparse one's do too.
+    had = kept = 0
+    for a, b in zip(*weights):
+        off = np.tril(np.ones(a.shape[1:], bool), -1)
+        dense = (a >= np.float32(0.1)) & off
+        had += dense.sum()
+        kept += (dense & (b >= np.float32(0.1))).sum()
+    add("direct connections kept", kept / had, "comparison", "model", "direct_connections_kept", "share")
     add("p of the change of peak", permutation_p(changes["peak"]), "comparison", "model", "peak", "p")
     add("change of active_edges", changes["active_edges"].mean(),
         "comparison", "model", "active_edges", "change")
     slot = heads.index("L3H9")
-    add("entropy of L3H9 (sparse)", np.mean([s["entropy"][slot] for s in series[1]]),
+    add("entropy of L3H9 (sparse)", np.mean([s["entropy"][0][slot] for s in series[1]]),
         "models", 1, "statistics", "heads", slot, "entropy")
     for m, label, a, b in ((0, "dense", "L0H0", "L0H1"), (1, "sparse", "L3H2", "L3H9")):
         i, j = heads.index(a), heads.index(b)
@@ -157,6 +219,25 @@ def numbers(summary, maps):
             text["loss"] * text["tokens"] / np.log(2) / text["bytes"], *path, "bits_per_byte")
         by_head = [head["active_edges"] for layer in text["layers"] for head in layer["heads"]]
         add(f"active edges of the first text ({label})", np.mean(by_head), *path, "active_edges")
+        living = [head["keys_per_query"] for layer in text["layers"] for head in layer["heads"]
+                  if head["keys_per_query"] > 0]
+        add(f"living heads of the first text ({label})", len(living), *path, "living_heads", "living")
+        add(f"median keys of the living heads ({label})", np.median(living),
+            *path, "living_heads", "keys_per_query", "median")
+        add(f"largest keys of the living heads ({label})", max(living),
+            *path, "living_heads", "keys_per_query", "largest")
+        windows = text["by_window"]
+        targets = sum(n for _, n in windows)
+        add(f"loss of the first text ({label})", sum(x for x, _ in windows) / targets, *path, "loss")
+        add(f"error of the loss of the first text ({label})",
+            loss_error(windows, targets, text["loss"]), *path, "loss_error")
+    dense, sparse = (at(summary, ("held_out", 0, "models", m)) for m in range(2))
+    differences = [[b[0] - a[0], a[1]] for a, b in zip(dense["by_window"], sparse["by_window"])]
+    targets = sum(n for _, n in differences)
+    change = sum(x for x, _ in differences) / targets
+    add("change of the loss of the first text", change, "held_out", 0, "models", 1, "change")
+    add("error of that change", loss_error(differences, targets, change),
+        "held_out", 0, "models", 1, "change_error")
     text = summary["held_out"][0]["models"][0]
     whole, rest = divmod(text["tokens"], text["length"])
     lengths = [text["length"]] * whole + [rest] * (rest > 0)

@@ -14,6 +14,7 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/evaluation/heads_alive.h"
 
 namespace filigree::cli {
 namespace {
@@ -24,32 +25,50 @@ struct DemoCommand {
   study::DemoRequest request;
 };
 
+std::string with_error(const std::string& value, const std::optional<double>& error) {
+  return error ? fmt::format("{} ±{:.3f}", value, *error) : value;
+}
+
+// One row a text and model, each number with its standard error.
 std::string models_table(const std::vector<study::TextLosses>& losses) {
-  std::vector<Table::Column> columns = {{"model"}};
-  for (const study::TextLosses& text : losses) {
-    columns.push_back({text.text + ": loss", Align::kRight});
-    columns.push_back({"active edges", Align::kRight});
-    columns.push_back({"keys per query", Align::kRight});
-  }
-  Table table(columns);
-  for (std::size_t m = 0; m < 2; ++m) {
-    std::vector<std::string> row = {printable(losses[0].models[m].label)};
-    for (const study::TextLosses& text : losses) {
-      const Connectivity open = text.models[m].evaluation.connectivity();
-      row.push_back(fmt::format("{:.3f}", text.models[m].evaluation.loss()));
-      row.push_back(percent(open.active_edges));
-      row.push_back(fmt::format("{:.3g}", open.keys_per_query));
+  Table table({{"text"},
+               {"tokens", Align::kRight},
+               {"model"},
+               {"loss", Align::kRight},
+               {"change", Align::kRight},
+               {"active edges", Align::kRight},
+               {"keys/query", Align::kRight},
+               {"living heads", Align::kRight},
+               {"their keys/query"}});
+  for (const study::TextLosses& text : losses)
+    for (std::size_t m = 0; m < 2; ++m) {
+      const Evaluation &evaluation = text.models[m].evaluation, &first = text.models[0].evaluation;
+      const Connectivity open = evaluation.connectivity();
+      const LivingHeads living = evaluation.living();
+      table.add({m == 0 ? text.text : "",
+                 m == 0 ? with_thousands(static_cast<std::uint64_t>(evaluation.total.tokens)) : "",
+                 printable(text.models[m].label),
+                 with_error(fmt::format("{:.3f}", evaluation.loss()), evaluation.loss_error()),
+                 m == 0 ? ""
+                        : with_error(fmt::format("{:+.3f}", evaluation.loss() - first.loss()),
+                                     change_error(evaluation, first)),
+                 percent(open.active_edges), fmt::format("{:.3g}", open.keys_per_query),
+                 study::count_text(living), study::keys_text(living)});
     }
-    table.add(row);
-  }
-  return table.text();
+  return table.text() + "±: one standard error, over windows\n";
+}
+
+// "15 of 16": so few prompts say no more than their number.
+std::string right_text(const study::ModelCircuit& circuits) {
+  const auto prompts = static_cast<double>(circuits.task.prompts.prompts.size());
+  return fmt::format("{:.0f} of {:.0f}", circuits.check.clean_accuracy * prompts, prompts);
 }
 
 std::string tasks_table(const std::vector<study::TaskCircuits>& tasks, double level) {
   using study::CircuitsOfKind, study::Parts;
   Table table({{"task"},
                {"model"},
-               {"accuracy", Align::kRight},
+               {"right", Align::kRight},
                {fmt::format("for {:g} %: heads", 100 * level), Align::kRight},
                {"ratio", Align::kRight},
                {"edges", Align::kRight},
@@ -61,9 +80,8 @@ std::string tasks_table(const std::vector<study::TaskCircuits>& tasks, double le
                          &cells = *task.find(Parts::kAttentionEdges);
     for (std::size_t m = 0; m < heads.size(); ++m)
       table.add({m == 0 ? printable(task_title(task.task())) : "", printable(heads[m].label),
-                 fmt::format("{:.0f} %", 100 * heads[m].check.clean_accuracy), size_text(heads[m]),
-                 ratio_text(heads[0], heads[m]), size_text(edges[m]),
-                 ratio_text(edges[0], edges[m]), size_text(cells[m]),
+                 right_text(heads[m]), size_text(heads[m]), ratio_text(heads[0], heads[m]),
+                 size_text(edges[m]), ratio_text(edges[0], edges[m]), size_text(cells[m]),
                  ratio_text(cells[0], cells[m])});
   }
   return table.text();

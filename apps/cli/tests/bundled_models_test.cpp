@@ -1,4 +1,6 @@
 // The models in models/: found by name, and able to do what their cards and docs/results.md say.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -38,6 +40,41 @@ TEST_F(BundledModels, TheSparseOneKeepsTheLossWithFewEdges) {
   EXPECT_LT(sparse["loss"].get<double>() - dense["loss"].get<double>(), 0.02);
   EXPECT_LT(sparse["active_edges"].get<double>(), 0.011);
   EXPECT_LT(sparse["keys_per_query"].get<double>(), 1.4);
+}
+
+// Means over all heads say little of a model most of whose heads are dead: it says so itself.
+TEST_F(BundledModels, TheSparseOneSaysHowFewHeadsLive) {
+  const nlohmann::json json = json_of({"info", "sparse-12x12"});
+  const auto& living = json["living_heads"];
+  EXPECT_EQ(living["heads"], 144);
+  EXPECT_LT(living["living"], 144);
+  EXPECT_EQ(living["by_head"].size(), living["living"].get<std::size_t>());
+  EXPECT_GE(living["keys_per_query"]["largest"], living["keys_per_query"]["median"]);
+  EXPECT_THAT(
+      run_program({"info", "sparse-12x12", "--quiet"}).out,
+      ::testing::HasSubstr(fmt::format("{} of 144 on held-out.txt", living["living"].get<int>())));
+  EXPECT_TRUE(json_of({"info", "dense-12x12"})["living_heads"].is_null());
+}
+
+// The heads that move names, as their effects in runs say; bare embeddings say the opposite.
+TEST_F(BundledModels, NameMoversCopyByTheirWeights) {
+  if (!study::find_named_model(study::kReferenceSparse))
+    GTEST_SKIP() << "the larger pair is not here";
+  const nlohmann::json json = json_of({"head-circuits", study::kReferenceSparse});
+  EXPECT_LT(json["heads"].size(), 72u);  // those that ever open
+  std::size_t seen = 0;
+  for (const auto& head : json["heads"])
+    for (const char* name : {"L10H8", "L9H10", "L9H11", "L10H1"})
+      if (head["name"] == name) {
+        EXPECT_GT(head["copying"].get<double>(), 0.9) << name;
+        ++seen;
+      }
+  EXPECT_EQ(seen, 4u);
+  const nlohmann::json page = json_of({"head", study::kReferenceSparse, "L10H8", "--no-twin",
+                                       "--task", "ioi", "--prompts", "16", "--input", "text"});
+  EXPECT_EQ(page["facts"]["role"]["role"], "name-mover");
+  EXPECT_LE(page["facts"]["role"]["scores"]["name_reader"], 0.0);
+  EXPECT_GT(page["facts"]["copied_share"].get<double>(), 0.8);
 }
 
 // The pair that results are shown on, stored in 8 bits.

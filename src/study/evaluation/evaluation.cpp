@@ -151,6 +151,9 @@ Json model_json(const EvaluatedModel& model, const EvaluatedModel* first) {
   add_connectivity(json, evaluation.connectivity());
   json["living_heads"] = to_json(evaluation.living());
   json["layers"] = layers_json(evaluation);
+  json["by_window"] = Json::array();  // [sum of losses in nats, targets]: what the errors come from
+  for (const WindowLoss& window : evaluation.windows)
+    json["by_window"].push_back({window.sum, window.tokens});
   json["seconds"] = model.seconds;
   return json;
 }

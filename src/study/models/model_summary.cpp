@@ -199,7 +199,13 @@ ModelSummary summarize_model(const SummaryRequest& request) {
   return summary;
 }
 
-Json to_json(const ModelSummary& summary) {
+bool living_heads_are_cheap(const ModelSummary& summary) {
+  constexpr std::int64_t kParameters = 200'000'000;
+  return summary.config.gate.on() && summary.parameters <= kParameters &&
+         summary.tokenizer.present && summary.tokenizer.problem.empty();
+}
+
+Json to_json(const ModelSummary& summary, const std::optional<HeadsAlive>& alive) {
   const ModelConfig& config = summary.config;
   Json parts = Json::array();
   for (const ModelPart& part : summary.parts)
@@ -229,6 +235,7 @@ Json to_json(const ModelSummary& summary) {
       {"weights", {{"dtype", summary.stored_as}, {"bytes", summary.file_bytes}, {"files", files}}},
       {"tokenizer", tokenizer_json(summary.tokenizer)},
       {"gate", gated ? Json(source["gate"]) : Json()},
+      {"living_heads", alive ? to_json(*alive) : Json()},
       {"memory_bytes", to_json(summary.memory)},
       {"training", training}};
 }

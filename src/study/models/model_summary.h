@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "filigree/model/config.h"
+#include "filigree/study/evaluation/heads_alive.h"
 #include "filigree/study/json.h"
 #include "filigree/study/models/memory_estimate.h"
 #include "filigree/study/models/training_memory.h"
@@ -64,7 +66,12 @@ struct ModelSummary {
 // loaded.
 ModelSummary summarize_model(const SummaryRequest& request);
 
-Json to_json(const ModelSummary& summary);
+// With the heads that ever open, where they were looked for (find_living_heads): null otherwise.
+Json to_json(const ModelSummary& summary, const std::optional<HeadsAlive>& alive = {});
+
+// Whether reading and running the model for that takes moments: a gated one of at most 200 million
+// parameters with a tokenizer.
+bool living_heads_are_cheap(const ModelSummary& summary);
 
 // The tokenizer of a folder, whatever else is there.
 TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder);

@@ -11,24 +11,18 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/file_lock.h"
-#include "filigree/base/folders.h"
+#include "filigree/base/output_folder.h"
 
 namespace filigree {
 namespace fs = std::filesystem;
 
 namespace {
 
-// The file that `path` names after following symbolic links; it need not exist.
-fs::path follow_links(fs::path path) {
-  constexpr int kMostLinks = 40;  // as the kernel
-  for (int i = 0; i < kMostLinks; ++i) {
-    std::error_code error;
-    if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
-    const fs::path next = fs::read_symlink(path, error);
-    if (error) return path;
-    path = path.parent_path() / next;  // an absolute `next` replaces the left side
-  }
-  return path;
+// What a process has open, under the names that the system gives it: a link there leads to the very
+// thing that is meant, and replacing it would put a file into /dev.
+bool names_what_is_open(const fs::path& path) {
+  const std::string text = path.lexically_normal().string();
+  return text.starts_with("/dev/std") || text.starts_with("/dev/fd/") || text.starts_with("/proc/");
 }
 
 // Whether `name` is ".<pid>-<n>.partial" behind the name of the target.
@@ -46,41 +40,55 @@ bool is_partial_of(std::string_view name, std::string_view target) {
          is_number(name.substr(dash + 1));
 }
 
-// Partial files that nobody has locked belong to processes that were killed. Best effort: a folder
-// that cannot be listed is no obstacle to writing into it.
-void remove_left_behind(const fs::path& target) {
-  std::error_code ignored;
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  const std::string name = target.filename().string();
-  fs::directory_iterator entry(folder, ignored);
-  for (; entry != fs::directory_iterator() && !ignored; entry.increment(ignored)) {
-    const fs::path& path = entry->path();
-    if (!is_partial_of(path.filename().string(), name)) continue;
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (descriptor < 0) continue;
-    if (try_to_lock(descriptor) == FileLocked::kByUs) ::unlink(path.c_str());
-    ::close(descriptor);
-  }
-}
-
 }  // namespace
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   require(path_.has_filename(), "cannot write '{}': it names no file", path_.string());
-  std::error_code ignored;
-  const fs::file_type type = fs::status(path_, ignored).type();
-  if (type == fs::file_type::directory) write_error("write", EISDIR);
-  if (type == fs::file_type::character || type == fs::file_type::fifo ||
-      type == fs::file_type::block || type == fs::file_type::socket) {
-    // Without O_NONBLOCK, opening a named pipe that nobody reads would wait for ever.
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor_ < 0) write_error("open", errno);
-    ::fcntl(descriptor_, F_SETFL, O_WRONLY);
+  if (names_what_is_open(path_)) {
+    open_directly();
     return;
   }
-  target_ = follow_links(path_);
-  remove_left_behind(target_);
+  // Named with the file, which is what the user wrote.
+  const fs::path parent = path_.has_parent_path() ? path_.parent_path() : ".";
+  if (!is_there(parent)) write_error("create", ENOENT);
+  FolderToWrite place = folder_to_write(parent);
+  const std::optional<FileStatus> there = place.folder.status_of(path_.filename());
+  const FileKind kind = there ? there->kind : FileKind::kFile;
+  if (kind == FileKind::kFolder) write_error("write", EISDIR);
+  if (kind == FileKind::kOther) {
+    require(!place.held,
+            "cannot write '{}': it is a device or a pipe in an output folder; remove it, or choose "
+            "another folder",
+            path_.string());
+    open_directly();
+    return;
+  }
+  folder_ = std::move(place.folder);
+  remove_left_behind();
   create_partial();
+}
+
+void AtomicFile::open_directly() {
+  // Without O_NONBLOCK, opening a named pipe that nobody reads would wait for ever. At the end,
+  // where it is a file that the shell opened for this process.
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) write_error("open", errno);
+  ::fcntl(descriptor_, F_SETFL, O_WRONLY | O_APPEND);
+}
+
+// Partial files that nobody has locked belong to processes that were killed.
+void AtomicFile::remove_left_behind() const {
+  if (!folder_->readable()) return;  // it may be written, but not listed
+  const std::string name = path_.filename();
+  for (const FolderEntry& entry : folder_->entries()) {
+    if (!is_partial_of(entry.name, name)) continue;
+    const int descriptor = ::openat(folder_->descriptor(), entry.name.c_str(),
+                                    O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0) continue;
+    if (try_to_lock(descriptor) == FileLocked::kByUs)
+      ::unlinkat(folder_->descriptor(), entry.name.c_str(), 0);
+    ::close(descriptor);
+  }
 }
 
 void AtomicFile::create_partial() {
@@ -88,9 +96,10 @@ void AtomicFile::create_partial() {
   static std::atomic<unsigned> counter{0};
   constexpr int kMostAttempts = 1000;
   for (int attempt = 0;; ++attempt) {
-    partial_ = target_;
-    partial_ += fmt::format(".{}-{}.partial", ::getpid(), counter.fetch_add(1));
-    descriptor_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    partial_ = fmt::format("{}.{}-{}.partial", path_.filename().string(), ::getpid(),
+                           counter.fetch_add(1));
+    descriptor_ = ::openat(folder_->descriptor(), partial_.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0) {
       const int code = errno;
       if (code == EEXIST && attempt < kMostAttempts) continue;
@@ -98,17 +107,21 @@ void AtomicFile::create_partial() {
       write_error("create", code);
     }
     // Before it was locked another process may have taken it for one that was left behind.
+    const bool ours = try_to_lock(descriptor_) != FileLocked::kByAnother;
     struct stat status = {};
-    if (try_to_lock(descriptor_) != FileLocked::kByAnother && ::fstat(descriptor_, &status) == 0 &&
-        status.st_nlink > 0)
-      return;
+    const int code = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
+    if (ours && code == 0 && status.st_nlink > 0) return;
     ::close(std::exchange(descriptor_, -1));
+    if (code == 0) continue;
+    ::unlinkat(folder_->descriptor(), partial_.c_str(), 0);
+    partial_.clear();
+    write_error("create", code);
   }
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!partial_.empty()) ::unlink(partial_.c_str());
+  if (!partial_.empty()) ::unlinkat(folder_->descriptor(), partial_.c_str(), 0);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -130,14 +143,15 @@ void AtomicFile::commit() {
   // Devices and pipes cannot be flushed to a disk; they say EINVAL.
   if (::fsync(descriptor_) != 0 && !partial_.empty()) write_error("flush", errno);
   // Renamed while it is open and so locked: nobody may take it for one that was left behind.
-  if (!partial_.empty() && ::rename(partial_.c_str(), target_.c_str()) != 0)
+  if (!partial_.empty() && ::renameat(folder_->descriptor(), partial_.c_str(),
+                                      folder_->descriptor(), path_.filename().c_str()) != 0)
     write_error("rename", errno);
   const bool renamed = !std::exchange(partial_, {}).empty();
   // What is on the disk cannot fail any more; to a device or a pipe the last bytes can.
   const int closed = ::close(std::exchange(descriptor_, -1));
   if (closed != 0 && !renamed) write_error("close", errno);
   // The rename itself is durable only once the folder is.
-  if (renamed) flush_folder(target_.parent_path());
+  if (renamed) folder_->flush();
 }
 
 void AtomicFile::write_error(const char* what, int code) {

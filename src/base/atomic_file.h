@@ -1,8 +1,15 @@
 // Writes a file beside its final place and renames it there on commit(), so that a crash, a full
 // disk or an exception never leaves half a file and never destroys the previous one.
 //
-// A symbolic link is followed: the file it names is replaced, the link stays. A device or a pipe
-// (/dev/null, /dev/stdout) cannot be replaced and is written to directly.
+// A symbolic link in the place of the file is replaced by it, whoever named it: what the link leads
+// to stays as it is. The folders before it are followed, since the user named them, but not below
+// an OutputFolder (output_folder.h), where a link in the place of a folder is an error. The file is
+// made, renamed and removed inside the folder as it was opened, wherever that folder's name leads
+// later.
+//
+// A device or a pipe that the user named cannot be replaced and is written to directly, and so are
+// the links of the system to what a process has open (/dev/stdout, /dev/fd/3, /proc/self/fd/3). In
+// an OutputFolder a device or a pipe is an error.
 //
 // What a killed process left of an earlier attempt at the same file is removed; what a living one
 // is still writing is locked, and stays.
@@ -10,9 +17,12 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "filigree/base/open_folder.h"
 
 namespace filigree {
 
@@ -38,12 +48,14 @@ class AtomicFile {
   void commit();
 
  private:
+  void open_directly();
+  void remove_left_behind() const;
   void create_partial();
   [[noreturn]] void write_error(const char* what, int code);
 
-  std::filesystem::path path_;     // as the caller gave it, for messages
-  std::filesystem::path target_;   // what is replaced
-  std::filesystem::path partial_;  // empty when there is nothing to remove or to rename
+  std::filesystem::path path_;        // as the caller gave it
+  std::optional<OpenFolder> folder_;  // that it lies in; nothing where it is written to directly
+  std::string partial_;               // empty when there is nothing to remove or to rename
   int descriptor_ = -1;
   bool failed_ = false;
 };

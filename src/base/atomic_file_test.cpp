@@ -140,15 +140,52 @@ TEST_F(AtomicFileTest, WhatAKilledProcessLeftIsRemovedAndWhatALivingOneWritesIsN
   EXPECT_EQ(files(), 3);
 }
 
-TEST_F(AtomicFileTest, ASymbolicLinkStaysALink) {
+TEST_F(AtomicFileTest, ASymbolicLinkIsReplacedAndWhatItLedToStays) {
   const fs::path link = folder_ / "link";
-  fs::create_symlink("file", link);  // relative to the folder of the link
-  write_file_atomically(link, "not there before");
-  EXPECT_EQ(read_file(path_), "not there before");
-  write_file_atomically(link, "replaced");
-  EXPECT_EQ(read_file(path_), "replaced");
-  EXPECT_TRUE(fs::is_symlink(link));
+  write_file(path_, "precious");
+  fs::create_symlink("file", link);
+  write_file_atomically(link, "new");
+  EXPECT_EQ(read_file(link), "new");
+  EXPECT_FALSE(fs::is_symlink(link));
+  EXPECT_EQ(read_file(path_), "precious");
+  fs::remove(link);
+  fs::create_symlink("nowhere", link);
+  write_file_atomically(link, "new");
+  EXPECT_EQ(read_file(link), "new");
   EXPECT_EQ(files(), 2);
+}
+
+TEST_F(AtomicFileTest, TheFolderMayBeALink) {
+  const TemporaryFolder real;
+  fs::create_directory_symlink(real.path(), folder_ / "link");
+  write_file_atomically(folder_ / "link/file", "text");
+  EXPECT_EQ(read_file(real / "file"), "text");
+}
+
+TEST_F(AtomicFileTest, IsRenamedInTheFolderThatWasOpened) {
+  const TemporaryFolder elsewhere;
+  write_file(elsewhere / "file", "precious");
+  fs::create_directory(folder_ / "out");
+  AtomicFile file(folder_ / "out/file");
+  file.write("text");
+  fs::rename(folder_ / "out", folder_ / "moved");
+  fs::create_directory_symlink(elsewhere.path(), folder_ / "out");
+  file.commit();
+  EXPECT_EQ(read_file(folder_ / "moved/file"), "text");
+  EXPECT_EQ(read_file(elsewhere / "file"), "precious");
+  EXPECT_EQ(elsewhere.file_count(), 1u);
+}
+
+TEST_F(AtomicFileTest, WhatAProcessHasOpenIsWrittenToUnderTheNamesOfTheSystem) {
+  write_file(path_, "earlier ");
+  const int open = ::open(path_.c_str(), O_WRONLY | O_APPEND);
+  ASSERT_GE(open, 0);
+  write_file_atomically(fmt::format("/dev/fd/{}", open), "text");
+  EXPECT_EQ(read_file(path_), "earlier text");
+  write_file_atomically(fmt::format("/proc/self/fd/{}", open), " more");
+  EXPECT_EQ(read_file(path_), "earlier text more");
+  ::close(open);
+  EXPECT_EQ(files(), 1);
 }
 
 TEST_F(AtomicFileTest, APipeIsWrittenToAndNotReplaced) {

@@ -12,7 +12,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -53,6 +52,28 @@ void remove_place(const std::byte* begin) {
   }
 }
 
+// What there is to say against a file that was read; "" for nothing, for which it takes no memory.
+std::string objection_to(const std::filesystem::path& path, const struct stat& before) {
+  struct stat now = {};
+  if (::stat(path.c_str(), &now) != 0) {
+    const int code = errno;
+    // Removed: the mapped one is as it was.
+    if (code == ENOENT || code == ENOTDIR) return "";
+    return fmt::format(
+        "'{}' cannot be looked at again, to see whether it stayed as it was while it was read: {}",
+        printable(path.string(), 400), std::generic_category().message(code));
+  }
+  // A file of the same name that is another one replaced it, and the mapped one is as it was.
+  if (now.st_dev != before.st_dev || now.st_ino != before.st_ino) return "";
+  if (now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec &&
+      now.st_mtim.tv_nsec == before.st_mtim.tv_nsec)
+    return "";
+  return fmt::format(
+      "'{}' was written to while it was read, so that what was computed from it is of no file; "
+      "run the command again when the file stays as it is",
+      printable(path.string(), 400));
+}
+
 // The files that must not change, and those that have.
 class Watched {
  public:
@@ -65,40 +86,35 @@ class Watched {
     const auto found = files_.find(file);
     if (found == files_.end()) return;
     try {
-      if (has_changed(file->path(), found->second)) changed_.push_back(file->path().string());
-    } catch (const std::bad_alloc&) {  // no memory for its name
-      nameless_ = true;
+      if (std::string objection = objection_to(file->path(), found->second); !objection.empty())
+        objections_.push_back(std::move(objection));
+    } catch (const std::bad_alloc&) {
+      wordless_ = true;
     }
     files_.erase(found);
   }
-  std::optional<std::string> take_changed() {
+  // "" where all is as it was.
+  std::string take_objection() {
     const std::lock_guard lock(mutex_);
     for (auto file = files_.begin(); file != files_.end();) {
-      const bool changed = has_changed(file->first->path(), file->second);
-      if (changed) changed_.push_back(file->first->path().string());
+      std::string objection = objection_to(file->first->path(), file->second);
+      const bool changed = !objection.empty();
+      if (changed) objections_.push_back(std::move(objection));
       file = changed ? files_.erase(file) : std::next(file);
     }
-    if (std::exchange(nameless_, false)) changed_.emplace_back("a file");
-    if (changed_.empty()) return std::nullopt;
-    std::string first = std::move(changed_.front());
-    changed_.clear();
+    if (std::exchange(wordless_, false))
+      objections_.emplace_back("a file was written to while it was read; run the command again");
+    if (objections_.empty()) return "";
+    std::string first = std::move(objections_.front());
+    objections_.clear();
     return first;
   }
 
  private:
-  // A file of the same name that is another one replaced it, and the mapped one is as it was.
-  static bool has_changed(const std::filesystem::path& path, const struct stat& before) {
-    struct stat now = {};
-    if (::stat(path.c_str(), &now) != 0) return false;
-    if (now.st_dev != before.st_dev || now.st_ino != before.st_ino) return false;
-    return now.st_size != before.st_size || now.st_mtim.tv_sec != before.st_mtim.tv_sec ||
-           now.st_mtim.tv_nsec != before.st_mtim.tv_nsec;
-  }
-
   std::mutex mutex_;
   std::map<const MappedFile*, struct stat> files_;
-  std::vector<std::string> changed_;
-  bool nameless_ = false;  // one more has
+  std::vector<std::string> objections_;
+  bool wordless_ = false;  // one more, for whose words there was no memory
 };
 
 // Never destroyed: files may be, when the process ends, after it would have been. Made without
@@ -170,11 +186,8 @@ MappedFile::~MappedFile() {
 }
 
 void require_unchanged_files() {
-  const std::optional<std::string> changed = watched().take_changed();
-  require(!changed,
-          "'{}' was written to while it was read, so that what was computed from it is of no file; "
-          "run the command again when the file stays as it is",
-          printable(changed.value_or(""), 400));
+  const std::string objection = watched().take_objection();
+  require(objection.empty(), "{}", objection);
 }
 
 const char* mapped_file_at(const void* address) noexcept {

@@ -48,8 +48,8 @@ class MappedFile {
 };
 
 // Throws Error, naming the file, when one that must not change was written to or cut short since it
-// was mapped, also when it is no longer mapped. Each is told of once. Call it before a result is
-// given away.
+// was mapped, also when it is no longer mapped, and when it cannot be looked at again. Each is told
+// of once. Call it before a result is given away.
 void require_unchanged_files();
 
 // The name of the file that is mapped at an address, or null. May be called by a signal handler.

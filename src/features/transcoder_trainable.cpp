@@ -7,6 +7,7 @@
 #include <span>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/random.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/safetensors.h"
@@ -223,7 +224,7 @@ void TranscoderTrainable::save(const std::filesystem::path& folder, Communicator
 
 void TranscoderTrainable::restore(const std::filesystem::path& folder, Communicator& ranks) {
   const std::filesystem::path own = folder / own_file(ranks);
-  require(std::filesystem::exists(own),
+  require(is_there(own),
           "resume: '{}' is not there; resume with as many processes as the run was begun with",
           printable(own.string()));
   const StoredPart features(own);

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "filigree/base/file_status.h"
 #include "filigree/base/log.h"
 
 namespace filigree::figure {
@@ -39,7 +40,7 @@ using FontConfigPtr = std::unique_ptr<FcConfig, FontConfigDeleter>;
 
 // False when the file is not there.
 bool add_font(FcConfig* config, const std::string& path) {
-  return std::filesystem::exists(path) &&
+  return is_there(path) &&
          FcConfigAppFontAddFile(config, reinterpret_cast<const FcChar8*>(path.c_str())) == FcTrue;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/matrix_type.h"
@@ -21,12 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 constexpr std::string_view kTorchFile = "pytorch_model.bin",
                            kTorchIndex = "pytorch_model.bin.index.json";
-
-// Errors other than "not there" surface when the file is opened.
-bool is_present(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 bool is_plain_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -63,24 +58,23 @@ std::map<std::string, std::string> parse_weight_map(std::string_view text,
 Checkpoint::Checkpoint(fs::path folder) : folder_(std::move(folder)) {}
 
 Checkpoint Checkpoint::open(const fs::path& folder) {
-  std::error_code ignored;
   Checkpoint checkpoint(folder);
-  if (fs::is_regular_file(folder, ignored) && has_torch_ending(folder)) {
+  if (has_torch_ending(folder) && is_file(folder)) {
     checkpoint.open_file(folder);
     return checkpoint;
   }
-  if (!fs::is_directory(folder, ignored))
+  if (!is_folder(folder))
     fail("checkpoint: '{}' is not a folder; give the one that holds config.json and {}",
          folder.string(), kWeightsFile);
-  if (is_present(folder / kWeightsFile))
+  if (is_there(folder / kWeightsFile))
     checkpoint.open_file(folder / kWeightsFile);
-  else if (is_present(folder / kIndexFile))
+  else if (is_there(folder / kIndexFile))
     checkpoint.open_shards(folder / kIndexFile);
-  else if (is_present(folder / kEightBitWeightsFile))
+  else if (is_there(folder / kEightBitWeightsFile))
     checkpoint.open_file(folder / kEightBitWeightsFile);
-  else if (is_present(folder / kTorchFile))
+  else if (is_there(folder / kTorchFile))
     checkpoint.open_file(folder / kTorchFile);
-  else if (is_present(folder / kTorchIndex))
+  else if (is_there(folder / kTorchIndex))
     checkpoint.open_shards(folder / kTorchIndex);
   else
     fail("checkpoint: '{}' has neither {} nor {}, and not {} or its index either", folder.string(),
@@ -103,7 +97,7 @@ void Checkpoint::open_shards(const fs::path& index) {
   for (const auto& [tensor, shard] : shard_of) shard_names.insert(shard);
   std::map<std::string, std::string> found_in;
   for (const std::string& shard : shard_names) {
-    if (!is_present(folder_ / shard))
+    if (!is_there(folder_ / shard))
       fail("checkpoint: '{}' names the shard '{}', which is not in the folder", index.string(),
            printable(shard));
     files_.push_back(folder_ / shard);

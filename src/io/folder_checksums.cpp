@@ -6,6 +6,7 @@
 
 #include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/json/json.h"
@@ -36,13 +37,12 @@ void require_plain_name(const std::string& name, const std::string& source) {
 
 std::string problem_of(const fs::path& path, std::uint64_t bytes, const std::string& checksum,
                        ChecksumDepth depth) {
-  std::error_code failure;
-  if (!fs::is_regular_file(path, failure)) return "is missing";
-  const std::uintmax_t size = fs::file_size(path, failure);
-  if (failure) return "cannot be read: " + failure.message();
-  if (size != bytes) return fmt::format("has {} bytes and should have {}", size, bytes);
-  if (depth == ChecksumDepth::kSizes) return "";
   try {
+    const std::optional<FileStatus> status = status_of(path);
+    if (!status || status->kind != FileKind::kFile) return "is missing";
+    if (status->bytes != bytes)
+      return fmt::format("has {} bytes and should have {}", status->bytes, bytes);
+    if (depth == ChecksumDepth::kSizes) return "";
     const std::string found = checksum_text(xxh64(MappedFile::open(path)->bytes()));
     return found == checksum
                ? ""
@@ -56,14 +56,8 @@ std::string problem_of(const fs::path& path, std::uint64_t bytes, const std::str
 
 std::vector<std::string> files_in(const fs::path& folder) {
   std::vector<std::string> names;
-  try {
-    for (const fs::directory_entry& item : fs::directory_iterator(folder))
-      if (item.is_regular_file() && item.path().filename() != kChecksumsFile)
-        names.push_back(item.path().filename().string());
-  } catch (const fs::filesystem_error& error) {
-    fail("cannot list '{}': {}", printable(folder.string(), 400), error.code().message());
-  }
-  std::sort(names.begin(), names.end());
+  for (const FolderEntry& entry : entries_of(folder))
+    if (entry.name != kChecksumsFile && is_file(folder / entry.name)) names.push_back(entry.name);
   return names;
 }
 
@@ -84,10 +78,7 @@ void write_checksums(const fs::path& folder, const std::vector<std::string>& fil
   write_json(folder / kChecksumsFile, {{"format", kFormat}, {"version", 1}, {"files", sums}});
 }
 
-bool has_checksums(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(folder / kChecksumsFile, ignored));
-}
+bool has_checksums(const fs::path& folder) { return is_there(folder / kChecksumsFile); }
 
 std::vector<CheckedFile> check_files(const fs::path& folder, ChecksumDepth depth) {
   const JsonObject root = JsonObject::open(folder / kChecksumsFile);

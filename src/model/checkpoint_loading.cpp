@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/log.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/checkpoint.h"
@@ -155,8 +156,7 @@ void refuse_what_is_not_computed(const JsonObject& json) {
 }
 
 bool is_state_dict(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored) && has_torch_ending(path);
+  return has_torch_ending(path) && is_file(path);
 }
 
 ModelConfig config_from(const JsonObject& json) {
@@ -203,10 +203,9 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& so
 }
 
 ModelConfig read_model_config(const std::filesystem::path& folder) {
-  std::error_code ignored;
   if (is_state_dict(folder)) {
     const std::filesystem::path beside = folder.parent_path() / "config.json";
-    if (std::filesystem::exists(beside, ignored)) return config_from(JsonObject::open(beside));
+    if (is_there(beside)) return config_from(JsonObject::open(beside));
     const Checkpoint checkpoint = Checkpoint::open(folder);
     require(has_transformer_lens_names(checkpoint.tensors()),
             "model '{}': a state dict needs its config.json beside it; put it there, or make a "
@@ -214,7 +213,7 @@ ModelConfig read_model_config(const std::filesystem::path& folder) {
             folder.string());
     return transformer_lens_config(checkpoint.tensors(), folder.string());
   }
-  require(std::filesystem::is_directory(folder),
+  require(is_folder(folder),
           "model '{}': no such folder; a model is a folder with config.json and *.safetensors",
           folder.string());
   return config_from(JsonObject::open(folder / "config.json"));

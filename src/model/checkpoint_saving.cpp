@@ -95,11 +95,8 @@ void save_model(const Model& model, const std::filesystem::path& folder,
       folder / (eight_bits ? kWeightsFile : kEightBitWeightsFile);
   bool removed = false;
   for (const std::filesystem::path& file :
-       {folder / kChecksumsFile, folder / "config.json", adapters, other_weights}) {
-    std::error_code failure;
-    removed = std::filesystem::remove(file, failure) || removed;
-    require(!failure, "cannot replace '{}': {}", printable(file.string(), 400), failure.message());
-  }
+       {folder / kChecksumsFile, folder / "config.json", adapters, other_weights})
+    removed = remove_file(file) || removed;
   if (removed) flush_folder(folder);
   write_parameters(folder / (eight_bits ? kEightBitWeightsFile : kWeightsFile), model.parameters(),
                    family_of(model.config().family, "save").parameters(model.config()),

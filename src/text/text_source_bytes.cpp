@@ -34,11 +34,15 @@ class BlockReader {
         descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (descriptor_ < 0) fail("cannot read {}: {}", name_, std::strerror(errno));
     struct stat status = {};
-    const bool known = ::fstat(descriptor_, &status) == 0;
+    if (::fstat(descriptor_, &status) != 0) {
+      const int code = errno;
+      ::close(descriptor_);
+      fail("cannot read {}: {}", name_, std::strerror(code));
+    }
     // A device may never end; a terminal and /dev/null do.
-    const bool endless = known && (S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode)) &&
+    const bool endless = (S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode)) &&
                          ::isatty(descriptor_) != 1 && path != "/dev/null";
-    if (endless || (known && S_ISDIR(status.st_mode))) {
+    if (endless || S_ISDIR(status.st_mode)) {
       ::close(descriptor_);
       fail("cannot read {}: it is a {}; give text files", name_, endless ? "device" : "folder");
     }

@@ -8,6 +8,8 @@
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
+#include "filigree/base/folders.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/runtime/threads.h"
@@ -29,12 +31,10 @@ bool is_shard_of(const std::string& file, const std::string& split) {
 void remove_earlier_run(const std::filesystem::path& folder,
                         const std::vector<std::string>& splits) {
   // The index first: a folder that has one must be whole.
-  std::filesystem::remove(folder / kShardIndexFile);
-  std::vector<std::filesystem::path> old;
-  for (const auto& item : std::filesystem::directory_iterator(folder))
+  remove_file(folder / kShardIndexFile);
+  for (const FolderEntry& entry : entries_of(folder))
     for (const std::string& split : splits)
-      if (is_shard_of(item.path().filename().string(), split)) old.push_back(item.path());
-  for (const std::filesystem::path& file : old) std::filesystem::remove(file);
+      if (is_shard_of(entry.name, split)) remove_file(folder / entry.name);
 }
 
 }  // namespace
@@ -55,13 +55,8 @@ TokenShardsWriter::TokenShardsWriter(std::filesystem::path folder, Options optio
   index_.tokenizer = options_.tokenizer;
   for (const std::string& name : options_.splits)
     index_.splits.push_back({.name = name, .shards = {}});
-  try {
-    std::filesystem::create_directories(folder_);
-    remove_earlier_run(folder_, options_.splits);
-  } catch (const std::filesystem::filesystem_error& error) {
-    fail("token shards: cannot prepare the folder '{}': {}", shown(folder_),
-         error.code().message());
-  }
+  make_folders(folder_);
+  remove_earlier_run(folder_, options_.splits);
 }
 
 void TokenShardsWriter::add_tokens(std::size_t split, std::span<const TokenId> ids) {
@@ -136,8 +131,7 @@ std::uint64_t TokenSplit::fingerprint() const {
 
 TokenShards TokenShards::open(const std::filesystem::path& folder, ShardCheck check) {
   const std::filesystem::path index_file = folder / kShardIndexFile;
-  std::error_code ignored;
-  if (!std::filesystem::exists(index_file, ignored))
+  if (!is_there(index_file))
     fail(
         "token shards: '{}' has no {}; make one with `filigree prepare`, or again if it was "
         "interrupted",

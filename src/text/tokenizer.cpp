@@ -8,6 +8,7 @@
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/folders.h"
 #include "filigree/base/log.h"
 #include "filigree/base/mapped_file.h"
@@ -27,12 +28,6 @@ namespace {
 constexpr std::size_t kCacheFromBytes = 4096;
 constexpr std::size_t kMaxCachedWordBytes = 64;
 constexpr std::size_t kMaxCachedWords = std::size_t{1} << 17;
-
-// Whatever it is: what cannot be read is an error and no reason to read something else.
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-}
 
 // Encodes the words of one text and remembers those it has seen. Belongs to a single call, so that
 // threads share nothing.
@@ -281,9 +276,7 @@ void Tokenizer::save(const std::filesystem::path& folder) const {
   const TokenizerFiles files =
       write_tokenizer_files(state_->model, state_->added.tokens(), state_->add_prefix_space,
                             state_->use_pattern, state_->post_processor);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail("cannot create folder '{}': {}", folder.string(), error.message());
+  make_folders(folder);
   write_file_atomically(folder / "vocab.json", files.vocab_json);
   write_file_atomically(folder / "merges.txt", files.merges_txt);
   // Last, because loading prefers it: until it is there, the old one still goes with itself.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/folders.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/folder_checksums.h"
@@ -66,13 +67,11 @@ void require_intact(const fs::path& checkpoint, std::int64_t step) {
 
 // What a run would write through, or wait at for ever.
 void require_plain_entries(const fs::path& folder) {
-  for (const fs::directory_entry& item : fs::directory_iterator(folder)) {
-    const fs::file_type type = item.symlink_status().type();
-    require(type == fs::file_type::regular || type == fs::file_type::directory,
+  for (const FolderEntry& entry : entries_of(folder))
+    require(entry.kind == FileKind::kFile || entry.kind == FileKind::kFolder,
             "'{}' is {}; a run writes through none, so move it out of the folder",
-            printable(item.path().string(), 400),
-            type == fs::file_type::symlink ? "a symbolic link" : "a device or a pipe");
-  }
+            printable((folder / entry.name).string(), 400),
+            entry.kind == FileKind::kLink ? "a symbolic link" : "a device or a pipe");
 }
 
 using Moments = std::vector<std::pair<std::string, Tensor>>;
@@ -137,7 +136,7 @@ void meet(Communicator& ranks) { ranks.any(false); }
 
 }  // namespace
 
-RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
+RunFolder::RunFolder(fs::path path, LockedBy locked) : path_(std::move(path)), locked_(locked) {
   make_folders(path_ / "checkpoints");
 }
 
@@ -145,7 +144,7 @@ void RunFolder::lock(Communicator& ranks) {
   std::string problem;
   if (ranks.first()) {
     try {
-      if (!lock_) lock_ = std::make_unique<FolderLock>(path_);
+      if (locked_ == LockedBy::kRun && !lock_) lock_ = std::make_unique<OutputFolder>(path_);
       require_plain_entries(path_);
       require_plain_entries(path_ / "checkpoints");
       remove_left_behind();
@@ -161,8 +160,8 @@ void RunFolder::lock(Communicator& ranks) {
 }
 
 void RunFolder::remove_left_behind() {
-  for (const fs::directory_entry& item : fs::directory_iterator(path_ / "checkpoints"))
-    if (is_left_behind(item.path().filename().string())) fs::remove_all(item.path());
+  for (const FolderEntry& entry : entries_of(path_ / "checkpoints"))
+    if (is_left_behind(entry.name)) fs::remove_all(path_ / "checkpoints" / entry.name);
 }
 
 void RunFolder::save(const Trainable& trained, const AdamW& optimizer, const TrainingState& state,
@@ -174,7 +173,7 @@ void RunFolder::save(const Trainable& trained, const AdamW& optimizer, const Tra
   try {
     if (ranks.first()) {
       fs::remove_all(partial, ignored);
-      fs::create_directories(partial);
+      make_folders(partial);
     }
     meet(ranks);
     trained.save(partial, ranks);
@@ -192,7 +191,7 @@ void RunFolder::save(const Trainable& trained, const AdamW& optimizer, const Tra
     write_checksums(partial, files_in(partial));
     flush_folder(partial);
     // A damaged one that the run did not go on from.
-    if (fs::exists(final_path)) remove_checkpoint(final_path);
+    if (is_there(final_path)) remove_checkpoint(final_path);
     fs::rename(partial, final_path);
     flush_folder(path_ / "checkpoints");
   } catch (const fs::filesystem_error& error) {
@@ -203,17 +202,16 @@ void RunFolder::save(const Trainable& trained, const AdamW& optimizer, const Tra
     fs::remove_all(partial, ignored);
     throw;
   }
-  prune(state, keep);
+  prune(state, keep, ranks);
 }
 
 std::vector<fs::path> RunFolder::checkpoints_in(const fs::path& run) {
   std::vector<std::pair<std::int64_t, fs::path>> found;
-  std::error_code ignored;
-  fs::directory_iterator item(run / "checkpoints", ignored);
-  for (; !ignored && item != fs::directory_iterator(); item.increment(ignored))
-    if (const auto step = step_in(item->path().filename().string());
-        step && fs::is_directory(item->symlink_status()))
-      found.emplace_back(*step, item->path());
+  // A run that has none is no error; a folder that cannot be read is, or the run would start over.
+  if (!is_folder(run / "checkpoints")) return {};
+  for (const FolderEntry& entry : entries_of(run / "checkpoints"))
+    if (const auto step = step_in(entry.name); step && entry.kind == FileKind::kFolder)
+      found.emplace_back(*step, run / "checkpoints" / entry.name);
   std::sort(found.begin(), found.end());
   std::vector<fs::path> paths;
   for (auto& [step, path] : found) paths.push_back(std::move(path));
@@ -243,8 +241,14 @@ const ResumePoint& RunFolder::resume_point() {
   return *resume_point_;
 }
 
-void RunFolder::prune(const TrainingState& state, int keep) {
+void RunFolder::prune(const TrainingState& state, int keep, Communicator& ranks) {
+  if (!ranks.first()) return;
   std::vector<fs::path> all = checkpoints();
+  // Later ones are damaged, and the run did not go on from them: they do not stand for an earlier
+  // one.
+  std::erase_if(all, [&](const fs::path& checkpoint) {
+    return *step_in(checkpoint.filename().string()) > state.step;
+  });
   const fs::path best = path_ / "checkpoints" / checkpoint_name(state.best_step);
   const auto kept = static_cast<std::size_t>(std::max(keep, 1));
   for (std::size_t i = 0; i + kept < all.size(); ++i) {
@@ -252,7 +256,7 @@ void RunFolder::prune(const TrainingState& state, int keep) {
     try {
       remove_checkpoint(all[i]);
     } catch (const std::exception&) {
-      // One too many does no harm, and the next save tries again.
+      // One too many does no harm, and the next save or the next run tries again.
     }
   }
 }

@@ -21,7 +21,7 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/base/folder_lock.h"
+#include "filigree/base/output_folder.h"
 #include "filigree/train/adamw.h"
 #include "filigree/train/settings.h"
 #include "filigree/train/trainable.h"
@@ -46,8 +46,12 @@ struct ResumePoint {
 
 class RunFolder {
  public:
+  // Who keeps the folder to one run: an OutputFolder that the caller holds on the first rank until
+  // it has written what comes after the run, or one of lock().
+  enum class LockedBy { kRun, kCaller };
+
   // Creates the folder if need be; throws Error when it cannot be written.
-  explicit RunFolder(std::filesystem::path path);
+  explicit RunFolder(std::filesystem::path path, LockedBy locked = LockedBy::kRun);
 
   // On every rank, before anything is written: keeps the folder to this run for as long as the
   // object lives and removes what a killed one left half-made. Throws Error, on every rank, when
@@ -57,6 +61,10 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path log_path() const { return path_ / "log.jsonl"; }
+
+  // Removes, on the first rank, the checkpoints of steps up to state.step but the last `keep` and
+  // the best. A run that goes on does with it what an interrupted one did not come to.
+  void prune(const TrainingState& state, int keep, Communicator& ranks);
 
   // Writes the checkpoint of state.step and then removes all but the last `keep` and the best.
   // Called on every rank: the first writes what all have alike, each its own part.
@@ -72,11 +80,11 @@ class RunFolder {
   const ResumePoint& resume_point();
 
  private:
-  void prune(const TrainingState& state, int keep);
   void remove_left_behind();
 
   std::filesystem::path path_;
-  std::unique_ptr<FolderLock> lock_;
+  LockedBy locked_;
+  std::unique_ptr<OutputFolder> lock_;
   std::optional<ResumePoint> resume_point_;
 };
 

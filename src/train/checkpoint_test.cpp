@@ -28,7 +28,7 @@ class RunFolderTest : public testing::Test {
     training.options.checkpoint_every = 4;
     training.options.evaluate_every = 4;
     training.options.log_every = 1;
-    training.options.keep = 3;
+    training.options.keep = keep_;
     training.options.resume = resume;
     RunFolder folder(temporary_.path());
     std::int64_t seen = 0;
@@ -61,6 +61,7 @@ class RunFolderTest : public testing::Test {
   }
 
   const TemporaryFolder temporary_;
+  int keep_ = 3;
   std::vector<std::string> warnings_;
   std::vector<float> weights_;
 };
@@ -150,6 +151,31 @@ TEST_F(RunFolderTest, ADamagedCheckpointGivesWayToAnOlderOne) {
   }
   for (const std::string& name : names()) write_file(checkpoint(name) / "state.json", "{}");
   EXPECT_THAT(error_of([&] { run(true); }), HasSubstr("none of the 3 checkpoints in "));
+}
+
+TEST_F(RunFolderTest, ARunThatGoesOnRemovesWhatAnInterruptedOneDidNot) {
+  run();
+  keep_ = 1;
+  run(true);
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000012"}));
+}
+
+TEST_F(RunFolderTest, ADamagedCheckpointStandsForNoOther) {
+  run();
+  fs::remove(checkpoint("step-00000012") / "state.json");
+  keep_ = 1;
+  EXPECT_EQ(run(true, 10).resumed_from, 8);
+  // The best, the last, and the damaged one until it is written again.
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000008", "step-00000010", "step-00000012"}));
+  EXPECT_EQ(run(true).resumed_from, 10);
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000012"}));
+}
+
+TEST_F(RunFolderTest, CheckpointsThatCannotBeListedAreNoBeginning) {
+  fs::create_symlink("loop", temporary_ / "loop");
+  EXPECT_THAT(error_of([&] { RunFolder::checkpoints_in(temporary_ / "loop"); }),
+              HasSubstr("cannot look at"));
+  EXPECT_TRUE(RunFolder::checkpoints_in(temporary_ / "missing").empty());
 }
 
 TEST_F(RunFolderTest, ASecondRunInTheFolderIsRefusedAndTheFirstGoesOn) {

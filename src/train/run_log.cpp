@@ -9,6 +9,7 @@
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/strings.h"
 #include "filigree/json/lines.h"
 
@@ -50,7 +51,7 @@ RunLog RunLog::start(const std::filesystem::path& path, const nlohmann::json& he
 RunLog RunLog::resume(const std::filesystem::path& path, std::int64_t resume_step,
                       const nlohmann::json& header) {
   std::string kept;
-  if (std::filesystem::exists(path))
+  if (is_there(path))
     for (JsonLines lines = JsonLines::open(path, LastLine::kMayBeCut); lines.next();)
       if (lines.object().integer_or("step", 0) <= resume_step)
         kept += std::string(lines.text()) + "\n";

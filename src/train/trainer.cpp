@@ -6,6 +6,7 @@
 #include "filigree/autograd/tape.h"
 #include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/json/json.h"
@@ -94,7 +95,7 @@ ResumePoint common_resume_point(RunFolder& folder, Communicator& ranks) {
   point.checkpoint = folder.path() / "checkpoints" / name;
   point.step = told["step"];
   point.damaged = told["damaged"].get<std::vector<std::string>>();
-  require(std::filesystem::exists(point.checkpoint),
+  require(is_there(point.checkpoint),
           "training: rank {} cannot see the checkpoint '{}'; the run folder must lie where every "
           "rank can read it",
           ranks.rank(), printable(point.checkpoint.string(), 400));
@@ -160,6 +161,7 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
     restore_part(objective, stored.objective, earlier);
     state = std::move(stored);
     result.resumed_from = state.step;
+    folder.prune(state, options.keep, ranks);
   }
   std::optional<RunLog> log;  // of rank 0
   if (ranks.first()) {

@@ -14,6 +14,7 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/model_places.h"
 
@@ -49,10 +50,8 @@ std::vector<study::LoadedModel> open_models(const std::vector<std::string>& name
         fmt::format("'{}' is a third model; at most two are compared. Prompts are given "
                     "with --prompt TEXT",
                     printable(names[2])));
-  std::error_code ignored;
   // The second argument may have been meant as text.
-  if (names.size() == 2 && !std::filesystem::exists(names[1], ignored) &&
-      !study::find_named_model(names[1]))
+  if (names.size() == 2 && !is_there(names[1]) && !study::find_named_model(names[1]))
     fail("model '{}': no such folder or name; prompts are given with --prompt TEXT",
          printable(names[1]));
   return study::load_models(names, context);

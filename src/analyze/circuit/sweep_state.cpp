@@ -4,6 +4,7 @@
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 
@@ -125,7 +126,7 @@ void SweepSection::add(std::size_t step, std::vector<double> values) {
 
 SweepState::SweepState(std::filesystem::path path, bool writes)
     : path_(std::move(path)), writes_(writes) {
-  if (!std::filesystem::exists(path_)) return;
+  if (!is_there(path_)) return;
   read(MappedFile::open(path_)->text());
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/circuit_tracer_names.h"
 #include "filigree/features/files/flat_yaml.h"
@@ -24,7 +25,7 @@ std::string own_hook(const std::string& hook) {
 
 StoredTranscoder open_cross_layer(const fs::path& folder, bool eight_bit) {
   std::int64_t layers = 0;
-  while (fs::is_regular_file(folder / encoder_file(layers))) ++layers;
+  while (is_file(folder / encoder_file(layers))) ++layers;
   if (layers == 0) fail("'{}' has no {}", folder.string(), encoder_file(0));
   StoredTranscoder stored;
   for (std::int64_t l = 0; l < layers; ++l) {
@@ -85,7 +86,7 @@ std::vector<fs::path> layer_files(const fs::path& folder, const FlatYaml& config
     }
     return files;
   }
-  for (std::int64_t l = 0; fs::is_regular_file(folder / layer_file(l)); ++l)
+  for (std::int64_t l = 0; is_file(folder / layer_file(l)); ++l)
     files.push_back(folder / layer_file(l));
   if (files.empty()) fail("'{}' has no {}", folder.string(), layer_file(0));
   return files;

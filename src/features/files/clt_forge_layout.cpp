@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/features/files/layouts.h"
 
 namespace filigree {
@@ -29,14 +30,13 @@ Tensor scales(const TensorFile& file, const char* name, std::int64_t layers) {
 
 std::optional<fs::path> find_clt_forge(const fs::path& path) {
   const auto is_one = [](const fs::path& file) {
-    if (file.extension() != ".safetensors" || !fs::is_regular_file(file)) return false;
+    if (file.extension() != ".safetensors" || !is_file(file)) return false;
     const TensorFile tensors = TensorFile::open(file);
     return tensors.has("W_enc") && tensors.has("W_dec") && tensors.has(kScaleIn);
   };
-  if (!fs::is_directory(path)) return is_one(path) ? std::optional(path) : std::nullopt;
-  std::error_code failure;
-  for (fs::directory_iterator at(path, failure), end; !failure && at != end; at.increment(failure))
-    if (is_one(at->path())) return at->path();
+  if (!is_folder(path)) return is_one(path) ? std::optional(path) : std::nullopt;
+  for (const FolderEntry& entry : entries_of(path))
+    if (is_one(path / entry.name)) return path / entry.name;
   return std::nullopt;
 }
 

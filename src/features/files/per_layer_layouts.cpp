@@ -5,6 +5,7 @@
 #include <map>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/layouts.h"
 #include "filigree/io/matrix_type.h"
@@ -20,14 +21,13 @@ constexpr int kDeepest = 4;  // folders inside a layer's of Gemma Scope
 constexpr const char* kSparsifyConfig = "cfg.json";
 constexpr const char* kGemmaScopeFile = "params.npz";
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries;
-  std::error_code failure;
-  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
-       at.increment(failure))
-    entries.push_back(at->path());
-  std::sort(entries.begin(), entries.end());
-  return entries;
+// Those inside `folder`, none where it is none itself; links to folders count.
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> folders;
+  if (!is_folder(folder)) return folders;
+  for (const FolderEntry& entry : entries_of(folder))
+    if (is_folder(folder / entry.name)) folders.push_back(folder / entry.name);
+  return folders;
 }
 
 std::optional<std::int64_t> whole_number_of(std::string_view text) {
@@ -53,18 +53,17 @@ std::optional<std::int64_t> layer_of_folder(const fs::path& folder) {
 }
 
 void find_files(const fs::path& folder, const char* name, int depth, std::vector<fs::path>& found) {
-  if (fs::is_regular_file(folder / name)) found.push_back(folder / name);
+  if (is_file(folder / name)) found.push_back(folder / name);
   if (depth == 0) return;
-  for (const fs::path& entry : entries_of(folder))
-    if (fs::is_directory(entry)) find_files(entry, name, depth - 1, found);
+  for (const fs::path& entry : folders_in(folder)) find_files(entry, name, depth - 1, found);
 }
 
 // The folders of layers 0, 1, ...
 std::vector<fs::path> layer_folders(
     const fs::path& folder, const std::function<std::optional<std::int64_t>(const fs::path&)>& of) {
   std::map<std::int64_t, fs::path> by_layer;
-  for (const fs::path& entry : entries_of(folder)) {
-    const auto layer = fs::is_directory(entry) ? of(entry) : std::nullopt;
+  for (const fs::path& entry : folders_in(folder)) {
+    const auto layer = of(entry);
     if (!layer) continue;
     if (!by_layer.emplace(*layer, entry).second)
       fail("'{}' has layer {} twice", folder.string(), *layer);
@@ -81,7 +80,7 @@ std::vector<fs::path> layer_folders(
 
 fs::path only_safetensors(const fs::path& folder) {
   std::vector<fs::path> files;
-  for (const fs::path& entry : entries_of(folder))
+  for (const fs::path& entry : folders_in(folder))
     if (entry.extension() == ".safetensors") files.push_back(entry);
   if (files.size() != 1)
     fail("'{}' has {} safetensors files, should have one", folder.string(), files.size());
@@ -197,9 +196,9 @@ StoredTranscoder per_layer_transcoder(const std::vector<fs::path>& files, bool e
 }
 
 bool is_sparsify(const fs::path& folder) {
-  const std::vector<fs::path> entries = entries_of(folder);
+  const std::vector<fs::path> entries = folders_in(folder);
   return std::any_of(entries.begin(), entries.end(), [](const fs::path& entry) {
-    return layer_of_module(entry) && fs::is_regular_file(entry / kSparsifyConfig);
+    return layer_of_module(entry) && is_file(entry / kSparsifyConfig);
   });
 }
 

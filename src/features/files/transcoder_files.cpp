@@ -5,6 +5,7 @@
 
 #include "filigree/autograd/tape.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/features/files/circuit_tracer_names.h"
 #include "filigree/features/files/layouts.h"
 #include "filigree/features/files/transcoder_writer.h"
@@ -60,11 +61,10 @@ Tensor exported_threshold(const Transcoder& transcoder, std::int64_t layer,
 }
 
 StoredTranscoder open_stored(const fs::path& path) {
-  std::error_code failure;
-  if (fs::is_regular_file(path / kTranscoderConfig, failure)) return open_circuit_tracer(path);
-  if (!fs::exists(path, failure)) fail("transcoder: there is no '{}'", path.string());
-  if (fs::is_directory(path)) {
-    if (fs::is_regular_file(path / encoder_file(0)) || fs::is_regular_file(path / layer_file(0)))
+  if (is_file(path / kTranscoderConfig)) return open_circuit_tracer(path);
+  if (!is_there(path)) fail("transcoder: there is no '{}'", path.string());
+  if (is_folder(path)) {
+    if (is_file(path / encoder_file(0)) || is_file(path / layer_file(0)))
       fail("transcoder: '{}' has no {}: it was not written to its end", path.string(),
            kTranscoderConfig);
     if (is_sparsify(path)) return open_sparsify(path);

@@ -8,6 +8,8 @@
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
+#include "filigree/base/folders.h"
 #include "filigree/features/files/circuit_tracer_names.h"
 #include "filigree/features/files/flat_yaml.h"
 #include "filigree/io/folder_checksums.h"
@@ -73,10 +75,10 @@ std::string hook_text(const std::string& hook) {
 
 // circuit-tracer counts files, so none of an earlier transcoder may stay.
 void remove_old(const fs::path& folder) {
-  fs::remove(folder / kTranscoderConfig);
-  fs::remove(folder / kChecksumsFile);
+  remove_file(folder / kTranscoderConfig);
+  remove_file(folder / kChecksumsFile);
   for (const auto& file_of : {encoder_file, decoder_file, layer_file})
-    for (std::int64_t l = 0; fs::remove(folder / file_of(l)); ++l) {
+    for (std::int64_t l = 0; remove_file(folder / file_of(l)); ++l) {
     }
 }
 
@@ -85,7 +87,7 @@ void remove_old(const fs::path& folder) {
 TranscoderWriter::TranscoderWriter(fs::path folder, const TranscoderShape& shape,
                                    TranscoderExport options)
     : folder_(std::move(folder)), shape_(shape), options_(std::move(options)) {
-  fs::create_directories(folder_);
+  make_folders(folder_);
   remove_old(folder_);
 }
 
@@ -127,7 +129,7 @@ void TranscoderWriter::add_matrix(std::vector<TensorToWrite>& tensors, const std
 void TranscoderWriter::write_file(const std::string& name, std::vector<TensorToWrite> tensors) {
   write_safetensors(folder_ / name, std::move(tensors));
   files_.push_back(name);
-  bytes_ += fs::file_size(folder_ / name);
+  bytes_ += bytes_of_file(folder_ / name);
 }
 
 void TranscoderWriter::add(const LayerToWrite& layer) {

@@ -57,10 +57,11 @@ else
 endif
 endif
 
-check:  ## check layout, include directions, readers of JSON and file sizes
+check:  ## check layout, include directions, readers of JSON, ways to files and file sizes
 	@tools/install-packages format
 	@tools/check-includes
 	@tools/check-json
+	@tools/check-files
 	@tools/check-sizes
 	@tools/check-format
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/circuit_tracer_names.h"
 #include "filigree/io/torch_file.h"
@@ -31,17 +32,13 @@ struct Kind {
 constexpr Kind kModels = {"config.json", "no models"};
 constexpr Kind kTranscoders = {kTranscoderConfig, "no transcoders"};
 
-bool is_one(const fs::path& folder, const Kind& kind) {
-  std::error_code ignored;
-  return fs::is_regular_file(folder / kind.config, ignored);
-}
+bool is_one(const fs::path& folder, const Kind& kind) { return is_file(folder / kind.config); }
 
 std::vector<std::string> names_in(const fs::path& place, const Kind& kind) {
   std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& item : fs::directory_iterator(place, ignored))
-    if (is_one(item.path(), kind)) names.push_back(printable(item.path().filename().string()));
-  std::sort(names.begin(), names.end());
+  if (!is_folder(place)) return names;
+  for (const FolderEntry& entry : entries_of(place))
+    if (is_one(place / entry.name, kind)) names.push_back(printable(entry.name));
   return names;
 }
 
@@ -55,11 +52,13 @@ std::optional<fs::path> find_named(const std::string& name, const Kind& kind) {
 std::string places_text(const Kind& kind) {
   std::vector<std::string> texts;
   for (const fs::path& place : model_places()) {
-    const std::vector<std::string> names = names_in(place, kind);
-    std::error_code ignored;
-    const std::string found = !names.empty()                     ? join(names, ", ")
-                              : fs::is_directory(place, ignored) ? kind.none
-                                                                 : "no such folder";
+    std::string found;
+    try {
+      found = join(names_in(place, kind), ", ");
+      if (found.empty()) found = is_folder(place) ? kind.none : "no such folder";
+    } catch (const Error& error) {
+      found = error.what();  // what is not found is what the message is about
+    }
     texts.push_back(fmt::format("'{}' ({})", printable(place.string()), found));
   }
   return join(texts, ", ");
@@ -109,11 +108,10 @@ std::optional<fs::path> find_named_model(const std::string& name) {
 std::string model_places_text() { return places_text(kModels); }
 
 std::filesystem::path model_folder(const std::string& name) {
-  std::error_code ignored;
-  const std::filesystem::file_status status = std::filesystem::status(name, ignored);
-  if (std::filesystem::is_directory(status)) return name;
-  if (std::filesystem::is_regular_file(status) && has_torch_ending(name)) return name;
-  if (std::filesystem::exists(status))
+  const std::optional<FileStatus> status = status_of(name);
+  if (status && status->kind == FileKind::kFolder) return name;
+  if (status && status->kind == FileKind::kFile && has_torch_ending(name)) return name;
+  if (status)
     fail(
         "model '{}' is a file; give the folder that holds config.json and *.safetensors, or a "
         "PyTorch state dict (.pth, .pt, .bin)",
@@ -133,8 +131,7 @@ std::optional<fs::path> find_named_features(const std::string& name) {
 }
 
 fs::path features_path(const std::string& name) {
-  std::error_code ignored;
-  if (fs::exists(name, ignored)) return name;
+  if (is_there(name)) return name;
   if (const auto named = find_named_features(name)) return *named;
   fail("transcoder '{}': there is no such folder or file, and none of that name in {}",
        printable(name), places_text(kTranscoders));
@@ -143,12 +140,12 @@ fs::path features_path(const std::string& name) {
 fs::path features_of_model(const std::string& features, const std::string& model,
                            const std::string& option) {
   if (!features.empty()) return features_path(features);
-  std::error_code ignored;
   const std::optional<fs::path> folder =
-      fs::is_directory(model, ignored) ? fs::path(model) : find_named_model(model);
+      is_folder(model) ? fs::path(model) : find_named_model(model);
   if (folder) {
     // Without a slash at its end, and of "." what it stands for.
-    fs::path beside = fs::absolute(*folder, ignored).lexically_normal();
+    std::error_code without;
+    fs::path beside = fs::absolute(*folder, without).lexically_normal();
     if (!beside.has_filename()) beside = beside.parent_path();
     beside += kFeaturesSuffix;
     if (is_one(beside, kTranscoders)) return beside;
@@ -158,16 +155,14 @@ fs::path features_of_model(const std::string& features, const std::string& model
 }
 
 fs::path tokenizer_folder(const fs::path& model) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(model, ignored)) return model;
+  if (!is_file(model)) return model;
   return model.has_parent_path() ? model.parent_path() : fs::path(".");
 }
 
 Tokenizer open_tokenizer(const std::string& name) {
-  std::error_code ignored;
-  const std::filesystem::file_status status = std::filesystem::status(name, ignored);
-  if (std::filesystem::is_directory(status)) return Tokenizer::from_folder(name);
-  if (std::filesystem::is_regular_file(status)) {
+  const std::optional<FileStatus> status = status_of(name);
+  if (status && status->kind == FileKind::kFolder) return Tokenizer::from_folder(name);
+  if (status && status->kind == FileKind::kFile) {
     require(name.ends_with(".json"),
             "'{}' is a file; give the folder of a model or tokenizer, or a tokenizer.json",
             printable(name));
@@ -181,9 +176,7 @@ Tokenizer open_tokenizer(const std::string& name) {
 }
 
 bool has_tokenizer(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  return std::filesystem::exists(folder / "tokenizer.json", ignored) ||
-         std::filesystem::exists(folder / "vocab.json", ignored);
+  return is_there(folder / "tokenizer.json") || is_there(folder / "vocab.json");
 }
 
 std::vector<std::string> short_names(const std::vector<std::string>& paths) {

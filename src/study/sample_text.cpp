@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/model_places.h"
@@ -53,9 +54,8 @@ std::optional<std::filesystem::path> find_held_out_text(
     std::span<const std::filesystem::path> model_folders) {
   std::vector<std::filesystem::path> folders(model_folders.begin(), model_folders.end());
   if (const auto bundled = find_named_model(kReferenceDense)) folders.push_back(*bundled);
-  std::error_code ignored;
   for (const std::filesystem::path& folder : folders)
-    if (std::filesystem::is_regular_file(folder / kHeldOutFile, ignored))
+    if (is_file(folder / kHeldOutFile))
       return folder / kHeldOutFile;
   return std::nullopt;
 }

@@ -73,7 +73,8 @@ void run_circuit(const CircuitCommand& command, Session& session) {
     throw UsageError(fmt::format("--out {}: {} methods have a figure each; give a folder",
                                  printable(output.folder.string()), methods.size()));
   const std::vector<study::LoadedModel> models = study::load_models(command.models, context);
-  if (!output.folder.empty() && session.writes()) prepare_output(output, context);
+  const std::unique_ptr<OutputFolder> out =
+      output.folder.empty() ? nullptr : prepare_output(output, context);
   const std::vector<study::CircuitsOfKind> found = find_or_say(request, methods, models, context);
   for (const study::CircuitsOfKind& circuits : found)
     for (const study::ModelCircuit& circuit : circuits)

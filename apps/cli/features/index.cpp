@@ -12,6 +12,7 @@
 #include "filigree/base/strings.h"
 #include "filigree/study/features/feature_export.h"
 #include "filigree/study/features/indexing.h"
+#include "filigree/study/output.h"
 
 namespace filigree::cli {
 namespace {
@@ -50,12 +51,15 @@ void run_index(const IndexCommand& command, const Session& session) {
   }
   const study::Context context = session.context();
   const study::LoadedModel model = std::move(study::load_models({command.model}, context).front());
+  const std::unique_ptr<OutputFolder> folder =
+      command.folder.empty() ? nullptr : study::open_output(command.folder, context);
   const study::IndexResult result = study::index_features(request, model, context);
   study::FeatureExport exported;
   if (!command.folder.empty())
     exported = study::export_features({.features = request.features,
                                        .index = request.out,
                                        .folder = command.folder,
+                                       .held = folder.get(),
                                        .layout = command.layout},
                                       model, *study::open_features(request.features, model.model()),
                                       context);

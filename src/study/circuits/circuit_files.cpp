@@ -28,13 +28,14 @@ bool save_one_figure(const CircuitsOfKind& circuits, std::span<const LoadedModel
 
 }  // namespace
 
-void prepare_output(const CircuitOutput& output, const Context& context) {
-  if (is_figure_file(output.folder)) return check_figure_file(output.folder);
+std::unique_ptr<OutputFolder> prepare_output(const CircuitOutput& output, const Context& context) {
+  if (is_figure_file(output.folder)) {
+    check_figure_file(output.folder);
+    return nullptr;
+  }
   if (!has_figures())
     context.say("this program was built without figures; it writes JSON and Graphviz files only");
-  std::error_code error;
-  std::filesystem::create_directories(output.folder, error);
-  if (error) fail("cannot create '{}': {}", printable(output.folder.string()), error.message());
+  return open_output(output.folder, context);
 }
 
 std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "filigree/study/circuits/circuit_drawings.h"
+#include "filigree/study/output.h"
 
 namespace filigree::study {
 
@@ -17,9 +19,11 @@ struct CircuitOutput {
   std::size_t cells_of_prompt = kCellsOfPrompt;  // in the JSON
 };
 
-// Before the work: makes the folder. A build without figures says what it will write nevertheless,
-// and throws Error where one figure is all that is wanted.
-void prepare_output(const CircuitOutput& output, const Context& context);
+// Before the work: makes and locks the folder, to be kept until all is written; null where one
+// figure is all that is wanted, and on processes that write nothing. A build without figures says
+// what it will write nevertheless, and throws Error for the one figure.
+[[nodiscard]] std::unique_ptr<OutputFolder> prepare_output(const CircuitOutput& output,
+                                                           const Context& context);
 
 // Named after task and kind of part (and the method, where asked), so that one folder takes
 // several: curves, maps of the heads, the drawing and a Graphviz file a model of edges, tables, and

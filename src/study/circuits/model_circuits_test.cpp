@@ -99,7 +99,7 @@ TEST_F(Circuits, OfEveryKindWithTheirFiguresAndFilesLoadNoModelAgain) {
   CircuitOutput output;
   output.folder = scratch_->path() / "out";
   output.formats = {figure::Format::kSvg};
-  prepare_output(output, {});
+  const std::unique_ptr<OutputFolder> out = prepare_output(output, {});
   for (const CircuitsOfKind& circuits : found.kinds)
     for (const std::string& file : write_circuit_files(circuits, *models_, output))
       EXPECT_GT(std::filesystem::file_size(output.folder / file), 100u) << file;

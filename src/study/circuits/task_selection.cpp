@@ -7,6 +7,7 @@
 
 #include "filigree/analyze/task/user_task.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/model_places.h"
 #include "filigree/study/not_finite.h"
@@ -48,8 +49,7 @@ TaskSelection choose_text(TaskSelection selection, std::span<const LoadedModel> 
 const TaskDefinition* find_task(const std::string& name) {
   for (const TaskDefinition& task : task_definitions())
     if (task.name == name || (!task.corpus_task.empty() && task.corpus_task == name)) return &task;
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(name, ignored)) return nullptr;
+  if (is_file(name)) return nullptr;
   if (name.find('/') != std::string::npos || name.find('.') != std::string::npos)
     fail("there is no task file '{}'", printable(name));
   return &task_definition(name);  // throws, naming the nearest

@@ -113,6 +113,7 @@ ComparisonResult run_comparison(const ComparisonRequest& request,
                                 std::span<const LoadedModel> models, const Context& context) {
   check_request(request);
   check_models(models);
+  const OutputFolder out(request.folder);
   const ModelConfig& config = models[0].config();
   const ComparisonPlan plan = make_plan(request, config);
   PromptRequest wanted = request.prompts;
@@ -126,7 +127,7 @@ ComparisonResult run_comparison(const ComparisonRequest& request,
   result.held_out = measure_texts(request, models, context);
 
   for (const std::string& name : request.features) open_dictionary(features_path(name));
-  ComparisonFolder folder(request.folder);
+  ComparisonFolder folder(out);
   result.folder = request.folder;
   std::unique_ptr<MapFile> maps;
   if (request.maps)

@@ -11,6 +11,7 @@
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/csv.h"
 #include "filigree/base/error.h"
+#include "filigree/base/folders.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/circuits/circuit_tables.h"
 
@@ -149,12 +150,8 @@ DataTable statistics_of_models(const ComparisonResult& result) {
 
 }  // namespace
 
-ComparisonFolder::ComparisonFolder(fs::path root) : root_(std::move(root)) {
-  for (const char* part : {"figures", "tables", "data"}) {
-    std::error_code error;
-    fs::create_directories(root_ / part, error);
-    if (error) fail("cannot create '{}': {}", printable((root_ / part).string()), error.message());
-  }
+ComparisonFolder::ComparisonFolder(const OutputFolder& root) : root_(root.path()) {
+  for (const char* part : {"figures", "tables", "data"}) make_folders(root_ / part);
 }
 
 std::string page_title(const ComparisonRequest& request, const ComparisonResult& result) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "filigree/base/output_folder.h"
 #include "filigree/study/comparison/comparison_maps.h"
 
 namespace filigree::study {
@@ -14,8 +15,8 @@ namespace filigree::study {
 // The folder of the result, and the names of the files in it so far.
 class ComparisonFolder {
  public:
-  // Makes it. Throws Error when that cannot be.
-  explicit ComparisonFolder(std::filesystem::path root);
+  // Makes those inside it. Throws Error when that cannot be.
+  explicit ComparisonFolder(const OutputFolder& root);
 
   std::filesystem::path add(const std::string& name) {
     files_.push_back(name);

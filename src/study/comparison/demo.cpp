@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
@@ -24,10 +25,9 @@ std::vector<HeldOutText> held_out_texts(const DemoRequest& request, const Loaded
                                         const Context& context) {
   std::vector<HeldOutText> texts;
   const std::filesystem::path own = dense.folder() / kHeldOutFile;
-  std::error_code ignored;
   if (request.prose)
     texts.push_back({"prose", *request.prose});
-  else if (std::filesystem::is_regular_file(own, ignored))
+  else if (is_file(own))
     texts.push_back({"prose", text_of(own)});
   if (!texts.empty())
     require(!texts[0].text.text.empty(), "{} is empty; there is nothing to predict",

@@ -4,10 +4,12 @@
 
 #include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/data/byte_progress.h"
 #include "filigree/study/model_places.h"
+#include "filigree/study/output.h"
 #include "filigree/text/shard_preparation.h"
 
 namespace filigree::study {
@@ -19,10 +21,9 @@ namespace fs = std::filesystem;
 std::uint64_t total_bytes(const std::vector<fs::path>& files) {
   std::uint64_t bytes = 0;
   for (const fs::path& file : files) {
-    std::error_code failure;
-    const std::uintmax_t size = fs::file_size(file, failure);
-    if (failure) return 0;
-    bytes += size;
+    const std::optional<FileStatus> status = status_of(file);
+    if (!status || status->kind != FileKind::kFile) return 0;
+    bytes += status->bytes;
   }
   return bytes;
 }
@@ -54,12 +55,14 @@ void check_request(const PreparationRequest& request) {
         "give either a tokenizer or the size of a vocabulary, which trains one on the texts");
   if (request.held_out_share && !request.held_out_texts.empty())
     throw RequestError("give held-out texts or a share of the documents, not both");
-  std::error_code ignored;
-  require(!fs::exists(request.out / "config.json", ignored),
+}
+
+void check_output(const PreparationRequest& request) {
+  require(!is_there(request.out / "config.json"),
           "'{}' holds a model, whose tokenizer would be replaced; choose another folder",
           printable(request.out.string(), 400));
   const fs::path index = request.out / kShardIndexFile;
-  require(request.force || !fs::exists(index, ignored),
+  require(request.force || !is_there(index),
           "'{}' is there already; choose another folder, or force its replacement",
           printable(index.string(), 400));
 }
@@ -68,7 +71,7 @@ Tokenizer tokenizer_of(const PreparationRequest& request, const PreparationOptio
                        const Context& context) {
   if (!request.tokenizer.empty()) return open_tokenizer(request.tokenizer);
   for (const fs::path& file : options.texts)
-    require(fs::is_regular_file(file),
+    require(is_file(file),
             "'{}' cannot be read twice, to train a tokenizer and to encode; give a tokenizer",
             printable(file.string(), 400));
   PreparationBar reading(context, "read", total_bytes(options.texts));
@@ -105,6 +108,8 @@ double Preparation::megabytes_per_second() const {
 
 Preparation prepare(const PreparationRequest& request, const Context& context) {
   check_request(request);
+  const std::unique_ptr<OutputFolder> out = open_output(request.out, context);
+  check_output(request);
   PreparationOptions options;
   options.texts = request.texts;
   options.held_out_texts = request.held_out_texts;

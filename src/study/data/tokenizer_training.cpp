@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/data/byte_progress.h"
+#include "filigree/study/output.h"
 #include "filigree/text/bpe_trainer.h"
 
 namespace filigree::study {
@@ -19,21 +21,16 @@ namespace fs = std::filesystem;
 std::uint64_t checked_bytes(const std::vector<fs::path>& files) {
   std::uint64_t bytes = 0;
   for (const fs::path& file : files) {
-    std::error_code failure;
-    const std::uintmax_t size = fs::file_size(file, failure);
-    require(!failure, "cannot read '{}': {}", printable(file.string()), failure.message());
-    bytes += size;
+    bytes += bytes_of_file(file);
   }
   require(bytes > 0, "the texts are empty; there is nothing to learn from");
   return bytes;
 }
 
 void check_folder(const TokenizerTrainingRequest& request) {
-  if (request.out.empty()) throw RequestError("there is no folder to write the tokenizer to");
-  std::error_code ignored;
   for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt"}) {
     const fs::path file = request.out / name;
-    require(request.force || !fs::exists(file, ignored),
+    require(request.force || !is_there(file),
             "'{}' is there already; choose another folder, or force its replacement",
             printable(file.string()));
   }
@@ -42,6 +39,8 @@ void check_folder(const TokenizerTrainingRequest& request) {
 }  // namespace
 
 TrainedTokenizer train_tokenizer(const TokenizerTrainingRequest& request, const Context& context) {
+  if (request.out.empty()) throw RequestError("there is no folder to write the tokenizer to");
+  const std::unique_ptr<OutputFolder> out = open_output(request.out, context);
   check_folder(request);
   TrainedTokenizer result;
   result.out = request.out;
@@ -66,7 +65,7 @@ TrainedTokenizer train_tokenizer(const TokenizerTrainingRequest& request, const 
   BpeTrainer trainer(options);
   for (const fs::path& file : request.texts) {
     trainer.add_file(file);
-    bytes_before += fs::file_size(file);
+    bytes_before += bytes_of_file(file);
   }
   counting.finish();
   merging = context.begin({"learn", "tokens", request.vocabulary});

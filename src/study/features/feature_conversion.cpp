@@ -1,6 +1,8 @@
 #include "filigree/study/features/feature_conversion.h"
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
+#include "filigree/base/output_folder.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/circuit_tracer_names.h"
 #include "filigree/study/model_places.h"
@@ -8,8 +10,8 @@
 namespace filigree::study {
 
 FeatureConversion convert_features(const FeatureConversionRequest& request) {
-  std::error_code ignored;
-  require(!std::filesystem::exists(request.out / kTranscoderConfig, ignored),
+  const OutputFolder out(request.out);
+  require(!is_there(request.out / kTranscoderConfig),
           "'{}' holds a transcoder already; choose another folder or remove it",
           printable(request.out.string()));
   return {request, rewrite_transcoder(features_path(request.features), request.out,

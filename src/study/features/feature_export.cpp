@@ -10,6 +10,7 @@
 #include "filigree/analyze/lens/head_matrices.h"
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/output_folder.h"
 #include "filigree/study/trace/graph_files.h"
 
 namespace filigree::study {
@@ -110,7 +111,7 @@ Tensor written_by(const FeatureDictionary& dictionary, std::int64_t layer,
 class DetailFiles {
  public:
   explicit DetailFiles(const FeatureExportRequest& request) : request_(request) {
-    std::filesystem::create_directories(request.folder);
+    if (request.held == nullptr) out_.emplace(request.folder);
   }
 
   void begin_layer(std::int64_t layer) {
@@ -162,6 +163,7 @@ class DetailFiles {
   }
 
   const FeatureExportRequest& request_;
+  std::optional<OutputFolder> out_;  // where the caller has not opened it
   std::unique_ptr<AtomicFile> file_;
   std::string name_;
   std::vector<std::uint64_t> offsets_;

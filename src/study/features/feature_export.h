@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "filigree/base/names.h"
+#include "filigree/base/output_folder.h"
 #include "filigree/study/features/feature_page.h"
 
 namespace filigree::study {
@@ -25,6 +26,7 @@ struct FeatureExportRequest {
   std::string features = {};         // folder of the transcoder
   std::filesystem::path index = {};  // of its features
   std::filesystem::path folder = {};
+  const OutputFolder* held = nullptr;  // the same, where the caller has opened it before the work
   FeatureLayout layout = FeatureLayout::kPacked;
   std::size_t top = 10, examples = 6;
 };

@@ -17,6 +17,7 @@
 #include "filigree/study/loaded_model.h"
 #include "filigree/study/model_places.h"
 #include "filigree/study/models/memory_estimate.h"
+#include "filigree/study/output.h"
 #include "filigree/study/training/training_run.h"
 
 namespace filigree::study {
@@ -308,6 +309,7 @@ FeatureTrainingPlan plan_feature_training(const FeatureTrainingRequest& request,
 
 FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& asked,
                                            const Context& context) {
+  const std::unique_ptr<OutputFolder> out = open_output(asked.out, context);
   Start start = open_start(asked, context);
   const FeatureTrainingRequest& request = start.request;
   const FeatureTrainingPlan& plan = start.plan;
@@ -331,7 +333,7 @@ FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& asked,
                         context.placement);
   TranscoderObjectiveOptions options = request.objective;
   options.steps = plan.steps;
-  RunFolder folder(request.out);
+  RunFolder folder(request.out, RunFolder::LockedBy::kCaller);
   const std::int64_t first = folder.resume_point().step;
   if (first > 0) context.say(fmt::format("features: going on after step {}", first));
   TranscoderTrainable trained(transcoder,

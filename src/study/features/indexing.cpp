@@ -4,6 +4,7 @@
 
 #include "filigree/analyze/interventions/interventions.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
 #include "filigree/features/files/transcoder_files.h"
@@ -122,7 +123,7 @@ IndexResult index_features(const IndexRequest& request, const LoadedModel& model
     result.layers.push_back(layer);
   }
   writer.commit();
-  result.bytes = std::filesystem::file_size(request.out);
+  result.bytes = bytes_of_file(request.out);
   result.seconds = watch.seconds();
   return result;
 }

@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/folders.h"
+#include "filigree/base/output_folder.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/checkpoint.h"
 #include "filigree/json/json.h"
@@ -63,6 +65,7 @@ Conversion convert_model(const ConversionRequest& request) {
     throw RequestError(fmt::format(
         "the share of the model to mix with is {}; it lies between 0 and 1", request.mix_share));
   const fs::path from = model_folder(request.model);
+  const OutputFolder out(request.out);
   refuse_model_in(request.out);
   LoadOptions load;
   if (!request.config.empty()) load.config = named_config(request.config);
@@ -73,16 +76,14 @@ Conversion convert_model(const ConversionRequest& request) {
   raise_gates(*model, request);
   // Of a file, the folder that it lies in; else of the one that gave the configuration.
   const fs::path folder = tokenizer_folder(from);
-  std::error_code ignored;
-  const bool other = !has_tokenizer(folder) && fs::is_directory(request.config, ignored);
+  const bool other = !has_tokenizer(folder) && is_folder(request.config);
   const std::uint64_t bytes =
       save_converted(*model, other ? fs::path(request.config) : folder, request.out, request.dtype);
   return {request, model->parameter_count(), bytes, has_tokenizer(request.out)};
 }
 
 void refuse_model_in(const fs::path& out) {
-  std::error_code ignored;
-  require(!fs::exists(out / "config.json", ignored),
+  require(!is_there(out / "config.json"),
           "'{}' holds a model already; choose another folder or remove it",
           printable(out.string()));
 }
@@ -92,7 +93,7 @@ std::uint64_t save_converted(const Model& model, const fs::path& from, const fs:
   make_folders(out);
   copy_tokenizer(from, out);
   save_model(model, out, {.dtype = dtype});  // last: it makes it a whole model
-  return fs::file_size(out / (dtype == MatrixType::kI8 ? kEightBitWeightsFile : kWeightsFile));
+  return bytes_of_file(out / (dtype == MatrixType::kI8 ? kEightBitWeightsFile : kWeightsFile));
 }
 
 Json to_json(const Conversion& conversion) {

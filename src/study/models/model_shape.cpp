@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "filigree/base/file_status.h"
 #include "filigree/json/json.h"
 #include "filigree/model/model.h"
 #include "filigree/study/context.h"
@@ -27,9 +28,7 @@ ModelConfig ModelShape::config() const {
 }
 
 ModelConfig named_config(const std::string& name) {
-  std::error_code ignored;
-  if (name == "gpt2" && !std::filesystem::is_directory(name, ignored) && !find_named_model(name))
-    return ModelShape().config();
+  if (name == "gpt2" && !is_folder(name) && !find_named_model(name)) return ModelShape().config();
   if (name.ends_with(".json")) return parse_model_config(read_json(name), name);
   return read_model_config(model_folder(name));
 }

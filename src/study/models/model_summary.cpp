@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/checkpoint.h"
 #include "filigree/model/family.h"
@@ -187,8 +188,7 @@ ModelSummary summarize_model(const SummaryRequest& request) {
   summary.stored_as = stored_types(checkpoint);
   summary.files = checkpoint.files();
   for (const auto& file : summary.files) {
-    std::error_code ignored;
-    summary.file_bytes += std::filesystem::file_size(file, ignored);
+    summary.file_bytes += bytes_of_file(file);
   }
   summary.tokenizer = summarize_tokenizer(tokenizer_folder(folder));
   const std::int64_t length = request.length > 0 ? request.length : summary.config.context;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
+#include "filigree/base/output_folder.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/context.h"
 #include "filigree/study/model_places.h"
@@ -25,15 +27,14 @@ void verify_shards(const fs::path& folder, VerifiedFolder& result) {
   const TokenShards shards = TokenShards::open(folder, ShardCheck::kContents);
   for (const SplitEntry& split : shards.index().splits)
     for (const ShardEntry& shard : split.shards)
-      result.files.push_back({shard.file, fs::file_size(folder / shard.file), ""});
+      result.files.push_back({shard.file, bytes_of_file(folder / shard.file), ""});
 }
 
 VerifiedFolder verify(const fs::path& folder) {
   VerifiedFolder result;
   result.folder = folder.string();
-  std::error_code ignored;
   try {
-    if (!has_checksums(folder) && fs::exists(folder / kShardIndexFile, ignored))
+    if (!has_checksums(folder) && is_there(folder / kShardIndexFile))
       verify_shards(folder, result);
     else
       verify_model(folder, result);
@@ -47,12 +48,10 @@ VerifiedFolder verify(const fs::path& folder) {
 void verify_with_inside(const fs::path& folder, std::vector<VerifiedFolder>& results) {
   const std::vector<fs::path> checkpoints = RunFolder::checkpoints_in(folder);
   VerifiedFolder here = verify(folder);
-  std::error_code ignored;
-  if (here.checksums || checkpoints.empty() || fs::exists(folder / "config.json", ignored))
+  if (here.checksums || checkpoints.empty() || is_there(folder / "config.json"))
     results.push_back(std::move(here));
   for (const fs::path& checkpoint : checkpoints) results.push_back(verify(checkpoint));
-  if (fs::is_directory(folder / "control", ignored))
-    verify_with_inside(folder / "control", results);
+  if (is_folder(folder / "control")) verify_with_inside(folder / "control", results);
 }
 
 }  // namespace
@@ -77,12 +76,14 @@ Verification verify_folders(const VerificationRequest& request) {
   if (request.folders.empty()) throw RequestError("there is no folder to verify");
   Verification result;
   for (const std::string& name : request.folders) {
-    std::error_code ignored;
     const auto features = find_named_model(name) ? std::nullopt : find_named_features(name);
-    const fs::path folder = fs::is_directory(name, ignored) ? fs::path(name)
-                            : features                      ? *features
-                                                            : model_folder(name);
+    const fs::path folder = is_folder(name) ? fs::path(name)
+                            : features      ? *features
+                                            : model_folder(name);
     if (request.write) {
+      require(is_folder(folder), "'{}' is no folder, so there is nowhere to write {}",
+              printable(folder.string(), 400), kChecksumsFile);
+      const OutputFolder out(folder);
       const std::vector<std::string> files = model_files_in(folder);
       require(!files.empty(), "'{}' holds no files of a model", printable(folder.string(), 400));
       write_checksums(folder, files);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "filigree/base/atomic_file.h"
+#include "filigree/base/output_folder.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/npz.h"
 #include "filigree/study/features/feature_export.h"
@@ -49,6 +50,8 @@ std::string features_folder(const TracedModel& traced) {
 void write_features(const Json& graph, const TracedModel& traced, const TracedThrough& through,
                     const std::filesystem::path& folder, const Context& context) {
   const GraphFeatures chosen = features_of_graph(graph);
+  // The folder that the graph's file was named in; below it no link is followed.
+  const OutputFolder beside(folder.parent_path().parent_path(), OutputFolder::Users::kMany);
   const FeatureExport written =
       export_chosen_features({.features = traced.features,
                               .index = through.index,

@@ -6,6 +6,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 #include "filigree/study/models/conversion.h"
+#include "filigree/study/output.h"
 #include "filigree/study/training/training_data.h"
 
 namespace filigree::study {
@@ -37,6 +38,7 @@ ClosedGates close_gates(const CloseGatesRequest& request, const Context& context
   if (!(request.most_edges >= 0.0 && request.most_edges <= 1.0))
     throw RequestError(
         fmt::format("a share of {} of the edges; it lies between 0 and 1", request.most_edges));
+  const std::unique_ptr<OutputFolder> out = open_output(request.out, context);
   refuse_model_in(request.out);
   LoadedModel model(request.model, request.model, {.placement = context.placement});
   model.model().merge_lora();

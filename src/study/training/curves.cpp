@@ -6,6 +6,7 @@
 #include <set>
 
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/strings.h"
 #include "filigree/json/lines.h"
 #include "filigree/study/model_places.h"
@@ -24,10 +25,8 @@ void add_event(const JsonObject& line, TrainingCurve& curve) {
 }
 
 TrainingCurve read_curve(const std::string& run, const std::string& name) {
-  const fs::path path = fs::is_directory(run) ? fs::path(run) / "log.jsonl" : fs::path(run);
-  std::error_code ignored;
-  require(fs::is_regular_file(path, ignored),
-          "cannot read '{}'; a run is the folder that training wrote, or its log",
+  const fs::path path = is_folder(run) ? fs::path(run) / "log.jsonl" : fs::path(run);
+  require(is_file(path), "cannot read '{}'; a run is the folder that training wrote, or its log",
           printable(path.string()));
   TrainingCurve curve;
   curve.run = run, curve.name = name;

@@ -8,6 +8,7 @@
 #include "filigree/base/strings.h"
 #include "filigree/json/json.h"
 #include "filigree/study/model_places.h"
+#include "filigree/study/output.h"
 #include "filigree/train/language_modelling.h"
 
 namespace filigree::study {
@@ -102,6 +103,7 @@ DryRun plan_pretrain(const PretrainRequest& request, const Context& context) {
 }
 
 TrainingResult run_pretrain(const PretrainRequest& request, const Context& context) {
+  const std::unique_ptr<OutputFolder> out = open_output(request.training.out, context);
   const PretrainStart start = open_start(request, context);
   const TrainingRequest& training = request.training;
   tell_memory("pretrain", setup_of(request, start, context), context);

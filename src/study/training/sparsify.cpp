@@ -11,6 +11,7 @@
 #include "filigree/model/copy_model.h"
 #include "filigree/model/rounded_weights.h"
 #include "filigree/study/model_places.h"
+#include "filigree/study/output.h"
 #include "filigree/text/tokenizer.h"
 #include "filigree/train/gate_adjustment.h"
 #include "filigree/train/language_modelling.h"
@@ -302,6 +303,9 @@ DryRun plan_sparsify(const SparsifyRequest& asked, const Context& context) {
 }
 
 TrainingResult run_sparsify(const SparsifyRequest& asked, const Context& context) {
+  const std::unique_ptr<OutputFolder> out = open_output(asked.training.out, context);
+  const std::unique_ptr<OutputFolder> control_out =
+      asked.control ? open_output(asked.control_folder(), context) : nullptr;
   const SparsifyStart start = open_start(asked, context);
   const SparsifyRequest request = completed(asked, start);
   tell_memory("sparsify", setup_of(request, start, context), context);

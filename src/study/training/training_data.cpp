@@ -2,6 +2,8 @@
 
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
+#include "filigree/base/folders.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/strings.h"
 #include "filigree/io/folder_checksums.h"
@@ -58,11 +60,10 @@ void check_shards_fit(const ShardIndex& index, const std::string& shards,
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
   // They are of the files as they were.
   const bool checked = has_checksums(to);
-  if (checked) std::filesystem::remove(to / kChecksumsFile);
+  if (checked) remove_file(to / kChecksumsFile);
   for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json",
                            "special_tokens_map.json", "added_tokens.json"}) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(from / name, ignored)) continue;
+    if (!is_file(from / name)) continue;
     AtomicFile copy(to / name);
     copy.write(MappedFile::open(from / name)->bytes());
     copy.commit();

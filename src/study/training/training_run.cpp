@@ -5,6 +5,7 @@
 #include "filigree/base/atomic_file.h"
 #include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
+#include "filigree/base/file_status.h"
 #include "filigree/base/log.h"
 #include "filigree/base/stopwatch.h"
 #include "filigree/base/strings.h"
@@ -146,8 +147,7 @@ void check_training(const TrainingRequest& request) {
 }
 
 void check_run_folder(const fs::path& out, bool resume) {
-  std::error_code ignored;
-  const bool is_model = fs::exists(out / "config.json", ignored);
+  const bool is_model = is_there(out / "config.json");
   const bool is_run = !RunFolder::checkpoints_in(out).empty();
   require(resume || !is_run, "'{}' holds a run already; resume it, or choose another folder",
           printable(out.string()));
@@ -180,7 +180,7 @@ TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objecti
                                   .seed = context.seed,
                                   .rank = ranks.rank(),
                                   .world_size = ranks.size()});
-  RunFolder folder(run.out);
+  RunFolder folder(run.out, RunFolder::LockedBy::kCaller);
   Model& model = trained.model();
   TrainerOptions trainer = trainer_options(request, ranks);
   trainer.header = header_of(run, model, data, context);

@@ -2,10 +2,12 @@
 // run again; the result must be that of a run that nothing happened to. docs/reliability.md.
 //
 //   campaign --program FILE [--shim FILE] [--part NAME] [--scenario NAME] [--stride N] [--kills N]
+//            [--rounds N]
 //
-// Parts: points (one operation goes wrong), kills (at random moments), power (power cuts), memory
-// (one allocation fails; without a shim in a program that sees to that by itself). A stride of N
-// takes every N-th point, beginning elsewhere in every series.
+// Parts: points (one operation goes wrong), reads (one look at a file fails, or all from it on),
+// links (planted in the folder), writers (two at once), kills (at random moments), power (power
+// cuts), memory (one allocation fails; without a shim in a program that sees to that by itself). A
+// stride of N takes every N-th point, beginning elsewhere in every series.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,10 +18,20 @@
 #include "filigree/base/error.h"
 #include "filigree/base/random.h"
 #include "filigree/base/scratch_folder.h"
+#include "tests/faults/parts.h"
 #include "tests/faults/power_cut.h"
 #include "tests/faults/scenarios.h"
 
 namespace filigree::faults {
+
+void Tally::count(const std::string& where, const std::string& problem) {
+  ++runs;
+  if (problem.empty()) return;
+  ++failures;
+  fmt::print("FAILED {}: {}\n", where, problem);
+  std::fflush(stdout);
+}
+
 namespace {
 
 struct Options {
@@ -27,18 +39,7 @@ struct Options {
   std::string part, scenario;
   long stride = 1;
   long kills = 100;
-};
-
-struct Tally {
-  long runs = 0, failures = 0;
-
-  void count(const std::string& where, const std::string& problem) {
-    ++runs;
-    if (problem.empty()) return;
-    ++failures;
-    fmt::print("FAILED {}: {}\n", where, problem);
-    std::fflush(stdout);
-  }
+  long rounds = 60;  // of two writers
 };
 
 class Campaign {
@@ -48,26 +49,30 @@ class Campaign {
   int run() {
     const std::vector<Scenario> scenarios = make_scenarios(place_);
     for (const Scenario& scenario : scenarios) {
-      if (!options_.scenario.empty() && scenario.name != options_.scenario) continue;
+      if (!chosen(scenario)) continue;
       const Expected expected = undisturbed(scenario, place_);
       if (wants("points")) points(scenario, expected);
+      if (wants("reads")) reads(scenario, expected);
+      if (wants("links")) links(scenario, expected);
+      if (wants("writers") && scenario.rival) writers(scenario, expected);
       if (wants("kills")) kills(scenario, expected);
-      if (wants("power")) power(scenario, expected);
+      if (wants("power") && !scenario.before) power(scenario, expected);
       if (wants("memory")) memory(scenario, expected);
     }
+    if (wants("reads"))
+      for (const Scenario& scenario : make_reading_scenarios(place_))
+        if (chosen(scenario)) reads(scenario, undisturbed(scenario, place_));
+    if (wants("writers"))
+      for (const Scenario& scenario : make_mixed_pairs(place_))
+        if (chosen(scenario)) writers(scenario, undisturbed(scenario, place_));
     fmt::print("{} interrupted runs, {} failures\n", all_.runs, all_.failures);
     return all_.failures == 0 ? 0 : 1;
   }
 
  private:
   bool wants(const char* part) const { return options_.part.empty() || options_.part == part; }
-
-  // Where a run writes: the folder of the undisturbed one, whose name is in the results.
-  fs::path fresh_folder(const Scenario& scenario) const {
-    const fs::path out = place_.scratch / "out" / scenario.name;
-    fs::remove_all(out);
-    fs::create_directories(out);
-    return out;
+  bool chosen(const Scenario& scenario) const {
+    return options_.scenario.empty() || scenario.name == options_.scenario;
   }
 
   void report(const Scenario& scenario, const std::string& what, const Tally& tally) {
@@ -87,33 +92,42 @@ class Campaign {
   }
 
   // Whether the run ended as the fault asks for; what it must be otherwise.
-  static std::string wrong_end(const Ended& ended, bool killed) {
-    if (ended.timed_out) return "it went on for too long";
-    if (killed) return ended.signal == SIGKILL ? "" : "it was not killed: " + ended.said;
-    if (ended.signal != 0) return fmt::format("signal {}: {}", ended.signal, ended.said);
-    // A fault that does no harm may be passed over.
-    if (ended.code == 0 || ended.code == 3) return "";
-    if (ended.code != 1) return fmt::format("exit code {}: {}", ended.code, ended.said);
-    if (ended.said.find("filigree: ") == std::string::npos ||
-        ended.said.find("unexpected failure") != std::string::npos)
-      return "no clean message: " + ended.said;
-    return "";
+  static std::string wrong_end_of(const Scenario& scenario, const Ended& ended, bool killed) {
+    if (killed && !ended.timed_out)
+      return ended.signal == SIGKILL ? "" : "it was not killed: " + ended.said;
+    return wrong_end(scenario, ended);
+  }
+
+  void reads(const Scenario& scenario, const Expected& expected) {
+    const long count = count_looks(scenario, place_);
+    for (const char* kind : {"read", "reads"})
+      report(scenario, fmt::format("{} failing at {} looks", kind, count),
+             fail_reads(scenario, expected, place_, kind, count,
+                        {first_point(scenario, count), stride(scenario)}));
+  }
+
+  void links(const Scenario& scenario, const Expected& expected) {
+    report(scenario, "links", plant_links(scenario, expected, place_, {1, stride(scenario)}));
+  }
+
+  void writers(const Scenario& scenario, const Expected& expected) {
+    report(scenario, "two at once", two_writers(scenario, expected, place_, options_.rounds));
   }
 
   void points(const Scenario& scenario, const Expected& expected) {
-    const long count =
-        place_.operations(scenario.command(fresh_folder(scenario)), place_.scratch / "out", "");
+    const long count = place_.operations(scenario.command(fresh_folder(scenario, place_)),
+                                         place_.scratch / "out", "");
     for (const char* kind : {"kill", "torn", "short", "enospc", "eio", "eacces"}) {
       Tally tally;
       const bool kill = std::strcmp(kind, "kill") == 0, torn = std::strcmp(kind, "torn") == 0;
       for (long point = first_point(scenario, count); point <= count; point += stride(scenario)) {
-        const fs::path out = fresh_folder(scenario);
+        const fs::path out = fresh_folder(scenario, place_);
         const Ended ended = place_.run({scenario.command(out),
                                         {{"FAULTS_UNDER", (place_.scratch / "out").string()},
                                          {"FAULTS_AT", std::to_string(point)},
                                          {"FAULTS_KIND", kind}}});
         // Only writes are torn: elsewhere nothing happens.
-        std::string problem = wrong_end(ended, kill || (torn && ended.signal != 0));
+        std::string problem = wrong_end_of(scenario, ended, kill || (torn && ended.signal != 0));
         if (problem.empty()) problem = recover(scenario, place_, out, expected);
         tally.count(fmt::format("{}: {} at operation {} of {}", scenario.name, kind, point, count),
                     problem);
@@ -127,11 +141,11 @@ class Campaign {
     Random random(7);
     // Until it is killed no more, a run is resumed after every kill.
     const auto begun = std::chrono::steady_clock::now();
-    place_.run({scenario.command(fresh_folder(scenario))});
+    place_.run({scenario.command(fresh_folder(scenario, place_))});
     const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now() - begun);
     while (tally.runs < options_.kills) {
-      const fs::path out = fresh_folder(scenario);
+      const fs::path out = fresh_folder(scenario, place_);
       Arguments arguments = scenario.command(out);
       for (int round = 0; round < 4 && !arguments.empty() && tally.runs < options_.kills; ++round) {
         const auto after = std::chrono::milliseconds(
@@ -151,7 +165,7 @@ class Campaign {
   void power(const Scenario& scenario, const Expected& expected) {
     const fs::path file = place_.scratch / "trace";
     fs::remove(file);
-    const fs::path out = fresh_folder(scenario);
+    const fs::path out = fresh_folder(scenario, place_);
     place_.run(
         {scenario.command(out), {{"FAULTS_UNDER", out.string()}, {"FAULTS_TRACE", file.string()}}});
     const std::vector<Operation> trace = read_trace(file);
@@ -168,7 +182,7 @@ class Campaign {
            count <= trace.size(); count += static_cast<std::size_t>(stride(scenario))) {
         Tree left = after_power_cut(trace, count, out, survives, count);
         if (tally.runs > 0 && left == before) continue;  // was tried
-        write_tree(fresh_folder(scenario), left);
+        write_tree(fresh_folder(scenario, place_), left);
         tally.count(fmt::format("{}: power cut after {} of {} operations, {}", scenario.name, count,
                                 trace.size(), name),
                     recover(scenario, place_, out, expected));
@@ -179,18 +193,18 @@ class Campaign {
   }
 
   void memory(const Scenario& scenario, const Expected& expected) {
-    const long count =
-        place_.operations(scenario.command(fresh_folder(scenario)), place_.scratch, "memory");
+    const long count = place_.operations(scenario.command(fresh_folder(scenario, place_)),
+                                         place_.scratch, "memory");
     Tally tally;
     // Allocations are many; there are as many points as operations in the other parts.
     const long step = std::max(1L, count * stride(scenario) / 400);
     for (long point = 1 + (series_++ * 5) % step; point <= count; point += step) {
-      const fs::path out = fresh_folder(scenario);
+      const fs::path out = fresh_folder(scenario, place_);
       const Ended ended = place_.run({scenario.command(out),
                                       {{"FAULTS_UNDER", place_.scratch.string()},
                                        {"FAULTS_AT", std::to_string(point)},
                                        {"FAULTS_KIND", "memory"}}});
-      std::string problem = wrong_end(ended, false);
+      std::string problem = wrong_end(scenario, ended);
       if (problem.empty()) problem = recover(scenario, place_, out, expected);
       tally.count(fmt::format("{}: no memory at allocation {} of {}", scenario.name, point, count),
                   problem);
@@ -220,6 +234,8 @@ Options parse(int argc, char** argv) {
       options.stride = std::max(1L, std::stol(value));
     else if (name == "--kills")
       options.kills = std::stol(value);
+    else if (name == "--rounds")
+      options.rounds = std::stol(value);
     else
       fail("there is no option {}", name);
   }

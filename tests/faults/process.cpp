@@ -14,7 +14,7 @@
 namespace filigree::faults {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(120);
+constexpr auto kPatience = std::chrono::seconds(60);
 
 std::string bytes_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -23,8 +23,9 @@ std::string bytes_of(const fs::path& file) {
 
 }  // namespace
 
-Ended Place::run(const Start& start) const {
-  const fs::path said = scratch / "stderr";
+Place::Running Place::begin(const Start& start) const {
+  static int runs = 0;
+  const fs::path said = scratch / fmt::format("stderr-{}", runs++ % 2);
   std::vector<std::string> texts = {program.string()};
   texts.insert(texts.end(), start.arguments.begin(), start.arguments.end());
   std::vector<char*> arguments;
@@ -43,21 +44,25 @@ Ended Place::run(const Start& start) const {
     ::execv(arguments[0], arguments.data());
     ::_exit(127);
   }
+  return {child, said, std::chrono::steady_clock::now(), start.kill_after};
+}
+
+Ended Place::end(const Running& running) const {
   Ended ended;
   int status = 0;
-  const auto begun = std::chrono::steady_clock::now();
-  while (::waitpid(child, &status, WNOHANG) == 0) {
-    const auto passed = std::chrono::steady_clock::now() - begun;
-    if (start.kill_after.count() > 0 && passed >= start.kill_after) ::kill(child, SIGKILL);
+  while (::waitpid(running.process, &status, WNOHANG) == 0) {
+    const auto passed = std::chrono::steady_clock::now() - running.begun;
+    if (running.kill_after.count() > 0 && passed >= running.kill_after)
+      ::kill(running.process, SIGKILL);
     if (passed > kPatience) {
       ended.timed_out = true;
-      ::kill(child, SIGKILL);
+      ::kill(running.process, SIGKILL);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   ended.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  ended.said = bytes_of(said);
+  ended.said = bytes_of(running.said);
   if (ended.said.size() > 600) ended.said.erase(0, ended.said.size() - 600);
   return ended;
 }
@@ -83,6 +88,21 @@ Tree read_tree(const fs::path& folder) {
   for (const fs::directory_entry& item : fs::recursive_directory_iterator(folder))
     if (item.is_regular_file()) tree[fs::relative(item.path(), folder).string()] = bytes_of(item);
   return tree;
+}
+
+std::set<std::string> read_names(const fs::path& folder) {
+  std::set<std::string> names;
+  if (!fs::exists(folder)) return names;
+  for (const fs::directory_entry& item : fs::recursive_directory_iterator(folder)) {
+    std::string name = fs::relative(item.path().parent_path(), folder) / item.path().filename();
+    if (name.starts_with("./")) name.erase(0, 2);
+    if (item.is_symlink())
+      name += " -> " + fs::read_symlink(item.path()).string();
+    else if (item.is_directory())
+      name += '/';
+    names.insert(name);
+  }
+  return names;
 }
 
 void write_tree(const fs::path& folder, const Tree& tree) {

@@ -1,16 +1,21 @@
 // Loaded before everything else (LD_PRELOAD), this library sees what a program does to files below
-// one folder, and makes exactly one of these operations go wrong, or writes all of them down.
+// one folder, and makes exactly one of these operations go wrong, or writes all of them down. What
+// only looks at files is counted apart, and may go wrong once or from then on (shim_reads.cpp).
 //
 //   FAULTS_UNDER    the folder; what is done elsewhere is not counted
 //   FAULTS_AT       number of the operation, from 1; 0: none
 //   FAULTS_KIND     kill (before it), torn (half of a write, then kill), short (half of a write),
 //                   enospc, eio, eacces (it fails), memory (FAULTS_AT counts allocations, from the
-//                   first look at a file below the folder on)
+//                   first look at a file below the folder on), read (FAULTS_AT counts looks: stat,
+//                   opening to read, read, readdir, mmap; that one fails with EIO), reads (that one
+//                   and all later ones)
 //   FAULTS_COUNT    file that gets the number of operations at the end
 //   FAULTS_TRACE    file that gets the operations themselves, for power_cut.h
 //
 // Operations are those that change something: opening for writing, write, fsync, rename, unlink,
 // mkdir, rmdir, ftruncate, link. Plain C inside: it runs within malloc and before main.
+#include "tests/faults/shim.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +35,7 @@
 
 namespace {
 
-enum class Fault { kNone, kKill, kTorn, kShort, kFail, kMemory };
+enum class Fault { kNone, kKill, kTorn, kShort, kFail, kMemory, kRead, kReads };
 
 struct Settings {
   char under[PATH_MAX] = "";
@@ -43,7 +48,7 @@ struct Settings {
 
 constexpr int kMostDescriptors = 4096;
 std::atomic<bool> watched[kMostDescriptors];
-std::atomic<long> operations{0};
+std::atomic<long> operations{0}, looks{0};
 
 const Settings& settings() {
   static const Settings all = [] {
@@ -57,6 +62,8 @@ const Settings& settings() {
     if (strcmp(kind, "torn") == 0) s.fault = Fault::kTorn;
     if (strcmp(kind, "short") == 0) s.fault = Fault::kShort;
     if (strcmp(kind, "memory") == 0) s.fault = Fault::kMemory;
+    if (strcmp(kind, "read") == 0) s.fault = Fault::kRead;
+    if (strcmp(kind, "reads") == 0) s.fault = Fault::kReads;
     if (strcmp(kind, "enospc") == 0) s.fault = Fault::kFail, s.code = ENOSPC;
     if (strcmp(kind, "eio") == 0) s.fault = Fault::kFail, s.code = EIO;
     if (strcmp(kind, "eacces") == 0) s.fault = Fault::kFail, s.code = EACCES;
@@ -69,7 +76,10 @@ const Settings& settings() {
   return all;
 }
 
-// The whole path, without following a link in its last part; "" where it is not below the folder.
+}  // namespace
+
+namespace filigree::faults::shim {
+
 const char* below(int folder, const char* path, char* whole) {
   const char* under = settings().under;
   if (under[0] == '\0' || path == nullptr) return "";
@@ -103,6 +113,27 @@ const char* below(int folder, const char* path, char* whole) {
              ? whole
              : "";
 }
+
+bool is_watched(int descriptor) {
+  return descriptor >= 0 && descriptor < kMostDescriptors && watched[descriptor];
+}
+
+bool read_goes_wrong() {
+  const Settings& s = settings();
+  if (s.fault != Fault::kRead && s.fault != Fault::kReads) return false;
+  const long look = ++looks;
+  if (s.at == 0 || look < s.at || (s.fault == Fault::kRead && look > s.at)) return false;
+  errno = EIO;
+  return true;
+}
+
+}  // namespace filigree::faults::shim
+
+namespace {
+
+using filigree::faults::shim::below;
+using filigree::faults::shim::is_watched;
+using filigree::faults::shim::read_goes_wrong;
 
 void put(const void* bytes, size_t count) {
   const char* at = static_cast<const char*>(bytes);
@@ -147,10 +178,6 @@ bool goes_wrong() {
   return true;
 }
 
-bool is_watched(int descriptor) {
-  return descriptor >= 0 && descriptor < kMostDescriptors && watched[descriptor];
-}
-
 int note_open(int descriptor, const char* whole, int flags) {
   if (descriptor < 0 || descriptor >= kMostDescriptors) return descriptor;
   watched[descriptor] = whole[0] != '\0';
@@ -163,7 +190,7 @@ int open_any(int folder, const char* path, int flags, mode_t mode) {
   char buffer[PATH_MAX];
   const char* whole = below(folder, path, buffer);
   const bool writes = (flags & (O_CREAT | O_WRONLY | O_RDWR | O_TRUNC)) != 0;
-  if (whole[0] != '\0' && writes && goes_wrong()) return -1;
+  if (whole[0] != '\0' && (writes ? goes_wrong() : read_goes_wrong())) return -1;
   return note_open(static_cast<int>(syscall(SYS_openat, folder, path, flags, mode)), whole, flags);
 }
 
@@ -231,8 +258,10 @@ __attribute__((destructor)) void tell_count() {
   const Settings& s = settings();
   if (s.count_file == nullptr) return;
   char line[64];
-  const long number =
-      s.fault == Fault::kMemory ? filigree::faults::counted_allocations() : operations.load();
+  const bool reads = s.fault == Fault::kRead || s.fault == Fault::kReads;
+  const long number = s.fault == Fault::kMemory ? filigree::faults::counted_allocations()
+                      : reads                   ? looks.load()
+                                                : operations.load();
   const int length = snprintf(line, sizeof(line), "%ld\n", number);
   const long file = syscall(SYS_openat, AT_FDCWD, s.count_file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   syscall(SYS_write, file, line, length);

@@ -32,6 +32,17 @@ int open_folder_at(int at, const char* name, int more_flags, bool& readable) {
   return descriptor;
 }
 
+// Nothing where the file system does not say.
+std::optional<FileKind> kind_of(unsigned char type) {
+  switch (type) {
+    case DT_UNKNOWN: return std::nullopt;
+    case DT_REG: return FileKind::kFile;
+    case DT_DIR: return FileKind::kFolder;
+    case DT_LNK: return FileKind::kLink;
+    default: return FileKind::kOther;
+  }
+}
+
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
@@ -121,9 +132,11 @@ std::vector<FolderEntry> OpenFolder::entries() const {
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    // Removed since by another process: then it is not there.
-    if (const std::optional<FileStatus> status = status_of(std::string(name)))
+    if (const std::optional<FileKind> kind = kind_of(entry->d_type)) {
+      found.push_back({std::string(name), *kind});
+    } else if (const std::optional<FileStatus> status = status_of(std::string(name))) {
       found.push_back({std::string(name), status->kind});
+    }  // else removed since by another process
   }
   std::sort(found.begin(), found.end(),
             [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });

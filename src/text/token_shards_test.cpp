@@ -151,7 +151,7 @@ TEST(TokenShards, RefuseWhatCannotBeWritten) {
   EXPECT_ERROR(TokenShardsWriter(folder, options), "end-of-text token 100 is beyond");
   write_file(folder / "file", "");
   EXPECT_ERROR(TokenShardsWriter(folder / "file" / "below", options_of(100)),
-               "cannot prepare the folder");
+               "cannot create the folder");
 }
 
 TEST(TokenShards, RefuseDamagedShards) {

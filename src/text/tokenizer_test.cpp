@@ -273,8 +273,8 @@ TEST(TokenizerFolder, SavingWithoutRulesOrAddedTokens) {
 TEST(TokenizerFolder, SavingFailsClearly) {
   const auto folder = fresh_folder();
   std::ofstream(folder / "file") << "x";
-  EXPECT_ERROR(Tokenizer(small_spec()).save(folder / "file"), "cannot create folder");
-  EXPECT_ERROR(Tokenizer(small_spec()).save(folder / "file" / "below"), "cannot create folder");
+  EXPECT_ERROR(Tokenizer(small_spec()).save(folder / "file"), "cannot create the folder");
+  EXPECT_ERROR(Tokenizer(small_spec()).save(folder / "file" / "below"), "cannot create the folder");
   TokenizerSpec spec = spec_with_rules({});
   spec.vocabulary.push_back({"a b", 256});
   spec.vocabulary.push_back({"a bc", 257});

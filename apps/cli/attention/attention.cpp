@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <climits>
 #include <memory>
 
 #include "apps/cli/attention/attention_tables.h"
@@ -43,6 +45,11 @@ study::AttentionRequest request_of(const AttentionCommand& command) {
   return request;
 }
 
+bool is_too_long_for_a_file(const std::filesystem::path& name) {
+  return std::any_of(name.begin(), name.end(),
+                     [](const auto& part) { return part.native().size() > NAME_MAX; });
+}
+
 std::vector<study::LoadedModel> open_models(const std::vector<std::string>& names,
                                             const study::Context& context) {
   if (names.size() > 2)
@@ -51,7 +58,8 @@ std::vector<study::LoadedModel> open_models(const std::vector<std::string>& name
                     "with --prompt TEXT",
                     printable(names[2])));
   // The second argument may have been meant as text.
-  if (names.size() == 2 && !is_there(names[1]) && !study::find_named_model(names[1]))
+  if (names.size() == 2 && (is_too_long_for_a_file(names[1]) ||
+                            (!is_there(names[1]) && !study::find_named_model(names[1]))))
     fail("model '{}': no such folder or name; prompts are given with --prompt TEXT",
          printable(names[1]));
   return study::load_models(names, context);

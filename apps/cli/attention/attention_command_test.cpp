@@ -291,6 +291,10 @@ TEST_F(AttentionCommandTest, RefusesModelsHeadsAndFilesThatDoNotFit) {
                  HasSubstr("must end in .npz, .safetensors or .json"), 2);
   expect_failure({name_, "The cat", "--prompt", "a"}, HasSubstr("--prompt TEXT"));
   expect_failure({name_, name_, name_, "--prompt", "a"}, HasSubstr("a third model"), 2);
+  // Text in the place of a model, also where it is too long for the name of a file.
+  for (const std::size_t length : {std::size_t{20}, std::size_t{5000}})
+    expect_failure({name_, std::string(length, 'x'), "--prompt", "a"},
+                   HasSubstr("prompts are given with --prompt TEXT"));
   expect_failure({"/nonexistent/model", "--prompt", "a"}, HasSubstr("no such folder"));
 
   // The same shape, another tokenizer.

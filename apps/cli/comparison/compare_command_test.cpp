@@ -183,7 +183,8 @@ TEST_F(CompareCommandTest, RefusesModelsThatDoNotGoTogether) {
   expect_failure({"compare", dense(), path("other"), "--out", path("out")},
                  AllOf(HasSubstr("2 layers of 4 heads"), HasSubstr("3 of 4")));
   std::ofstream(path("file")) << "x";
-  expect_failure({"compare", dense(), dense(), "--out", path("file/out")}, HasSubstr("file/out"));
+  expect_failure({"compare", dense(), dense(), "--out", path("file/out")},
+                 HasSubstr("/file': a file of that name exists"));
 }
 
 TEST_F(CompareCommandTest, AttentionDrawsOnePromptOrTheMean) {

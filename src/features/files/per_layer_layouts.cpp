@@ -80,8 +80,8 @@ std::vector<fs::path> layer_folders(
 
 fs::path only_safetensors(const fs::path& folder) {
   std::vector<fs::path> files;
-  for (const fs::path& entry : folders_in(folder))
-    if (entry.extension() == ".safetensors") files.push_back(entry);
+  for (const FolderEntry& entry : entries_of(folder))
+    if (entry.name.ends_with(".safetensors")) files.push_back(folder / entry.name);
   if (files.size() != 1)
     fail("'{}' has {} safetensors files, should have one", folder.string(), files.size());
   return files[0];

@@ -157,6 +157,7 @@ void add_transcoders(const Inputs& in, std::vector<Scenario>& all) {
                                             "--export", out / "pages"};
                          },
                          {"--length", "8"}));
+  all.back().named = {"pages/"};
   all.push_back(once(
       "features-convert",
       [=](const fs::path& out) {
@@ -174,6 +175,7 @@ void add_analyses(const Inputs& in, std::vector<Scenario>& all) {
                          },
                          {"--level", "0.8"}));
   all.back().fewer = 3;  // it draws
+  all.back().named = {"files/"};
   all.push_back(repeated("compare",
                          [=](const fs::path& out) {
                            return Arguments{"compare",     in["dense"], in["sparse"], "--prompt",
@@ -225,13 +227,13 @@ void add_files(const Inputs& in, std::vector<Scenario>& all) {
           attention = attention + Arguments{"--out", out / name};
         return attention;
       },
-      {"--prompt", "a dog sat"});
+      {"--what", "scores"});
   add("run",
       [=](const fs::path& out) {
         return Arguments{"run",   in["dense"], "--prompt", "the cat sat",
                          "--tap", "*",         "--out",    out / "taps.npz"};
       },
-      {"--no-special"});
+      {"--ablate", "L0H0"});
   add("logit-lens",
       [=](const fs::path& out) {
         return Arguments{"logit-lens",  in["dense"], "--prompt",

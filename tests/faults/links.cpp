@@ -60,7 +60,8 @@ Tally plant_links(const Scenario& scenario, const Expected& expected, const Plac
   Tally tally;
   std::vector<std::vector<std::string>> sets(1);
   // What the command found there is what it reads.
-  const std::set<std::string> there = read_names(fresh_folder(scenario, place));
+  std::set<std::string> there = read_names(fresh_folder(scenario, place));
+  there.insert(scenario.named.begin(), scenario.named.end());
   for (const std::string& name : expected.names) {
     if (there.contains(name)) continue;
     sets.push_back({name});

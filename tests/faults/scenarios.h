@@ -27,6 +27,8 @@ struct Scenario {
   std::string refuses = {};
   // The same command with another result, for two at once.
   Command rival = {};
+  // Folders inside `out` that the command line names, which may be links.
+  std::set<std::string> named = {};
   // Its files are named one by one, and nobody holds their folder: each is whole by itself.
   bool one_by_one = false;
   // What is wrong with a result that it says it reached; null: nothing can be.

@@ -11,7 +11,8 @@ namespace {
 // Whether it ended as the one that comes second may: it says that the folder is taken.
 bool gave_way(const Ended& ended) {
   if (ended.code != 1) return false;
-  for (const char* reason : {"is in use by ", " already", "is of another model, task"})
+  for (const char* reason :
+       {"is in use by ", " already", " holds a model", "is of another model, task"})
     if (ended.said.find(reason) != std::string::npos) return true;
   return false;
 }

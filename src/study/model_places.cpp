@@ -175,9 +175,7 @@ Tokenizer open_tokenizer(const std::string& name) {
       printable(name), model_places_text());
 }
 
-bool has_tokenizer(const std::filesystem::path& folder) {
-  return is_there(folder / "tokenizer.json") || is_there(folder / "vocab.json");
-}
+bool has_tokenizer(const std::filesystem::path& folder) { return Tokenizer::is_in(folder); }
 
 std::vector<std::string> short_names(const std::vector<std::string>& paths) {
   std::vector<std::string> parts;

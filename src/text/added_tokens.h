@@ -70,6 +70,7 @@ class AddedTokens {
   explicit AddedTokens(std::vector<AddedToken> tokens, std::vector<NormalizerStep> steps = {});
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
+  const std::vector<NormalizerStep>& normalizer() const { return steps_; }
 
   // Cuts `text`, and normalizes what lies between tokens that match it raw; the segments point into
   // `text` or, where it is normalized, into `storage`. Without `recognise_special`, the contents of

@@ -88,13 +88,17 @@ std::string write_shard_index(const ShardIndex& index) {
                       {"text_bytes", split.text_bytes},
                       {"shards", shards}});
   }
-  const nlohmann::ordered_json document = {{"format", kFormat},
-                                           {"version", kIndexVersion},
-                                           {"vocabulary", index.vocabulary},
-                                           {"token_bytes", index.token_bytes()},
-                                           {"end_of_text", index.end_of_text},
-                                           {"tokenizer", checksum_text(index.tokenizer)},
-                                           {"splits", splits}};
+  nlohmann::ordered_json document = {{"format", kFormat},
+                                     {"version", kIndexVersion},
+                                     {"vocabulary", index.vocabulary},
+                                     {"token_bytes", index.token_bytes()},
+                                     {"end_of_text", index.end_of_text},
+                                     {"tokenizer", checksum_text(index.tokenizer)}};
+  if (index.tokenizer_rules) document["tokenizer_rules"] = checksum_text(*index.tokenizer_rules);
+  for (const TokenizerFileEntry& file : index.tokenizer_files)
+    document["tokenizer_files"].push_back(
+        {{"file", file.file}, {"bytes", file.bytes}, {"checksum", checksum_text(file.checksum)}});
+  document["splits"] = splits;
   return document.dump(2) + "\n";
 }
 
@@ -108,6 +112,14 @@ ShardIndex parse_shard_index(std::string_view text, const std::string& name) {
   index.vocabulary = static_cast<std::uint64_t>(document.integer("vocabulary", 1, INT32_MAX));
   index.end_of_text = static_cast<TokenId>(count(document, "end_of_text", index.vocabulary - 1));
   index.tokenizer = checksum(document, "tokenizer");
+  if (document.has("tokenizer_rules"))
+    index.tokenizer_rules = checksum(document, "tokenizer_rules");
+  if (document.has("tokenizer_files"))
+    for (const JsonObject& file : document.objects("tokenizer_files")) {
+      index.tokenizer_files.push_back(
+          {file.string("file"), count(file, "bytes"), checksum(file, "checksum")});
+      check_file_name(index.tokenizer_files.back().file, name);
+    }
   const std::uint64_t token_bytes = count(document, "token_bytes", 8);
   require(token_bytes == static_cast<std::uint64_t>(index.token_bytes()),
           "{}: 'token_bytes' is {}, but a vocabulary of {} takes {}", name, token_bytes,
@@ -134,6 +146,17 @@ std::uint64_t tokenizer_fingerprint(const Tokenizer& tokenizer) {
     names += '\0';
   }
   return xxh64(names);
+}
+
+bool same_tokenizer(const ShardIndex& one, const ShardIndex& other) {
+  return one.tokenizer == other.tokenizer && (!one.tokenizer_rules || !other.tokenizer_rules ||
+                                              *one.tokenizer_rules == *other.tokenizer_rules);
+}
+
+bool made_by(const ShardIndex& index, const Tokenizer& tokenizer) {
+  return index.tokenizer == tokenizer_fingerprint(tokenizer) &&
+         index.tokenizer_rules.value_or(tokenizer.rules_fingerprint()) ==
+             tokenizer.rules_fingerprint();
 }
 
 }  // namespace filigree

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +31,19 @@ struct SplitEntry {
   std::vector<ShardEntry> shards;
 };
 
+// A file of the tokenizer that made the shards, beside them.
+struct TokenizerFileEntry {
+  std::string file;
+  std::uint64_t bytes = 0;
+  std::uint64_t checksum = 0;
+};
+
 struct ShardIndex {
   std::uint64_t vocabulary = 0;  // ids are below it
   TokenId end_of_text = 0;
-  std::uint64_t tokenizer = 0;  // tokenizer_fingerprint()
+  std::uint64_t tokenizer = 0;                      // tokenizer_fingerprint()
+  std::optional<std::uint64_t> tokenizer_rules;     // its rules_fingerprint(); older shards lack it
+  std::vector<TokenizerFileEntry> tokenizer_files;  // and these
   std::vector<SplitEntry> splits;
 
   // 2 where ids fit, else 4.
@@ -49,7 +59,12 @@ std::string write_shard_index(const ShardIndex& index);
 ShardIndex parse_shard_index(std::string_view text, const std::string& name);
 
 // A number that tells vocabularies apart: the checksum of every id's name and of which ids are
-// special. Shards and a model fit together when their tokenizers have the same.
+// special.
 std::uint64_t tokenizer_fingerprint(const Tokenizer& tokenizer);
+
+// Whether one tokenizer made both, as far as the indices tell.
+bool same_tokenizer(const ShardIndex& one, const ShardIndex& other);
+// Whether the tokenizer makes the shards' tokens of their texts, as far as the index tells.
+bool made_by(const ShardIndex& index, const Tokenizer& tokenizer);
 
 }  // namespace filigree

@@ -141,6 +141,7 @@ ShardIndex prepare_shards(const PreparationOptions& options, const Tokenizer& to
   TokenShardsWriter writer(folder, {.vocabulary = tokenizer.vocab_size(),
                                     .end_of_text = *end_of_text,
                                     .tokenizer = tokenizer_fingerprint(tokenizer),
+                                    .tokenizer_rules = tokenizer.rules_fingerprint(),
                                     .shard_tokens = options.shard_tokens});
   ShardPreparation preparation(tokenizer, *end_of_text, writer, report);
   const SplitChoice choice(options);
@@ -149,7 +150,7 @@ ShardIndex prepare_shards(const PreparationOptions& options, const Tokenizer& to
   preparation.add(BlockSource(options.held_out_texts, options.replace_invalid_utf8),
                   [](const std::string&) { return kVal; });
   require(preparation.tokens() > 0, "prepare: the texts are empty; there is nothing to write");
-  tokenizer.save(folder);
+  writer.add_tokenizer_files(tokenizer.save(folder));
   return writer.finish();
 }
 

@@ -84,6 +84,50 @@ TEST(PrepareShards, PutsEveryDocumentIntoOneSplitInOrder) {
   EXPECT_EQ(index.tokenizer, tokenizer_fingerprint(Tokenizer::from_folder(folder / "out")));
 }
 
+TEST(PrepareShards, KeepsShardsAndTheirTokenizerTogether) {
+  const std::filesystem::path folder = fresh_folder();
+  PreparationOptions options;
+  options.texts = {write_file(folder / "a.txt", documents(0, 300))};
+  const Tokenizer tokenizer = train_tokenizer_for(options, {.vocab_size = 300});
+  const std::filesystem::path out = folder / "out";
+  prepare_shards(options, tokenizer, out);
+  const ShardIndex index = TokenShards::open(out).index();
+  EXPECT_TRUE(made_by(index, tokenizer));
+  EXPECT_EQ(index.tokenizer_files.size(), 3u);
+  for (const TokenizerFileEntry& entry : index.tokenizer_files) {
+    const std::string whole = read_file(out / entry.file);
+    std::string damaged = whole;
+    damaged[damaged.size() / 2] ^= 4;
+    write_file(out / entry.file, damaged);
+    EXPECT_ERROR(TokenShards::open(out), entry.file + "' has the checksum");
+    EXPECT_NO_THROW(TokenShards::open(out, ShardCheck::kSizes));
+    write_file(out / entry.file, whole + "\n");
+    EXPECT_ERROR(TokenShards::open(out), entry.file + "' has ");
+    std::filesystem::remove(out / entry.file);
+    EXPECT_ERROR(TokenShards::open(out), entry.file);
+    write_file(out / entry.file, whole);
+  }
+  EXPECT_NO_THROW(TokenShards::open(out));
+}
+
+TEST(PrepareShards, OfOlderVersionsAreComparedAsFarAsTheyTell) {
+  const std::filesystem::path folder = fresh_folder();
+  PreparationOptions options;
+  options.texts = {write_file(folder / "a.txt", documents(0, 300))};
+  const std::filesystem::path out = folder / "out";
+  prepare_shards(options, train_tokenizer_for(options, {.vocab_size = 300}), out);
+  ShardIndex index = TokenShards::open(out).index();
+  index.tokenizer_rules.reset();
+  index.tokenizer_files.clear();
+  write_file(out / "index.json", write_shard_index(index));
+  EXPECT_NO_THROW(TokenShards::open(out));
+  train_tokenizer_for(options, {.vocab_size = 290}).save(out);
+  EXPECT_ERROR(TokenShards::open(out), "is not the one that made the shards; put back");
+  for (const char* file : {"tokenizer.json", "vocab.json", "merges.txt"})
+    std::filesystem::remove(out / file);
+  EXPECT_NO_THROW(TokenShards::open(out));
+}
+
 TEST(PrepareShards, WritesTheSameBytesForEveryThreadCount) {
   const std::filesystem::path folder = fresh_folder();
   PreparationOptions options;

@@ -37,6 +37,31 @@ void remove_earlier_run(const std::filesystem::path& folder,
       if (is_shard_of(entry.name, split)) remove_file(folder / entry.name);
 }
 
+constexpr const char* kTokenizerRemedy =
+    "put back the tokenizer that made the shards, or prepare them again";
+
+void require_tokenizer_file(const std::filesystem::path& folder, const TokenizerFileEntry& entry) {
+  const std::filesystem::path path = folder / entry.file;
+  const auto file = MappedFile::open(path);
+  require(file->bytes().size() == entry.bytes,
+          "token shards: '{}' has {} bytes and had {} when the shards were made; {}", shown(path),
+          file->bytes().size(), entry.bytes, kTokenizerRemedy);
+  const std::uint64_t checksum = xxh64(file->bytes());
+  require(checksum == entry.checksum,
+          "token shards: '{}' has the checksum {} and had {} when the shards were made; {}",
+          shown(path), checksum_text(checksum), checksum_text(entry.checksum), kTokenizerRemedy);
+}
+
+// Models that are trained on the shards get the tokenizer from here.
+void require_own_tokenizer(const std::filesystem::path& folder, const ShardIndex& index) {
+  for (const TokenizerFileEntry& entry : index.tokenizer_files)
+    require_tokenizer_file(folder, entry);
+  if (!index.tokenizer_files.empty() || !Tokenizer::is_in(folder)) return;
+  require(made_by(index, Tokenizer::from_folder(folder)),
+          "token shards: the tokenizer in '{}' is not the one that made the shards; {}",
+          shown(folder), kTokenizerRemedy);
+}
+
 }  // namespace
 
 TokenShardsWriter::TokenShardsWriter(std::filesystem::path folder, Options options)
@@ -53,6 +78,7 @@ TokenShardsWriter::TokenShardsWriter(std::filesystem::path folder, Options optio
   index_.vocabulary = options_.vocabulary;
   index_.end_of_text = options_.end_of_text;
   index_.tokenizer = options_.tokenizer;
+  index_.tokenizer_rules = options_.tokenizer_rules;
   for (const std::string& name : options_.splits)
     index_.splits.push_back({.name = name, .shards = {}});
   make_folders(folder_);
@@ -98,6 +124,13 @@ void TokenShardsWriter::flush(std::size_t split) {
   pending.clear();
 }
 
+void TokenShardsWriter::add_tokenizer_files(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto file = MappedFile::open(folder_ / name);
+    index_.tokenizer_files.push_back({name, file->bytes().size(), xxh64(file->bytes())});
+  }
+}
+
 ShardIndex TokenShardsWriter::finish() {
   for (std::size_t split = 0; split < pending_.size(); ++split) flush(split);
   write_file_atomically(folder_ / kShardIndexFile, write_shard_index(index_));
@@ -139,6 +172,7 @@ TokenShards TokenShards::open(const std::filesystem::path& folder, ShardCheck ch
   const std::shared_ptr<const MappedFile> index_bytes = MappedFile::open(index_file);
   TokenShards shards;
   shards.index_ = parse_shard_index(index_bytes->text(), shown(index_file));
+  if (check == ShardCheck::kContents) require_own_tokenizer(folder, shards.index_);
   for (const SplitEntry& entry : shards.index_.splits) {
     TokenSplit split;
     auto files = std::make_shared<std::vector<ShardFile>>();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class TokenShardsWriter {
     std::uint64_t vocabulary = 0;
     TokenId end_of_text = 0;
     std::uint64_t tokenizer = 0;                          // tokenizer_fingerprint()
+    std::optional<std::uint64_t> tokenizer_rules = {};    // Tokenizer::rules_fingerprint()
     std::uint64_t shard_tokens = std::uint64_t{1} << 24;  // the last shard of a split may have less
     std::vector<std::string> splits = {"train", "held-out"};
   };
@@ -39,6 +41,9 @@ class TokenShardsWriter {
   void add_tokens(std::size_t split, std::span<const TokenId> ids);
   // What the index says about where the tokens came from.
   void add_documents(std::size_t split, std::uint64_t documents, std::uint64_t text_bytes);
+
+  // The tokenizer's files, which are in the folder by now: the index gets their checksums.
+  void add_tokenizer_files(const std::vector<std::string>& names);
 
   // Writes what is left and the index. At most once; without it the folder does not open.
   ShardIndex finish();
@@ -54,7 +59,8 @@ class TokenShardsWriter {
 
 enum class ShardCheck {
   kSizes,     // headers, counts and sizes
-  kContents,  // and every checksum and id, which reads everything once
+  kContents,  // and every checksum and id, which reads everything once, and the tokenizer beside
+              // the shards, which must be the one that made them
 };
 
 // One split as one sequence. Copies share the maps; any number of threads may read.

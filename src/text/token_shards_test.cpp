@@ -268,5 +268,30 @@ TEST(TokenizerFingerprint, TellsVocabulariesApart) {
   EXPECT_NE(tokenizer_fingerprint(ab), tokenizer_fingerprint(ac));
 }
 
+TEST(TokenizerFingerprint, OfRulesTellsTheirOrderApart) {
+  const auto rules = [](std::vector<std::pair<std::string, std::string>> in_order) {
+    TokenizerSpec spec = spec_with_rules({{"a", "b"}, {"b", "c"}});
+    spec.rules.clear();
+    for (const auto& [left, right] : in_order) spec.rules.push_back({left, right});
+    return Tokenizer(spec);
+  };
+  const Tokenizer one = rules({{"a", "b"}, {"b", "c"}}), other = rules({{"b", "c"}, {"a", "b"}});
+  EXPECT_NE(one.encode("abc"), other.encode("abc"));
+  EXPECT_EQ(tokenizer_fingerprint(one), tokenizer_fingerprint(other));
+  EXPECT_NE(one.rules_fingerprint(), other.rules_fingerprint());
+  EXPECT_EQ(one.rules_fingerprint(), rules({{"a", "b"}, {"b", "c"}}).rules_fingerprint());
+
+  const std::filesystem::path folder = fresh_folder();
+  one.save(folder);
+  EXPECT_EQ(Tokenizer::from_folder(folder).rules_fingerprint(), one.rules_fingerprint());
+  EXPECT_EQ(Tokenizer::from_vocab_and_merges(folder / "vocab.json", folder / "merges.txt")
+                .rules_fingerprint(),
+            one.rules_fingerprint());
+  TokenizerSpec spaced = spec_with_rules({});
+  spaced.add_prefix_space = true;
+  EXPECT_NE(Tokenizer(spaced).rules_fingerprint(),
+            Tokenizer(spec_with_rules({})).rules_fingerprint());
+}
+
 }  // namespace
 }  // namespace filigree

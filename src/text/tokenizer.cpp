@@ -1,5 +1,7 @@
 #include "filigree/text/tokenizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <deque>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "filigree/base/atomic_file.h"
+#include "filigree/base/checksum.h"
 #include "filigree/base/error.h"
 #include "filigree/base/file_status.h"
 #include "filigree/base/folders.h"
@@ -268,10 +271,15 @@ Tokenizer Tokenizer::from_vocab_and_merges_text(std::string_view vocab_json,
   return Tokenizer(parse_vocab_and_merges(vocab_json, "vocab.json", merges_txt, "merges.txt"));
 }
 
-void Tokenizer::save(const std::filesystem::path& folder) const {
+bool Tokenizer::is_in(const std::filesystem::path& folder) {
+  return is_there(folder / "tokenizer.json") || is_there(folder / "vocab.json");
+}
+
+std::vector<std::string> Tokenizer::save(const std::filesystem::path& folder) const {
   if (!state_->source.empty()) {
     make_folders(folder);
-    return write_file_atomically(folder / "tokenizer.json", state_->source);
+    write_file_atomically(folder / "tokenizer.json", state_->source);
+    return {"tokenizer.json"};
   }
   const TokenizerFiles files =
       write_tokenizer_files(state_->model, state_->added.tokens(), state_->add_prefix_space,
@@ -281,6 +289,31 @@ void Tokenizer::save(const std::filesystem::path& folder) const {
   write_file_atomically(folder / "merges.txt", files.merges_txt);
   // Last, because loading prefers it: until it is there, the old one still goes with itself.
   write_file_atomically(folder / "tokenizer.json", files.tokenizer_json);
+  return {"tokenizer.json", "vocab.json", "merges.txt"};
+}
+
+std::uint64_t Tokenizer::rules_fingerprint() const {
+  std::string rules;
+  const auto add = [&](std::string_view part) {
+    rules += part;
+    rules += '\0';
+  };
+  for (const auto& [left, right] : state_->model.rules()) add(fmt::format("{} {}", left, right));
+  const BpeSettings& bpe = state_->model.settings();
+  add(fmt::format("ignore_merges {}", bpe.ignore_merges));
+  if (bpe.characters)
+    add(fmt::format("characters, byte_fallback {} fuse_unknown {} unknown {}", bpe.byte_fallback,
+                    bpe.fuse_unknown, bpe.unknown_token.value_or("")));
+  add(fmt::format("prefix_space {}", state_->add_prefix_space));
+  add(fmt::format("pattern {}", state_->use_pattern ? static_cast<int>(state_->pattern) : -1));
+  const Metaspace& metaspace = state_->metaspace;
+  add(fmt::format("metaspace {} {} {}", metaspace.character, static_cast<int>(metaspace.prepend),
+                  metaspace.split));
+  for (const NormalizerStep& step : state_->added.normalizer())
+    for (const std::string& part :
+         {fmt::format("normalizer {}", static_cast<int>(step.kind)), step.from, step.to})
+      add(part);
+  return xxh64(rules);
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

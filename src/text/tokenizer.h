@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -45,6 +46,8 @@ class Tokenizer {
   // tokenizer_config.json, if present, for the end-of-text token. All loading functions throw Error
   // naming the file and what is wrong in it.
   static Tokenizer from_folder(const std::filesystem::path& folder);
+  // Whether there is something for from_folder() to read.
+  static bool is_in(const std::filesystem::path& folder);
   static Tokenizer from_tokenizer_json(const std::filesystem::path& file);
   static Tokenizer from_vocab_and_merges(const std::filesystem::path& vocab_file,
                                          const std::filesystem::path& merges_file);
@@ -58,8 +61,8 @@ class Tokenizer {
 
   // Writes vocab.json, merges.txt and tokenizer.json, each atomically, for Hugging Face to load; of
   // a tokenizer that these cannot tell, tokenizer.json alone, as it was read. Creates the folder
-  // when it is missing.
-  void save(const std::filesystem::path& folder) const;
+  // when it is missing. Returns the names of the files.
+  std::vector<std::string> save(const std::filesystem::path& folder) const;
 
   // Throws Error naming the byte offset of invalid UTF-8.
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
@@ -95,6 +98,11 @@ class Tokenizer {
 
   // What the post-processor puts in front of a text: a begin-of-text token, or nothing.
   const std::vector<TokenId>& begin_ids() const;
+
+  // A number that tells ways of cutting a text into tokens apart: the checksum of the merge rules
+  // in their order, the pattern that cuts words, and what is done to the text before. What the
+  // tokens are called is not in it: tokenizer_fingerprint() (shard_index.h) is about that.
+  std::uint64_t rules_fingerprint() const;
 
   // End of text: the eos_token of tokenizer_config.json, else <|endoftext|>, else </s>.
   std::optional<TokenId> eos_id() const;

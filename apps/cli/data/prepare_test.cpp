@@ -176,6 +176,18 @@ TEST_F(DataCommandTest, PrepareDoesNotReplaceUnasked) {
   EXPECT_EQ(run_program(forced).code, 0);
 }
 
+TEST_F(DataCommandTest, VerifyOfShardsCoversTheirTokenizer) {
+  const std::string text = corpus("a.txt", "300");
+  EXPECT_EQ(
+      run_program({"prepare", text, "--vocab", "300", "--out", path("shards"), "--quiet"}).code, 0);
+  EXPECT_THAT(run_program({"verify", path("shards")}).out, HasSubstr(": whole, 5 files"));
+  std::ofstream(path("shards/merges.txt"), std::ios::app) << "a b\n";
+  const ProgramRun damaged = run_program({"verify", path("shards")});
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_THAT(damaged.out, AllOf(HasSubstr(": damaged"), HasSubstr("merges.txt' has ")));
+  expect_failure({"verify", path("shards"), "--write"}, 1, "have their checksums in index.json");
+}
+
 TEST_F(DataCommandTest, PrepareRefusesWrongUsage) {
   const std::string text = corpus("a.txt", "30");
   expect_failure({"prepare", text, "--vocab", "300"}, 2, "--out is required");

@@ -21,23 +21,24 @@ void verify_model(const fs::path& folder, VerifiedFolder& result) {
   if (result.checksums) result.files = check_files(folder, ChecksumDepth::kContents);
 }
 
-// Shards have their checksums in their index, and in themselves.
+// Shards have their checksums in their index, and in themselves; the index has those of the
+// tokenizer beside them too.
 void verify_shards(const fs::path& folder, VerifiedFolder& result) {
   result.checksums = true;
   const TokenShards shards = TokenShards::open(folder, ShardCheck::kContents);
   for (const SplitEntry& split : shards.index().splits)
     for (const ShardEntry& shard : split.shards)
       result.files.push_back({shard.file, bytes_of_file(folder / shard.file), ""});
+  for (const TokenizerFileEntry& file : shards.index().tokenizer_files)
+    result.files.push_back({file.file, file.bytes, ""});
 }
 
 VerifiedFolder verify(const fs::path& folder) {
   VerifiedFolder result;
   result.folder = folder.string();
   try {
-    if (!has_checksums(folder) && is_there(folder / kShardIndexFile))
-      verify_shards(folder, result);
-    else
-      verify_model(folder, result);
+    verify_model(folder, result);
+    if (is_there(folder / kShardIndexFile)) verify_shards(folder, result);
   } catch (const Error& error) {
     result.problem = error.what();
   }
@@ -83,6 +84,10 @@ Verification verify_folders(const VerificationRequest& request) {
     if (request.write) {
       require(is_folder(folder), "'{}' is no folder, so there is nowhere to write {}",
               printable(folder.string(), 400), kChecksumsFile);
+      require(!is_there(folder / kShardIndexFile),
+              "'{}' holds token shards, which have their checksums in {}; prepare them again where "
+              "they were changed",
+              printable(folder.string(), 400), kShardIndexFile);
       const OutputFolder out(folder);
       const std::vector<std::string> files = model_files_in(folder);
       require(!files.empty(), "'{}' holds no files of a model", printable(folder.string(), 400));

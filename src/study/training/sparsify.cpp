@@ -73,8 +73,7 @@ void check_teacher(const SparsifyRequest& request, const SparsifyStart& start) {
           "the teacher '{}' has a vocabulary of {} tokens and the model one of {}", teacher,
           config.vocabulary, start.config.vocabulary);
   const std::filesystem::path& folder = start.teacher_folder;
-  require(!has_tokenizer(folder) ||
-              tokenizer_fingerprint(Tokenizer::from_folder(folder)) == start.data.index.tokenizer,
+  require(!has_tokenizer(folder) || made_by(start.data.index, Tokenizer::from_folder(folder)),
           "the teacher '{}' has another tokenizer than the model and the shards", teacher);
   require(start.length <= config.context,
           "windows of {} tokens do not fit the teacher's context of {}; choose shorter ones",

@@ -25,7 +25,7 @@ TrainingData open_training_data(const std::string& shards, const std::string& he
     return data;
   }
   const TokenShards other = TokenShards::open(held_out);
-  require(other.index().tokenizer == opened.index().tokenizer,
+  require(same_tokenizer(other.index(), opened.index()),
           "the held-out shards '{}' were made with another tokenizer than '{}'; prepare them with "
           "the tokenizer in '{}'",
           printable(held_out), printable(shards), printable(shards));
@@ -47,7 +47,7 @@ TrainingData open_training_data(const std::string& shards, const std::string& he
 void check_shards_fit(const ShardIndex& index, const std::string& shards,
                       const std::filesystem::path& folder, const ModelConfig& config) {
   if (!folder.empty() && has_tokenizer(folder))
-    require(tokenizer_fingerprint(Tokenizer::from_folder(folder)) == index.tokenizer,
+    require(made_by(index, Tokenizer::from_folder(folder)),
             "'{}' was made with another tokenizer than that of the model '{}'; prepare the text "
             "again with the model's",
             printable(shards), printable(folder.string()));

@@ -227,6 +227,30 @@ TEST_F(TrainingStudies, SparsifyingTakesTheBatchAndTheRateThatSuitTheModel) {
   EXPECT_DOUBLE_EQ(default_learning_rate(4096, 8), 5e-4);
 }
 
+// Two rules of a tokenizer.json in the other order: the same tokens, but other ones for a text.
+void swap_two_rules(const std::filesystem::path& file) {
+  nlohmann::json tokenizer = read_json(file);
+  nlohmann::json& rules = tokenizer["model"]["merges"];
+  std::swap(rules[0], rules[1]);
+  write_json(file, tokenizer);
+}
+
+TEST_F(TrainingStudies, ShardsOfAnotherTokenizerAreRefusedBeforeTheFirstStep) {
+  make_model_folder("dense");
+  std::filesystem::remove(path("dense/checksums.json"));
+  swap_two_rules(path("dense/tokenizer.json"));
+  EXPECT_THROWS(Error, run_sparsify(sparsify("dense", "out"), {}),
+                "shards' was made with another tokenizer than that of the model");
+  PretrainRequest further = pretrain("out");
+  further.model = TrainedModel{path("dense")};
+  EXPECT_THROWS(Error, run_pretrain(further, {}), "another tokenizer");
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+  // That of the shards goes into the models that are made from them.
+  swap_two_rules(path("shards/tokenizer.json"));
+  EXPECT_THROWS(Error, run_pretrain(pretrain("out"), {}), "shards/tokenizer.json' has ");
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+}
+
 TEST_F(TrainingStudies, WhatMakesNoSenseIsRefusedBeforeAnythingIsWritten) {
   make_model_folder("dense");
   PretrainRequest warm = pretrain("run");

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace filigree;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   try {
-    const NpzFile file = NpzFile::from_bytes(bytes, "input");
+    const NpzFile file = NpzFile::from_bytes(bytes, "input", nullptr, ZipChecksums::kIgnore);
     for (const TensorView& view : file.tensors()) {
       fuzz::expect(file.find(view.name) == &view, "every array is found by its name");
       fuzz::expect(

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "filigree/io/stored_checksums.h"
+
 namespace filigree {
 
 inline constexpr const char* kChecksumsFile = "checksums.json";
@@ -20,7 +22,8 @@ std::vector<std::string> model_files_in(const std::filesystem::path& folder);
 // Reads each of the files and writes checksums.json. `to_come` are the names and contents of files
 // that will be written after it: where one of them makes the folder what it is, that one is last.
 void write_checksums(const std::filesystem::path& folder, const std::vector<std::string>& files,
-                     const std::map<std::string, std::string>& to_come = {});
+                     const std::map<std::string, std::string>& to_come = {},
+                     ChecksumGrain grain = ChecksumGrain::kFiles);
 
 struct CheckedFile {
   std::string name;
@@ -35,10 +38,16 @@ enum class ChecksumDepth {
 
 bool has_checksums(const std::filesystem::path& folder);
 
+// By the files' names. Throws Error when checksums.json cannot be read.
+std::map<std::string, FileChecksum> read_checksums(const std::filesystem::path& folder);
+
 // What became of the files that checksums.json names. Throws Error when that one cannot be read.
 std::vector<CheckedFile> check_files(const std::filesystem::path& folder, ChecksumDepth depth);
 
-// Throws Error for the first of them that has a problem.
+// The Error for a file that is not as it was: `problem` is what differs, "has the checksum ...".
+[[noreturn]] void fail_damaged(const std::filesystem::path& file, const std::string& problem);
+
+// Throws it for the first of them that has a problem.
 void require_whole(const std::filesystem::path& folder, ChecksumDepth depth);
 
 }  // namespace filigree

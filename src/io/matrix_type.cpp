@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -26,6 +27,24 @@ DType number_type(MatrixType type) {
   return type == MatrixType::kBf16  ? DType::kBf16
          : type == MatrixType::kF16 ? DType::kF16
                                     : DType::kF32;
+}
+
+void require_finite_as(MatrixType type, std::span<const float> numbers, std::string_view tensor) {
+  // The smallest that rounds to infinity, halfway between the largest and what would come next.
+  float limit = std::numeric_limits<float>::infinity();
+  if (type == MatrixType::kF16) limit = 65520.0f;
+  if (type == MatrixType::kBf16) limit = std::bit_cast<float>(0x7F7F8000u);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (std::abs(numbers[i]) < limit) continue;
+    require(std::isfinite(numbers[i]),
+            "tensor '{}' has {} at element {}; mend it, or have such numbers kept",
+            printable(tensor), numbers[i], i);
+    fail(
+        "tensor '{}' has {} at element {}, which {} makes infinite; choose f32 or bf16, or have "
+        "such "
+        "numbers kept",
+        printable(tensor), numbers[i], i, name_of(type));
+  }
 }
 
 std::string integers_name(std::string_view matrix) {
@@ -82,7 +101,7 @@ void read_eight_bits(const TensorView& integers, const TensorView& scales, std::
   std::vector<float> factors(static_cast<std::size_t>(scales.element_count()));
   read_f32(scales, factors);
   const auto width = static_cast<std::size_t>(integers.shape.back());
-  const auto* from = reinterpret_cast<const std::int8_t*>(integers.data.data());
+  const auto* from = reinterpret_cast<const std::int8_t*>(integers.bytes().data());
   for (std::size_t row = 0; row < factors.size(); ++row)
     for (std::size_t i = row * width; i < (row + 1) * width; ++i)
       to[i] = static_cast<float>(from[i]) * factors[row];

@@ -22,6 +22,16 @@ inline constexpr auto kNames<MatrixType> =
                                       {MatrixType::kF16, "f16"},
                                       {MatrixType::kI8, "i8"}});
 
+// What to do with numbers that are NaN or infinite, or become infinite in a narrower type.
+enum class NotFinite { kRefuse, kKeep };
+
+template <>
+inline constexpr auto kNames<NotFinite> =
+    std::to_array<Named<NotFinite>>({{NotFinite::kRefuse, "refuse"}, {NotFinite::kKeep, "keep"}});
+
+// Throws Error, naming the tensor, the first such number and its place.
+void require_finite_as(MatrixType type, std::span<const float> numbers, std::string_view tensor);
+
 // f32 for i8, whose numbers are computed with as that.
 DType number_type(MatrixType type);
 

@@ -114,10 +114,14 @@ std::optional<TensorKind> kind_of_type(std::string_view type) {
   return std::nullopt;
 }
 
+std::string array_label(const ZipArchive& archive, const std::string& name) {
+  return fmt::format("{}: array '{}'", archive.label(), printable(name));
+}
+
 TensorView view_of(const ZipArchive& archive, const ZipMember& member) {
   TensorView view;
   view.name = member.name.substr(0, member.name.size() - kNpyEnding.size());
-  const std::string label = fmt::format("{}: array '{}'", archive.label(), printable(view.name));
+  const std::string label = array_label(archive, view.name);
   if (member.method != 0)
     fail("{} is compressed; write it with numpy.savez instead of savez_compressed", label);
   const std::uint64_t at = archive.content(member, label);
@@ -153,7 +157,7 @@ NpzFile NpzFile::open(const std::filesystem::path& path) {
 }
 
 NpzFile NpzFile::from_bytes(std::span<const std::byte> bytes, const std::string& source,
-                            const std::shared_ptr<const void>& owner) {
+                            const std::shared_ptr<const void>& owner, ZipChecksums checksums) {
   const ZipArchive archive(bytes, fmt::format("npz: '{}'", source), ".npz files");
   NpzFile file;
   file.source_ = source;
@@ -165,6 +169,8 @@ NpzFile NpzFile::from_bytes(std::span<const std::byte> bytes, const std::string&
     if (file.tensors_.size() == kMostArrays)
       fail("{}: more than {} arrays", archive.label(), kMostArrays);
     view.owner = owner;
+    if (checksums == ZipChecksums::kCompare)
+      view.check = archive.check_of(member, array_label(archive, view.name), owner);
     file.tensors_.push_back(std::move(view));
   }
   return file;

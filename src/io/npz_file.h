@@ -3,7 +3,7 @@
 //
 // Arrays must be stored as numpy.savez writes them: uncompressed, C-ordered, little-endian, of a
 // kind that tensors have. After a file has opened, names are unique and every view lies inside the
-// file and has the size of its shape.
+// file and has the size of its shape. An array's CRC-32 is compared when the array is first read.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "filigree/io/safetensors.h"
+#include "filigree/io/zip_archive.h"
 
 namespace filigree {
 
@@ -24,7 +25,8 @@ class NpzFile {
 
   // The same checks on bytes in memory, as SafetensorsFile::from_bytes().
   static NpzFile from_bytes(std::span<const std::byte> bytes, const std::string& source,
-                            const std::shared_ptr<const void>& owner = nullptr);
+                            const std::shared_ptr<const void>& owner = nullptr,
+                            ZipChecksums checksums = ZipChecksums::kCompare);
 
   // By the names that NumPy gives them: without ".npy". Entries that are no arrays are left out.
   const std::vector<TensorView>& tensors() const { return tensors_; }

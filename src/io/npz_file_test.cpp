@@ -49,6 +49,22 @@ TEST(NpzFile, GivesWhatTheWriterWrote) {
   }
 }
 
+TEST(NpzFile, NamesTheArrayThatIsDamaged) {
+  const TemporaryFolder folder;
+  const std::string good = written(folder / "a.npz");
+  // 6.0f is in W_enc alone; extents that take as many bytes are found with the numbers.
+  for (const auto& [from, to] : {std::pair{"\xc0\x40", "\xc1\x40"}, {"(2, 3)", "(3, 2)"}}) {
+    const std::string bytes = with(good, from, to);
+    ASSERT_NE(bytes, good);
+    const NpzFile file = NpzFile::from_bytes(io_test::bytes_of(bytes), "a.npz");
+    std::vector<float> values(6), one(1);
+    EXPECT_THAT(error_of([&] { read_f32(file.at("W_enc"), values); }),
+                HasSubstr("npz: 'a.npz': array 'W_enc' has the CRC-32"));
+    read_f32(file.at("one"), one);
+    EXPECT_THAT(one, ElementsAre(1));
+  }
+}
+
 TEST(NpzFile, RefusesWhatItCannotRead) {
   const TemporaryFolder folder;
   const std::string good = written(folder / "a.npz");

@@ -74,6 +74,12 @@ void check_count(const TensorView& view, std::size_t count) {
 
 }  // namespace
 
+std::span<const std::byte> TensorView::bytes(std::size_t begin, std::size_t count) const {
+  const std::span<const std::byte> part = data.subspan(begin, count);
+  if (check != nullptr) check->require(part);
+  return part;
+}
+
 std::int64_t TensorView::element_count() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
@@ -96,11 +102,11 @@ DType TensorView::dtype() const {
 void read_f32(const TensorView& view, std::span<float> to) {
   check_count(view, to.size());
   if (view.kind == TensorKind::kF32) {
-    if (!to.empty()) std::memcpy(to.data(), view.data.data(), view.data.size());
+    if (!to.empty()) std::memcpy(to.data(), view.bytes().data(), view.data.size());
   } else if (view.kind == TensorKind::kBf16) {
-    convert_halves(view.data, to, bf16_to_f32);
+    convert_halves(view.bytes(), to, bf16_to_f32);
   } else if (view.kind == TensorKind::kF16) {
-    convert_halves(view.data, to, f16_to_f32);
+    convert_halves(view.bytes(), to, f16_to_f32);
   } else {
     fail("safetensors: tensor '{}' has dtype {}, cannot be read as f32; F32, BF16 and F16 can",
          printable(view.name), name_of(view.kind));
@@ -112,7 +118,7 @@ void read_i32(const TensorView& view, std::span<std::int32_t> to) {
   if (view.kind != TensorKind::kI32)
     fail("safetensors: tensor '{}' has dtype {}, cannot be read as i32", printable(view.name),
          name_of(view.kind));
-  if (!to.empty()) std::memcpy(to.data(), view.data.data(), view.data.size());
+  if (!to.empty()) std::memcpy(to.data(), view.bytes().data(), view.data.size());
 }
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {

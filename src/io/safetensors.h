@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "filigree/base/mapped_file.h"
+#include "filigree/io/byte_check.h"
 #include "filigree/io/tensor_kind.h"
 #include "filigree/runtime/dtype.h"
 
@@ -38,6 +39,13 @@ struct TensorView {
   std::vector<std::int64_t> shape;
   std::span<const std::byte> data;
   std::shared_ptr<const void> owner;  // keeps `data` mapped; share it with whatever points there
+  // What must hold of the file around `data` before it is used; null: nothing is known.
+  std::shared_ptr<const ByteCheck> check = nullptr;
+
+  // `data`, or a part of it, once it was compared with the checksums that the file has. Throws
+  // Error when it is damaged. All reading of elements goes through here.
+  std::span<const std::byte> bytes() const { return bytes(0, data.size()); }
+  std::span<const std::byte> bytes(std::size_t begin, std::size_t count) const;
 
   // 1 for a scalar (shape []).
   std::int64_t element_count() const;

@@ -71,10 +71,16 @@ struct Storage {
   }
 };
 
+// The content of a storage.
+struct StoredData {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const ByteCheck> check;  // null: nothing to compare
+};
+
 // The dictionary of tensors in a pickle, with the places of their data filled in by `data_of`.
 class StateDict {
  public:
-  using DataOf = std::function<std::span<const std::byte>(const Storage&)>;
+  using DataOf = std::function<StoredData(const Storage&)>;
 
   // Copies into order may take `most_copied` bytes together.
   StateDict(const Pickle& pickle, std::string label, std::size_t most_copied)
@@ -202,7 +208,8 @@ class StateDict {
         strides.size() == view.shape.size() && offset.kind == Kind::kInteger && offset.integer >= 0,
         "{}: extents, strides and offset do not fit together", label);
     const std::size_t bytes = tensor_bytes(label, view.kind, view.shape);
-    const std::span<const std::byte> data = data_of(storage);
+    const StoredData stored = data_of(storage);
+    const std::span<const std::byte> data = stored.bytes;
     const std::size_t each = bits_of(view.kind) / 8;
     const auto room = static_cast<std::int64_t>(data.size() / each);
     // The last element that it reads.
@@ -219,11 +226,13 @@ class StateDict {
     if (bytes == 0) return view;
     if (is_contiguous(view.shape, strides)) {
       view.data = data.subspan(static_cast<std::size_t>(offset.integer) * each, bytes);
+      view.check = stored.check;
     } else {
       // One that repeats elements could be of any size.
       require(bytes <= data.size() && bytes <= copies_left_,
               "{} repeats elements of its storage; save a copy of it", label);
       copies_left_ -= bytes;
+      if (stored.check != nullptr) stored.check->require(data);
       const auto copy = std::make_shared<std::vector<std::byte>>(bytes);
       gather(data.data() + static_cast<std::size_t>(offset.integer) * each, view.shape, strides,
              each, *copy);
@@ -265,7 +274,7 @@ class StateDict {
 };
 
 std::vector<TensorView> from_zip(std::span<const std::byte> bytes, const std::string& label,
-                                 const std::shared_ptr<const void>& owner) {
+                                 const std::shared_ptr<const void>& owner, ZipChecksums checksums) {
   const ZipArchive archive(bytes, label, "files of torch.save");
   std::map<std::string, ZipMember, std::less<>> members;
   std::string root;
@@ -278,27 +287,38 @@ std::vector<TensorView> from_zip(std::span<const std::byte> bytes, const std::st
     members.insert_or_assign(std::move(name), std::move(member));
   }
   require(!root.empty(), "{}: an archive without data.pkl, which files of torch.save have", label);
-  const auto content = [&](const std::string& name) {
+  std::map<std::string, StoredData> contents;  // tensors that share a storage share its check
+  const auto content = [&](const std::string& name) -> const StoredData& {
+    if (const auto known = contents.find(name); known != contents.end()) return known->second;
     const auto found = members.find(name);
     const std::string where = fmt::format("{}: entry '{}'", label, printable(name));
     require(found != members.end(), "{} is missing", where);
     require(found->second.method == 0, "{} is compressed, which torch.save does not do", where);
-    return archive.part(archive.content(found->second, where), found->second.size);
+    StoredData data{archive.part(archive.content(found->second, where), found->second.size),
+                    nullptr};
+    if (checksums == ZipChecksums::kCompare)
+      data.check = archive.check_of(found->second, where, owner);
+    return contents.emplace(name, std::move(data)).first->second;
+  };
+  const auto whole = [&](const std::string& name) {
+    const StoredData& data = content(name);
+    if (data.check != nullptr) data.check->require(data.bytes);
+    return data.bytes;
   };
   if (members.contains(root + "byteorder")) {
-    const auto order = content(root + "byteorder");
+    const auto order = whole(root + "byteorder");
     const std::string_view text(reinterpret_cast<const char*>(order.data()), order.size());
     require(text == "little", "{}: numbers in the byte order '{}', not 'little', are not supported",
             label, printable(text));
   }
-  const Pickle pickle = Pickle::read(content(root + "data.pkl"), label, is_allowed);
+  const Pickle pickle = Pickle::read(whole(root + "data.pkl"), label, is_allowed);
   return StateDict(pickle, label, kMostCopies * bytes.size())
       .tensors(
           [&](const Storage& storage) {
-            const auto data = content(root + "data/" + storage.key);
-            require(data.size() == storage.bytes(),
+            const StoredData& data = content(root + "data/" + storage.key);
+            require(data.bytes.size() == storage.bytes(),
                     "{}: storage '{}' has {} bytes, not the {} that its tensors count on", label,
-                    printable(storage.key), data.size(), storage.bytes());
+                    printable(storage.key), data.bytes.size(), storage.bytes());
             return data;
           },
           owner);
@@ -350,7 +370,7 @@ std::vector<TensorView> from_pickles(std::span<const std::byte> bytes, const std
       [&](const Storage& storage) {
         const auto found = data.find(storage.key);
         require(found != data.end(), "{}: storage '{}' is missing", label, printable(storage.key));
-        return found->second;
+        return StoredData{found->second, nullptr};
       },
       owner);
 }
@@ -368,12 +388,13 @@ TorchFile TorchFile::open(const std::filesystem::path& path) {
 }
 
 TorchFile TorchFile::from_bytes(std::span<const std::byte> bytes, const std::string& source,
-                                const std::shared_ptr<const void>& owner) {
+                                const std::shared_ptr<const void>& owner, ZipChecksums checksums) {
   const std::string label = fmt::format("PyTorch file '{}'", source);
   const bool zipped = bytes.size() >= 2 && std::to_integer<char>(bytes[0]) == 'P' &&
                       std::to_integer<char>(bytes[1]) == 'K';
   TorchFile file;
-  file.tensors_ = zipped ? from_zip(bytes, label, owner) : from_pickles(bytes, label, owner);
+  file.tensors_ =
+      zipped ? from_zip(bytes, label, owner, checksums) : from_pickles(bytes, label, owner);
   return file;
 }
 

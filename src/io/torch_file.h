@@ -4,8 +4,9 @@
 // others (transposed ones) are copied into order.
 //
 // After a file has opened, names are unique, every tensor lies inside its storage, and its data has
-// the size of its shape. The dictionary may be the file itself or its "state_dict",
-// "model_state_dict", "model" or "module"; what in it is no tensor is left out.
+// the size of its shape. Of archives the CRC-32 of the dictionary has been compared, that of a
+// storage is when a tensor in it is first read. The dictionary may be the file itself or its
+// "state_dict", "model_state_dict", "model" or "module"; what in it is no tensor is left out.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "filigree/io/safetensors.h"
+#include "filigree/io/zip_archive.h"
 
 namespace filigree {
 
@@ -28,7 +30,8 @@ class TorchFile {
 
   // The same checks on bytes in memory, as SafetensorsFile::from_bytes().
   static TorchFile from_bytes(std::span<const std::byte> bytes, const std::string& source,
-                              const std::shared_ptr<const void>& owner = nullptr);
+                              const std::shared_ptr<const void>& owner = nullptr,
+                              ZipChecksums checksums = ZipChecksums::kCompare);
 
   // In the order of the dictionary.
   const std::vector<TensorView>& tensors() const { return tensors_; }

@@ -96,10 +96,35 @@ TEST(TorchFile, RefusesWhatIsCutOffOrElse) {
     EXPECT_NE(refusal(legacy.substr(0, size)), "") << size;
   for (std::size_t size = 0; size < zip.size(); size += 7)
     EXPECT_NE(refusal(zip.substr(0, size)), "") << size;
-  EXPECT_THAT(refusal(replaced(zip, "little", "bigger")), HasSubstr("'bigger'"));
+  const std::string turned = replaced(zip, "little", "bigger");
+  EXPECT_THAT(error_of([&] {
+                TorchFile::from_bytes(std::as_bytes(std::span(turned)), "test", nullptr,
+                                      ZipChecksums::kIgnore);
+              }),
+              HasSubstr("'bigger'"));
   EXPECT_THAT(refusal(std::string("\x80\x02K\x01.", 5)), HasSubstr("neither a zip archive"));
   EXPECT_THAT(refusal("PK but no archive, and a bit longer than an end record"),
               HasSubstr("not a zip archive"));
+}
+
+TEST(TorchFile, NamesTheEntryThatIsDamaged) {
+  const std::string zip = sample("zip");
+  EXPECT_THAT(refusal(replaced(zip, "little", "bigger")),
+              HasSubstr("entry 'archive/byteorder' has the CRC-32"));
+  EXPECT_THAT(refusal(replaced(zip, "BFloat16Storage", "BFloat61Storage")),
+              HasSubstr("entry 'archive/data.pkl' has the CRC-32"));
+  // Numbers 0 to 5, of which the last becomes another one: found when they are read.
+  const std::string damaged = replaced(zip, std::string("\0\0\xa0\x40", 4), "\x01\1\xa0\x40");
+  const TorchFile file = parse(damaged);
+  EXPECT_THAT(error_of([&] { floats(file.tensors()[0]); }),
+              testing::AllOf(HasSubstr("entry 'archive/data/"), HasSubstr("and should have"),
+                             HasSubstr("the file is damaged")));
+  EXPECT_THAT(floats(file.tensors()[2]), testing::ElementsAre(2, 3));  // of another storage
+  // Written without checksums, as torch.save does when it is told to.
+  std::string without = damaged;
+  for (std::size_t at = 0; (at = without.find("PK\x01\x02", at)) != std::string::npos; ++at)
+    without.replace(at + 16, 4, 4, '\0');
+  EXPECT_EQ(floats(parse(without).tensors()[0]).size(), 6u);
 }
 
 TEST(TorchFile, StandsForAFolderAndItsShards) {

@@ -1,8 +1,12 @@
 #include "filigree/io/zip_archive.h"
 
+#include <zlib.h>
+
 #include <algorithm>
+#include <atomic>
 
 #include "filigree/base/error.h"
+#include "filigree/runtime/threads.h"
 
 namespace filigree {
 namespace {
@@ -11,6 +15,47 @@ constexpr std::uint32_t kEndRecord = 0x06054b50, kEnd64Record = 0x06064b50,
                         kEnd64Locator = 0x07064b50, kCentralHeader = 0x02014b50,
                         kLocalHeader = 0x04034b50;
 constexpr std::uint64_t kLongestComment = 65535;
+
+// Of a large content in parts by all threads.
+std::uint32_t crc_of(std::span<const std::byte> bytes) {
+  constexpr std::size_t kPart = std::size_t{4} << 20;
+  const std::size_t parts = (bytes.size() + kPart - 1) / kPart;
+  std::vector<uLong> crcs(parts);
+  const auto part_of = [&](std::size_t i) {
+    return bytes.subspan(i * kPart, std::min(kPart, bytes.size() - i * kPart));
+  };
+  parallel_for(static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      crcs[i] = crc32_z(0, reinterpret_cast<const Bytef*>(part_of(i).data()), part_of(i).size());
+  });
+  uLong crc = 0;
+  for (std::size_t i = 0; i < parts; ++i)
+    crc = crc32_combine(crc, crcs[i], static_cast<z_off_t>(part_of(i).size()));
+  return static_cast<std::uint32_t>(crc);
+}
+
+class MemberCheck final : public ByteCheck {
+ public:
+  MemberCheck(std::span<const std::byte> content, std::uint32_t crc, std::string label,
+              std::shared_ptr<const void> owner)
+      : content_(content), crc_(crc), label_(std::move(label)), owner_(std::move(owner)) {}
+
+  void require(std::span<const std::byte> /*part*/) const override {
+    if (compared_.load(std::memory_order_acquire)) return;
+    const std::uint32_t found = crc_of(content_);
+    if (found != crc_)
+      fail("{} has the CRC-32 {:08x} and should have {:08x}: the file is damaged; fetch it again",
+           label_, found, crc_);
+    compared_.store(true, std::memory_order_release);
+  }
+
+ private:
+  std::span<const std::byte> content_;
+  std::uint32_t crc_;
+  std::string label_;
+  std::shared_ptr<const void> owner_;
+  mutable std::atomic<bool> compared_ = false;
+};
 
 }  // namespace
 
@@ -80,7 +125,7 @@ std::vector<ZipMember> ZipArchive::members(std::size_t most) const {
     const std::uint64_t name = number(at + 28, 2), extra = number(at + 30, 2),
                         comment = number(at + 32, 2);
     ZipMember member{std::string(text(at + 46, name)), number(at + 10, 2), number(at + 24, 4),
-                     number(at + 42, 4)};
+                     number(at + 42, 4), static_cast<std::uint32_t>(number(at + 16, 4))};
     read_zip64(at + 46 + name, extra, number(at + 20, 4), member);
     members.push_back(std::move(member));
     at += 46 + name + extra + comment;
@@ -95,6 +140,14 @@ std::uint64_t ZipArchive::content(const ZipMember& member, const std::string& la
       member.offset + 30 + number(member.offset + 26, 2) + number(member.offset + 28, 2);
   part(at, member.size);
   return at;
+}
+
+std::shared_ptr<const ByteCheck> ZipArchive::check_of(const ZipMember& member,
+                                                      const std::string& label,
+                                                      std::shared_ptr<const void> owner) const {
+  if (member.crc == 0) return nullptr;
+  return std::make_shared<const MemberCheck>(part(content(member, label), member.size), member.crc,
+                                             label, std::move(owner));
 }
 
 }  // namespace filigree

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "filigree/io/byte_check.h"
 
 namespace filigree {
 
@@ -14,7 +17,12 @@ struct ZipMember {
   std::string name;
   std::uint64_t method = 0;  // 0: stored as it is
   std::uint64_t size = 0, offset = 0;
+  std::uint32_t crc = 0;  // of the content
 };
+
+// Whether the checksums of members are compared. Not where a fuzzer changes the bytes: it would get
+// no further than to the first checksum.
+enum class ZipChecksums { kCompare, kIgnore };
 
 // Numbers and parts of the archive, each checked to lie inside of it. Messages of Errors begin with
 // `label`; `what` is what such archives are, for one that is none.
@@ -40,6 +48,11 @@ class ZipArchive {
   // Where the content of a member begins, which lies inside of the archive; it must be stored as it
   // is. Messages begin with `label`.
   std::uint64_t content(const ZipMember& member, const std::string& label) const;
+  // Compares the whole content with its CRC-32, once, when a part of it is first used. Null where
+  // the directory has 0: that is what writers leave that were told not to compute it. The bytes of
+  // the archive must outlive it, or `owner` keep them.
+  std::shared_ptr<const ByteCheck> check_of(const ZipMember& member, const std::string& label,
+                                            std::shared_ptr<const void> owner) const;
 
  private:
   struct Directory {

@@ -111,7 +111,7 @@ void read_moments(const fs::path& path, Moments& moments) {
     // As it lies in the file, since a rank may need a part of it only.
     if (view.kind == TensorKind::kF32 && view.aligned()) {
       moments.emplace_back(view.name,
-                           Tensor::borrow(shape, DType::kF32, view.owner, view.data.data()));
+                           Tensor::borrow(shape, DType::kF32, view.owner, view.bytes().data()));
       continue;
     }
     Tensor tensor = Tensor::empty(shape);

@@ -37,6 +37,38 @@ class TraceCommandTest : public ::testing::Test {
   const std::string features_ = path("clt");
 };
 
+TEST_F(TraceCommandTest, EveryCommandRefusesADamagedTranscoder) {
+  std::ofstream(path("text"), std::ios::binary) << "It was a dark and stormy night. It was dark.";
+  const std::string features = path("clt"), model = model_.name();
+  const std::vector<Arguments> commands = {
+      {"trace", model, "--features", features, "--prompt", "It was a"},
+      {"features", "show", model, features, "L0F3"},
+      {"features", "eval", model, "--features", features, "--text", path("text")},
+      {"features", "index", model, features, "--text", path("text"), "--out", path("clt.index")},
+      {"features", "convert", features, "--out", path("copy")},
+      {"run", model, "--prompt", "It was a", "--features", features, "--feature", "L0F3=1"}};
+  const auto refused = [&](const std::string& file, std::size_t from_end) {
+    std::string bytes = read_file(features + "/" + file);
+    const std::string whole = bytes;
+    bytes[bytes.size() - from_end] ^= 1;
+    write_file(features + "/" + file, bytes);
+    for (Arguments arguments : commands) {
+      arguments.emplace_back("--quiet");
+      const ProgramRun run = run_program(arguments);
+      EXPECT_EQ(run.code, 1) << arguments[0] << " " << arguments[1] << ": " << run.out;
+      EXPECT_THAT(run.err, HasSubstr(file + "' has the checksum")) << arguments[0];
+    }
+    write_file(features + "/" + file, whole);
+  };
+  refused("config.yaml", 4);
+  refused("W_enc_0.safetensors", 10);
+  refused("W_enc_1.safetensors", 10);
+  for (const Arguments& arguments : commands) {
+    const ProgramRun run = run_program(arguments);
+    EXPECT_EQ(run.code, 0) << run.err;
+  }
+}
+
 TEST_F(TraceCommandTest, SaysWhatAPredictionComesFrom) {
   const ProgramRun run = run_program(
       trace({"--prompt", "The cat sat on the", "--target", " mat", "--validate", "5", "--out",

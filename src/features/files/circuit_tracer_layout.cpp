@@ -23,15 +23,22 @@ std::string own_hook(const std::string& hook) {
   return hook;
 }
 
-StoredTranscoder open_cross_layer(const fs::path& folder, bool eight_bit) {
+FlatYaml open_config(const fs::path& folder, StoredChecksums& checksums) {
+  const auto file = MappedFile::open(folder / kTranscoderConfig);
+  if (const auto check = checksums.of(file)) check->require(file->bytes());
+  return FlatYaml::parse(file->text(), file->path().string());
+}
+
+StoredTranscoder open_cross_layer(const fs::path& folder, StoredChecksums& checksums,
+                                  bool eight_bit) {
   std::int64_t layers = 0;
   while (is_file(folder / encoder_file(layers))) ++layers;
   if (layers == 0) fail("'{}' has no {}", folder.string(), encoder_file(0));
   StoredTranscoder stored;
   for (std::int64_t l = 0; l < layers; ++l) {
     const auto name = [l](const char* what) { return fmt::format("{}_{}", what, l); };
-    const TensorFile encoders = TensorFile::open(folder / encoder_file(l));
-    const TensorFile decoders = TensorFile::open(folder / decoder_file(l));
+    const TensorFile encoders = TensorFile::open(folder / encoder_file(l), &checksums);
+    const TensorFile decoders = TensorFile::open(folder / decoder_file(l), &checksums);
     const StoredMatrix encoder =
         l == 0 ? encoders.matrix(name("W_enc"), {-1, -1}, eight_bit)
                : encoders.matrix(name("W_enc"), {stored.shape.features, stored.shape.width},
@@ -99,14 +106,15 @@ std::string decoder_file(std::int64_t layer) { return fmt::format("W_dec_{}.safe
 std::string layer_file(std::int64_t layer) { return fmt::format("layer_{}.safetensors", layer); }
 
 StoredTranscoder open_circuit_tracer(const fs::path& folder) {
-  const FlatYaml config = FlatYaml::open(folder / kTranscoderConfig);
+  StoredChecksums checksums;
+  const FlatYaml config = open_config(folder, checksums);
   const std::string& kind = config.text("model_kind");
   const bool eight_bit = is_eight_bit(config);
   StoredTranscoder stored;
   if (kind == kCrossLayerKind)
-    stored = open_cross_layer(folder, eight_bit);
+    stored = open_cross_layer(folder, checksums, eight_bit);
   else if (kind == kPerLayerKind)
-    stored = per_layer_transcoder(layer_files(folder, config), eight_bit);
+    stored = per_layer_transcoder(layer_files(folder, config), checksums, eight_bit);
   else
     fail("'{}': model_kind '{}' is not known; it is {} or {}", config.source(), printable(kind),
          kCrossLayerKind, kPerLayerKind);

@@ -41,7 +41,8 @@ std::optional<fs::path> find_clt_forge(const fs::path& path) {
 }
 
 StoredTranscoder open_clt_forge(const fs::path& path) {
-  const TensorFile file = TensorFile::open(path);
+  StoredChecksums checksums;
+  const TensorFile file = TensorFile::open(path, &checksums);
   const StoredTensor encoder = file.at("W_enc", {-1, -1, -1});
   const std::int64_t layers = encoder.view.shape[0], width = encoder.view.shape[1],
                      features = encoder.view.shape[2];

@@ -126,6 +126,7 @@ TEST(EightBitFiles, AreNotTakenForNumbersByOthers) {
   EXPECT_FALSE(encoder.has("W_enc_0"));
   EXPECT_TRUE(encoder.has("W_enc_0_i8"));
   // As they would look for it.
+  fs::remove(folder / "checksums.json");
   write_file(folder / "config.yaml", "model_kind: cross_layer_transcoder\n");
   EXPECT_THAT(error_of([&] { open_dictionary(folder.path()); }),
               HasSubstr("has no tensor 'W_enc_0'"));
@@ -140,6 +141,7 @@ TEST(EightBitFiles, ErrorsNameFileAndTensor) {
   const auto error_after = [&](const std::string& tensor,
                                const std::function<void(TensorToWrite&)>& change) {
     write_transcoder(folder.path(), transcoder, {.dtype = MatrixType::kI8});
+    fs::remove(folder / "checksums.json");
     change_file(folder / "W_dec_1.safetensors", [&](std::vector<TensorToWrite>& tensors) {
       for (TensorToWrite& one : tensors)
         if (one.name == tensor) change(one);

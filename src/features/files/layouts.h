@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "filigree/features/files/stored_dictionary.h"
+#include "filigree/io/stored_checksums.h"
 
 namespace filigree {
 
@@ -25,8 +26,9 @@ bool is_gemma_scope(const std::filesystem::path& folder);
 // The tensors of a file, whose mapping they share.
 class TensorFile {
  public:
-  // .npz or safetensors.
-  static TensorFile open(const std::filesystem::path& path);
+  // .npz or safetensors. What is read of it is compared with `checksums`, which has those of the
+  // folder; for a look at the names there need be none.
+  static TensorFile open(const std::filesystem::path& path, StoredChecksums* checksums = nullptr);
 
   bool has(std::string_view name) const;
   // Checks the shape as StoredTensor does.
@@ -48,9 +50,10 @@ class TensorFile {
 };
 
 // One layer of a per-layer transcoder, by the names of any of these layouts.
-StoredLayer open_layer(const std::filesystem::path& path, bool eight_bit = false);
+StoredLayer open_layer(const std::filesystem::path& path, StoredChecksums& checksums,
+                       bool eight_bit = false);
 // All of them. Throws Error unless they have equal sizes.
 StoredTranscoder per_layer_transcoder(const std::vector<std::filesystem::path>& files,
-                                      bool eight_bit = false);
+                                      StoredChecksums& checksums, bool eight_bit = false);
 
 }  // namespace filigree

@@ -89,14 +89,22 @@ fs::path only_safetensors(const fs::path& folder) {
 
 }  // namespace
 
-TensorFile TensorFile::open(const fs::path& path) {
+TensorFile TensorFile::open(const fs::path& path, StoredChecksums* checksums) {
   TensorFile file;
   file.file_ = MappedFile::open(path, WhileMapped::kMustNotChange);
   file.npz_ = path.extension() == ".npz";
-  file.tensors_ =
-      file.npz_
-          ? NpzFile::from_bytes(file.file_->bytes(), path.string(), file.file_).tensors()
-          : SafetensorsFile::from_bytes(file.file_->bytes(), path.string(), file.file_).tensors();
+  const auto check = checksums != nullptr ? checksums->of(file.file_) : nullptr;
+  const std::span<const std::byte> bytes = file.file_->bytes();
+  // The header says where everything lies. Where only the whole file has a checksum, that waits
+  // until numbers are wanted.
+  if (check != nullptr && check->by_block()) check->require(bytes.first(1));
+  file.tensors_ = file.npz_
+                      ? NpzFile::from_bytes(bytes, path.string(), file.file_).tensors()
+                      : SafetensorsFile::from_bytes(bytes, path.string(), file.file_).tensors();
+  if (check == nullptr) return file;
+  for (TensorView& view : file.tensors_) view.check = check;
+  if (check->by_block() && !file.tensors_.empty())
+    check->require({bytes.data(), file.tensors_.front().data.data()});
   return file;
 }
 
@@ -131,6 +139,7 @@ StoredMatrix TensorFile::matrix(std::string_view name, std::initializer_list<std
   const std::int64_t width = extents[1] * (extents.size() > 2 ? extents[2] : 1);
   if (!eight_bit) return {std::move(tensor), rows, width};
   const StoredTensor scales = find(scales_name(name));
+  scales.view.bytes();  // damage of the file is told of before what it does to the numbers
   try {
     check_eight_bits(tensor.view, scales.view);
   } catch (const Error& error) {
@@ -153,8 +162,8 @@ Tensor TensorFile::thresholds(std::string_view name, std::int64_t features) cons
   return count == features ? values : Tensor::full({features}, values.f32()[0]);
 }
 
-StoredLayer open_layer(const fs::path& path, bool eight_bit) {
-  const TensorFile file = TensorFile::open(path);
+StoredLayer open_layer(const fs::path& path, StoredChecksums& checksums, bool eight_bit) {
+  const TensorFile file = TensorFile::open(path, &checksums);
   const bool sparsify = file.has("encoder.weight");
   const std::string_view encoder = sparsify ? "encoder.weight" : "W_enc";
   const bool by_column = file.is_npz();
@@ -174,10 +183,11 @@ StoredLayer open_layer(const fs::path& path, bool eight_bit) {
   return layer;
 }
 
-StoredTranscoder per_layer_transcoder(const std::vector<fs::path>& files, bool eight_bit) {
+StoredTranscoder per_layer_transcoder(const std::vector<fs::path>& files,
+                                      StoredChecksums& checksums, bool eight_bit) {
   StoredTranscoder stored;
   for (const fs::path& file : files) {
-    stored.layers.push_back(open_layer(file, eight_bit));
+    stored.layers.push_back(open_layer(file, checksums, eight_bit));
     const StoredLayer &layer = stored.layers.back(), &first = stored.layers.front();
     if (layer.encoder.rows() != first.encoder.rows() ||
         layer.encoder.width() != first.encoder.width())
@@ -219,7 +229,8 @@ StoredTranscoder open_sparsify(const fs::path& folder) {
     k = own;
     files.push_back(only_safetensors(layer));
   }
-  StoredTranscoder stored = per_layer_transcoder(files);
+  StoredChecksums checksums;
+  StoredTranscoder stored = per_layer_transcoder(files, checksums);
   stored.k = k;
   return stored;
 }
@@ -240,7 +251,8 @@ StoredTranscoder open_gemma_scope(const fs::path& folder) {
            layer.string(), found.size(), kGemmaScopeFile);
     files.push_back(found[0]);
   }
-  return per_layer_transcoder(files);
+  StoredChecksums checksums;
+  return per_layer_transcoder(files, checksums);
 }
 
 }  // namespace filigree

@@ -58,7 +58,9 @@ StoredMatrix::StoredMatrix(StoredTensor integers, Tensor scales, std::int64_t ro
 
 void StoredMatrix::read(std::int64_t first, std::int64_t count, float* to) const {
   if (scales_.defined()) {
-    const auto* integers = reinterpret_cast<const std::int8_t*>(tensor_.view.data.data()) + first;
+    const auto* integers = reinterpret_cast<const std::int8_t*>(
+        tensor_.view.bytes(static_cast<std::size_t>(first), static_cast<std::size_t>(count))
+            .data());
     const std::int64_t stretch = tensor_.view.shape.back();
     for (std::int64_t i = 0; i < count; ++i)
       to[i] = static_cast<float>(integers[i]) * scales_.f32()[(first + i) / stretch];
@@ -68,8 +70,8 @@ void StoredMatrix::read(std::int64_t first, std::int64_t count, float* to) const
   const TensorView part{{},
                         tensor_.view.kind,
                         {count},
-                        tensor_.view.data.subspan(static_cast<std::size_t>(first) * bytes,
-                                                  static_cast<std::size_t>(count) * bytes),
+                        tensor_.view.bytes(static_cast<std::size_t>(first) * bytes,
+                                           static_cast<std::size_t>(count) * bytes),
                         {}};
   read_f32(part, {to, static_cast<std::size_t>(count)});
   if (factor_ != 1.0f)
@@ -79,9 +81,11 @@ void StoredMatrix::read(std::int64_t first, std::int64_t count, float* to) const
 Tensor StoredMatrix::block(std::int64_t begin, std::int64_t count) const {
   if (!by_column_ && factor_ == 1.0f && tensor_.view.kind == TensorKind::kF32 &&
       tensor_.view.aligned())
-    return Tensor::borrow(
-        {count, width_}, DType::kF32, tensor_.file,
-        tensor_.view.data.data() + static_cast<std::size_t>(begin * width_) * sizeof(float));
+    return Tensor::borrow({count, width_}, DType::kF32, tensor_.file,
+                          tensor_.view
+                              .bytes(static_cast<std::size_t>(begin * width_) * sizeof(float),
+                                     static_cast<std::size_t>(count * width_) * sizeof(float))
+                              .data());
   Tensor rows = Tensor::empty({count, width_});
   if (!by_column_) {
     read(begin * width_, count * width_, rows.mutable_f32());

@@ -27,9 +27,10 @@ struct TranscoderExport {
   // Of each layer, what activations must exceed: of top-k and batch-top-k, which the layout does
   // not have. The features of a layer share it.
   std::vector<float> thresholds = {};
-  MatrixType dtype = MatrixType::kF32;  // biases, thresholds and, with i8, skips are f32
-  std::string scan = {};                // where viewers find the features' pages; may be empty
-  std::int64_t k = 0;                   // of top-k that stays so, instead of thresholds
+  MatrixType dtype = MatrixType::kF32;      // biases, thresholds and, with i8, skips are f32
+  std::string scan = {};                    // where viewers find the features' pages; may be empty
+  std::int64_t k = 0;                       // of top-k that stays so, instead of thresholds
+  NotFinite not_finite = NotFinite::kKeep;  // of i8 they are always refused
 };
 
 // Replaces what a transcoder left in the folder. config.yaml is written last, after checksums.json,

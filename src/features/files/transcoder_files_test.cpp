@@ -8,6 +8,7 @@
 
 #include "filigree/features/files/layouts.h"
 #include "filigree/features/files/test_support.h"
+#include "filigree/io/folder_checksums.h"
 #include "filigree/io/npz.h"
 #include "support/errors.h"
 #include "support/golden_transcoder.h"
@@ -91,6 +92,61 @@ TEST(TranscoderFiles, AFolderIsATranscoderOnceItsConfigurationIsThere) {
   EXPECT_THAT(error_of([&] { open_dictionary(folder / "nowhere"); }), HasSubstr("there is no"));
   const TemporaryFolder empty;
   EXPECT_THAT(error_of([&] { open_dictionary(empty.path()); }), HasSubstr("is none: no config"));
+}
+
+// One bit at a place of a file.
+void damage(const fs::path& file, std::uint64_t at) {
+  std::string bytes = read_file(file);
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);
+  write_file(file, bytes);
+}
+
+TEST(TranscoderFiles, DamageIsNoticedWhereItIsRead) {
+  const TemporaryFolder folder;
+  // A row of the first layer's decoder has 512 bytes, so that row 200 is in its second block.
+  const Transcoder transcoder =
+      random_transcoder({TranscoderKind::kCrossLayer, 2, 64, 300, false}, FeatureActivation::kRelu);
+  const auto rows_of = [&](std::int32_t feature) {
+    return error_of([&] { open_dictionary(folder.path())->rows(0, std::span(&feature, 1)); });
+  };
+  write_transcoder(folder.path(), transcoder, {});
+  EXPECT_EQ(rows_of(299), "no error");
+  const fs::path decoder = folder / "W_dec_0.safetensors";
+  const std::uint64_t size = fs::file_size(decoder);
+  damage(decoder, size - 100 * 512 + 5);
+  EXPECT_EQ(rows_of(0), "no error");
+  EXPECT_THAT(rows_of(200), AllOf(HasSubstr("W_dec_0.safetensors' has the checksum "),
+                                  HasSubstr("in bytes 65536 to 131072")));
+  EXPECT_THAT(error_of([&] { load_transcoder(folder.path()); }), HasSubstr("W_dec_0"));
+  const TemporaryFolder out;
+  EXPECT_THAT(error_of([&] { rewrite_transcoder(folder.path(), out.path(), {}); }),
+              HasSubstr("W_dec_0"));
+  EXPECT_FALSE(fs::exists(out / "config.yaml"));
+  // Where only the files have checksums, as older versions wrote them, any row tells.
+  write_transcoder(folder.path(), transcoder, {});
+  write_checksums(folder.path(), files_in(folder.path()));
+  EXPECT_EQ(rows_of(0), "no error");
+  damage(decoder, size - 100 * 512 + 5);
+  EXPECT_THAT(rows_of(0), HasSubstr("W_dec_0.safetensors' has the checksum "));
+}
+
+TEST(TranscoderFiles, DamageOfWhatIsReadAtOnceIsNoticedAtOnce) {
+  const TemporaryFolder folder;
+  for (const TranscoderKind kind : {TranscoderKind::kCrossLayer, TranscoderKind::kPerLayer}) {
+    const Transcoder transcoder = three_layers(kind, FeatureActivation::kJumpRelu);
+    const auto opening = [&] { return error_of([&] { open_dictionary(folder.path()); }); };
+    write_transcoder(folder.path(), transcoder, {});
+    EXPECT_EQ(opening(), "no error");
+    damage(folder / "config.yaml", 14);
+    EXPECT_THAT(opening(), HasSubstr("config.yaml' has the checksum"));
+    write_transcoder(folder.path(), transcoder, {});
+    const std::string encoder =
+        kind == TranscoderKind::kCrossLayer ? "W_enc_2.safetensors" : "layer_2.safetensors";
+    damage(folder / encoder, fs::file_size(folder / encoder) - 3);
+    EXPECT_THAT(opening(), HasSubstr(encoder + "' has the checksum"));
+    fs::remove(folder / encoder);
+    EXPECT_THAT(opening(), HasSubstr(encoder + "' is missing"));
+  }
 }
 
 TEST(TranscoderFiles, GoldenActivations) {
@@ -217,6 +273,7 @@ TEST(TranscoderFiles, ReadsArchivesOfGemmaScope) {
 TEST(TranscoderFiles, ErrorsNameFileAndTensor) {
   const TemporaryFolder folder;
   write_transcoder(folder.path(), golden_transcoder(), {});
+  fs::remove(folder / "checksums.json");
   const auto opening = [&] { return error_of([&] { open_dictionary(folder.path()); }); };
   const Tensor wrong = Tensor::zeros({kCltFeatures, 2, kCltWidth});
   write_tensors(folder / "W_dec_1.safetensors", {{"W_dec_1", wrong}});

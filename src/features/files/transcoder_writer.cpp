@@ -56,15 +56,6 @@ void for_each_row(const Tensor& rows, std::int64_t width, const std::string& nam
   }
 }
 
-TensorToWrite numbers_to_write(std::string name, const Tensor& tensor, DType dtype) {
-  const auto extents = tensor.shape().extents();
-  const auto kept = std::make_shared<Tensor>();
-  return {std::move(name), kind_of(dtype), {extents.begin(), extents.end()}, [kept, tensor, dtype] {
-            *kept = tensor.to(DeviceKind::kCpu).to(dtype);
-            return std::span(kept->raw(), kept->bytes());
-          }};
-}
-
 // Without quotes where it is a name, which those that come from files need not be.
 std::string hook_text(const std::string& hook) {
   const bool plain = std::all_of(hook.begin(), hook.end(), [](char c) {
@@ -91,6 +82,24 @@ TranscoderWriter::TranscoderWriter(fs::path folder, const TranscoderShape& shape
   remove_old(folder_);
 }
 
+void TranscoderWriter::check_finite(const std::string& name, const Tensor& numbers,
+                                    MatrixType type) const {
+  if (options_.not_finite == NotFinite::kRefuse) require_finite_as(type, numbers.values(), name);
+}
+
+TensorToWrite TranscoderWriter::numbers_to_write(const std::string& name, const Tensor& tensor,
+                                                 MatrixType type) const {
+  const DType dtype = number_type(type);
+  const auto extents = tensor.shape().extents();
+  const auto kept = std::make_shared<Tensor>();
+  return {name, kind_of(dtype), {extents.begin(), extents.end()}, [=, this] {
+            const Tensor here = tensor.to(DeviceKind::kCpu);
+            check_finite(name, here, type);
+            *kept = here.to(dtype);
+            return std::span(kept->raw(), kept->bytes());
+          }};
+}
+
 void TranscoderWriter::add_matrix(std::vector<TensorToWrite>& tensors, const std::string& name,
                                   std::vector<std::int64_t> rows_shape,
                                   const LayerToWrite::Rows& rows) const {
@@ -106,10 +115,12 @@ void TranscoderWriter::add_matrix(std::vector<TensorToWrite>& tensors, const std
   };
   if (options_.dtype != MatrixType::kI8) {
     const DType dtype = number_type(options_.dtype);
-    return add(name, kind_of(dtype), shape, [dtype](const Tensor& block, std::byte* to) {
-      const Tensor numbers = block.to(dtype);
-      std::memcpy(to, numbers.raw(), numbers.bytes());
-    });
+    return add(name, kind_of(dtype), shape,
+               [this, dtype, name](const Tensor& block, std::byte* to) {
+                 check_finite(name, block, options_.dtype);
+                 const Tensor numbers = block.to(dtype);
+                 std::memcpy(to, numbers.raw(), numbers.bytes());
+               });
   }
   add(scales_name(name), TensorKind::kF32, rows_shape,
       [name, width](const Tensor& block, std::byte* to) {
@@ -139,13 +150,13 @@ void TranscoderWriter::add(const LayerToWrite& layer) {
     return cross ? fmt::format("{}_{}", what, l) : std::string(what);
   };
   std::vector<TensorToWrite> tensors = {
-      numbers_to_write(name("b_enc"), layer.encoder_bias, DType::kF32),
-      numbers_to_write(name("b_dec"), layer.decoder_bias, DType::kF32)};
+      numbers_to_write(name("b_enc"), layer.encoder_bias, MatrixType::kF32),
+      numbers_to_write(name("b_dec"), layer.decoder_bias, MatrixType::kF32)};
   if (layer.threshold.defined())
     tensors.push_back(numbers_to_write(cross ? name("threshold") : "activation_function.threshold",
-                                       layer.threshold, DType::kF32));
+                                       layer.threshold, MatrixType::kF32));
   if (layer.skip.defined())
-    tensors.push_back(numbers_to_write("W_skip", layer.skip, number_type(options_.dtype)));
+    tensors.push_back(numbers_to_write("W_skip", layer.skip, options_.dtype));
   add_matrix(tensors, name("W_enc"), {shape_.features}, layer.encoder);
   if (cross) {
     std::vector<TensorToWrite> decoder;
@@ -169,7 +180,7 @@ void TranscoderWriter::commit() {
     config += fmt::format("{}: {}\n", kMatrixTypeKey, name_of(options_.dtype));
   if (options_.k > 0) config += fmt::format("activation: topk\nk: {}\n", options_.k);
   if (!options_.scan.empty()) config += fmt::format("scan: {}\n", yaml_text(options_.scan));
-  write_checksums(folder_, files_, {{kTranscoderConfig, config}});
+  write_checksums(folder_, files_, {{kTranscoderConfig, config}}, ChecksumGrain::kBlocks);
   write_file_atomically(folder_ / kTranscoderConfig, config);
 }
 

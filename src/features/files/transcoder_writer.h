@@ -39,6 +39,10 @@ class TranscoderWriter {
   // Of shape `rows_shape` and the width.
   void add_matrix(std::vector<TensorToWrite>& tensors, const std::string& name,
                   std::vector<std::int64_t> rows_shape, const LayerToWrite::Rows& rows) const;
+  // As they are, or as `type` has them; where they are refused, checked when their turn comes.
+  TensorToWrite numbers_to_write(const std::string& name, const Tensor& tensor,
+                                 MatrixType type) const;
+  void check_finite(const std::string& name, const Tensor& numbers, MatrixType type) const;
   void write_file(const std::string& name, std::vector<TensorToWrite> tensors);
 
   std::filesystem::path folder_;

@@ -41,6 +41,8 @@ void add_features_convert(Program& program) {
   add_choice(app, "--dtype", request->dtype,
              "type of the matrices; circuit-tracer does not read i8",
              {MatrixType::kF32, MatrixType::kBf16, MatrixType::kI8});
+  add_choice(app, "--not-finite", request->not_finite,
+             "numbers that are NaN or infinite, or too large for --dtype");
   app.add_option("--model", request->model_name,
                  "model that it is said to be of (default the one that FEATURES names)")
       ->type_name("NAME");

@@ -40,6 +40,8 @@ void add_convert(Program& program) {
       ->required();
   app.add_option("--out", request->out, "folder of the new model")->required()->type_name("DIR");
   add_choice(app, "--dtype", request->dtype, "of the weights; other programs do not read i8");
+  add_choice(app, "--not-finite", request->not_finite,
+             "weights that are NaN or infinite, or too large for --dtype");
   app.add_option(
          "--raise-gates", request->raise_gates,
          "added to the bias of every gate of a sparse model: above 0 opens more edges, below "

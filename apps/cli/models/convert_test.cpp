@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <limits>
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
@@ -13,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class ConvertTest : public ::testing::Test {
@@ -61,6 +63,39 @@ TEST_F(ConvertTest, RoundsTheWeightsAndTakesTokenizerAndGatesAlong) {
   EXPECT_EQ(weights(path("wide")), after);
   EXPECT_GT(fs::file_size(path("wide/model.safetensors")),
             2 * json["bytes"].get<std::size_t>() - 9999);
+}
+
+TEST_F(ConvertTest, RefusesNumbersThatAreOrBecomeNotFiniteUnlessAsked) {
+  const auto with = [&](float number) {
+    const auto model = load_model(model_.path());
+    Tensor changed = model->parameters()[0].variable.value().clone();
+    changed.mutable_f32()[3] = number;
+    model->parameters()[0].variable.mutable_value() = changed;
+    save_model(*model, path("odd"));
+  };
+  const auto convert = [&](const std::string& dtype, const std::string& not_finite) {
+    fs::remove_all(path("out"));
+    return run_program({"convert", path("odd"), "--out", path("out"), "--dtype", dtype,
+                        "--not-finite", not_finite});
+  };
+  const auto expect_refused = [&](const std::string& dtype, const std::string& number) {
+    const ProgramRun run = convert(dtype, "refuse");
+    EXPECT_EQ(run.code, 1) << dtype;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("' has " + number), HasSubstr("at element 3")));
+    EXPECT_FALSE(fs::exists(path("out")));
+    EXPECT_EQ(convert(dtype, "keep").code, 0) << run.err;
+  };
+  with(1e6f);
+  expect_refused("f16", "1000000 at element 3, which f16 makes infinite");
+  for (const char* dtype : {"f32", "bf16", "i8"}) EXPECT_EQ(convert(dtype, "refuse").code, 0);
+  with(65519.0f);
+  EXPECT_EQ(convert("f16", "refuse").code, 0);
+  with(std::numeric_limits<float>::max());
+  expect_refused("bf16", "3.4028235e+38 at element 3, which bf16 makes infinite");
+  with(std::numeric_limits<float>::quiet_NaN());
+  for (const char* dtype : {"f32", "f16", "bf16"}) expect_refused(dtype, "nan");
+  with(-std::numeric_limits<float>::infinity());
+  expect_refused("f32", "-inf");
 }
 
 TEST_F(ConvertTest, EightBitsTakeAQuarterOfTheRoom) {

@@ -15,7 +15,9 @@ FeatureConversion convert_features(const FeatureConversionRequest& request) {
           "'{}' holds a transcoder already; choose another folder or remove it",
           printable(request.out.string()));
   return {request, rewrite_transcoder(features_path(request.features), request.out,
-                                      {.model_name = request.model_name, .dtype = request.dtype})};
+                                      {.model_name = request.model_name,
+                                       .dtype = request.dtype,
+                                       .not_finite = request.not_finite})};
 }
 
 Json to_json(const FeatureConversion& conversion) {

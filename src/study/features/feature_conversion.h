@@ -14,6 +14,7 @@ struct FeatureConversionRequest {
   std::string features = {};  // folder, file or name
   std::filesystem::path out = {};
   MatrixType dtype = MatrixType::kF32;
+  NotFinite not_finite = NotFinite::kRefuse;
   std::string model_name = {};  // that the result is said to be of; empty: as before
 };
 
@@ -22,7 +23,8 @@ struct FeatureConversion {
   RewrittenTranscoder written;
 };
 
-// Throws Error when `out` holds a transcoder already.
+// Throws Error when `out` holds a transcoder already, and for numbers that are not finite or too
+// large for the type.
 FeatureConversion convert_features(const FeatureConversionRequest& request);
 
 Json to_json(const FeatureConversion& conversion);

@@ -77,8 +77,8 @@ Conversion convert_model(const ConversionRequest& request) {
   // Of a file, the folder that it lies in; else of the one that gave the configuration.
   const fs::path folder = tokenizer_folder(from);
   const bool other = !has_tokenizer(folder) && is_folder(request.config);
-  const std::uint64_t bytes =
-      save_converted(*model, other ? fs::path(request.config) : folder, request.out, request.dtype);
+  const std::uint64_t bytes = save_converted(*model, other ? fs::path(request.config) : folder,
+                                             request.out, request.dtype, request.not_finite);
   return {request, model->parameter_count(), bytes, has_tokenizer(request.out)};
 }
 
@@ -89,7 +89,12 @@ void refuse_model_in(const fs::path& out) {
 }
 
 std::uint64_t save_converted(const Model& model, const fs::path& from, const fs::path& out,
-                             MatrixType dtype) {
+                             MatrixType dtype, NotFinite not_finite) {
+  if (not_finite == NotFinite::kRefuse)
+    for (const NamedParameter& parameter : model.parameters())
+      require_finite_as(dtype,
+                        parameter.variable.value().to(DeviceKind::kCpu).to(DType::kF32).values(),
+                        parameter.name);
   make_folders(out);
   copy_tokenizer(from, out);
   save_model(model, out, {.dtype = dtype});  // last: it makes it a whole model

@@ -37,6 +37,7 @@ void add_all_commands(Program& program) {
 }
 
 int run_filigree(const std::vector<std::string>& arguments) {
+  leave_nothing_half_written();
   catch_interrupts();
   catch_shrinking_files();
   catch_missing_memory();

@@ -110,7 +110,10 @@ void AtomicFile::create_partial() {
     const bool ours = try_to_lock(descriptor_) != FileLocked::kByAnother;
     struct stat status = {};
     const int code = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
-    if (ours && code == 0 && status.st_nlink > 0) return;
+    if (ours && code == 0 && status.st_nlink > 0) {
+      told_ = PartialName(folder_->descriptor(), partial_);
+      return;
+    }
     ::close(std::exchange(descriptor_, -1));
     if (code == 0) continue;
     ::unlinkat(folder_->descriptor(), partial_.c_str(), 0);
@@ -120,6 +123,7 @@ void AtomicFile::create_partial() {
 }
 
 AtomicFile::~AtomicFile() {
+  told_.forget();
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!partial_.empty()) ::unlinkat(folder_->descriptor(), partial_.c_str(), 0);
 }
@@ -146,6 +150,7 @@ void AtomicFile::commit() {
   if (!partial_.empty() && ::renameat(folder_->descriptor(), partial_.c_str(),
                                       folder_->descriptor(), path_.filename().c_str()) != 0)
     write_error("rename", errno);
+  told_.forget();
   const bool renamed = !std::exchange(partial_, {}).empty();
   // What is on the disk cannot fail any more; to a device or a pipe the last bytes can.
   const int closed = ::close(std::exchange(descriptor_, -1));

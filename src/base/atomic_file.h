@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "filigree/base/open_folder.h"
+#include "filigree/base/partial_names.h"
 
 namespace filigree {
 
@@ -56,6 +57,7 @@ class AtomicFile {
   std::filesystem::path path_;        // as the caller gave it
   std::optional<OpenFolder> folder_;  // that it lies in; nothing where it is written to directly
   std::string partial_;               // empty when there is nothing to remove or to rename
+  PartialName told_;                  // the same, for signal handlers
   int descriptor_ = -1;
   bool failed_ = false;
 };

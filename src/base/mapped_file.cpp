@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "filigree/base/error.h"
+#include "filigree/base/lack_of_memory.h"
 #include "filigree/base/strings.h"
 
 namespace filigree {
@@ -134,6 +135,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     const int code = errno;
+    if (code == ENOMEM)
+      throw LackOfMemory(fmt::format("cannot open '{}'", printable(path.string(), 400)));
     fail("cannot open '{}': {}", printable(path.string(), 400), describe(code));
   }
   struct stat status = {};
@@ -151,6 +154,9 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
     if (address == MAP_FAILED) map_code = errno;
   }
   ::close(descriptor);
+  if (map_code == ENOMEM)
+    throw LackOfMemory(
+        fmt::format("cannot map '{}' ({} bytes)", printable(path.string(), 400), size));
   if (map_code != 0)
     fail("cannot map '{}' ({} bytes): {}", printable(path.string(), 400), size, describe(map_code));
   std::shared_ptr<const MappedFile> file(

@@ -22,8 +22,8 @@ enum class WhileMapped {
 
 class MappedFile {
  public:
-  // Throws Error when the file is missing, unreadable or not a regular file. An empty file maps to
-  // an empty span.
+  // Throws Error when the file is missing, unreadable or not a regular file, and LackOfMemory where
+  // the system has none for it. An empty file maps to an empty span.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                 WhileMapped mapped = WhileMapped::kMayChange);
 

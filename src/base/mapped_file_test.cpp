@@ -2,12 +2,14 @@
 #include "filigree/base/mapped_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
 #include <string>
 
+#include "filigree/base/lack_of_memory.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
@@ -32,6 +34,28 @@ class MappedFileTest : public testing::Test {
 std::string text_of(const MappedFile& file) {
   const auto bytes = file.bytes();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A map of the process' whole address space is refused as one for which there is no memory.
+TEST_F(MappedFileTest, TellsLackOfMemoryFromAnUnreadableFile) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take more address space than the limit leaves";
+#endif
+  const fs::path path = write("");
+  fs::resize_file(path, std::uintmax_t{1} << 42);
+  struct rlimit before = {}, small = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  small = before;
+  small.rlim_cur = rlim_t{1} << 40;
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &small), 0);
+  std::string message;
+  try {
+    MappedFile::open(path);
+  } catch (const LackOfMemory& lack) {
+    message = lack.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(message, "cannot map '" + path.string() + "' (4398046511104 bytes): not enough memory");
 }
 
 TEST_F(MappedFileTest, ShowsTheBytes) {

@@ -8,6 +8,7 @@
 #include <pcre2.h>
 
 #include "filigree/base/error.h"
+#include "filigree/base/lack_of_memory.h"
 
 namespace filigree {
 namespace {
@@ -80,7 +81,7 @@ const pcre2_code* compiled(SplitPattern pattern) {
 pcre2_match_data* match_data() {
   thread_local const std::unique_ptr<pcre2_match_data, FreeMatchData> data(
       pcre2_match_data_create(1, nullptr));
-  if (!data) fail("pre-tokenizer: no memory for a PCRE2 match");
+  if (!data) throw LackOfMemory("pre-tokenizer: cannot match a text");
   return data.get();
 }
 

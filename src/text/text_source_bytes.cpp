@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "filigree/base/error.h"
+#include "filigree/base/lack_of_memory.h"
 #include "filigree/base/strings.h"
 
 namespace filigree {
@@ -118,6 +120,8 @@ class XzBytes : public TextBytes {
   explicit XzBytes(std::unique_ptr<BlockReader> file) : file_(std::move(file)) {
     // Concatenated: several .xz files one after the other are one text, as for the xz program.
     const lzma_ret result = lzma_stream_decoder(&stream_, kXzMemoryLimit, LZMA_CONCATENATED);
+    if (result == LZMA_MEM_ERROR)
+      throw LackOfMemory(fmt::format("{}: cannot unpack xz data", file_->name()));
     if (result != LZMA_OK) fail("{}: cannot start to unpack xz data", file_->name());
   }
   ~XzBytes() override { lzma_end(&stream_); }
@@ -145,7 +149,8 @@ class XzBytes : public TextBytes {
  private:
   [[noreturn]] void refuse(lzma_ret result, bool more) const {
     const std::uint64_t at = file_->position();
-    if (result == LZMA_MEM_ERROR) fail("{}: no memory to unpack xz data", file_->name());
+    if (result == LZMA_MEM_ERROR)
+      throw LackOfMemory(fmt::format("{}: cannot unpack xz data", file_->name()));
     if (result == LZMA_MEMLIMIT_ERROR)
       fail(
           "{}: its xz data needs {} to unpack, more than the {} allowed; compress it again with "
@@ -165,7 +170,8 @@ class ZstdBytes : public TextBytes {
  public:
   explicit ZstdBytes(std::unique_ptr<BlockReader> file)
       : file_(std::move(file)), context_(ZSTD_createDCtx()) {
-    require(context_ != nullptr, "{}: no memory to unpack zst data", file_->name());
+    if (context_ == nullptr)
+      throw LackOfMemory(fmt::format("{}: cannot unpack zst data", file_->name()));
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kZstdWindowLog);
   }
 
@@ -178,6 +184,8 @@ class ZstdBytes : public TextBytes {
       ZSTD_inBuffer taken = {input.data(), input.size(), 0};
       if (!more && between_frames_) return 0;
       const std::size_t result = ZSTD_decompressStream(context_.get(), &output, &taken);
+      if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+        throw LackOfMemory(fmt::format("{}: cannot unpack zst data", file_->name()));
       if (ZSTD_isError(result) != 0)
         fail("{}: its zst data is corrupt near byte {}: {}", file_->name(), file_->position(),
              ZSTD_getErrorName(result));

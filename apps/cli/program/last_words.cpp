@@ -9,6 +9,7 @@
 #include <new>
 
 #include "filigree/base/mapped_file.h"
+#include "filigree/base/partial_names.h"
 
 namespace filigree::cli {
 namespace {
@@ -29,12 +30,14 @@ void end_of_file(int number, siginfo_t* info, void*) {
   say("filigree: '");
   for (const char* c = name; *c != '\0'; ++c)  // a name may hold anything
     say(static_cast<unsigned char>(*c) < 0x20 || *c == 0x7F ? "?" : c, 1);
+  remove_partial_files();
   say("' became shorter while it was read, or cannot be read any more; run the command again when "
       "the file stays as it is\n");
   ::_exit(1);
 }
 
 [[noreturn]] void end_without_memory() {
+  remove_partial_files();  // no destructor will
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
     say("filigree: not enough memory\n");  // also for the exception itself

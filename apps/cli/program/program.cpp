@@ -13,6 +13,7 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/help.h"
 #include "filigree/base/error.h"
+#include "filigree/base/lack_of_memory.h"
 #include "filigree/base/log.h"
 #include "filigree/base/mapped_file.h"
 #include "filigree/base/names.h"
@@ -25,7 +26,7 @@
 namespace filigree::cli {
 namespace {
 
-constexpr int kFailed = 1, kWrongUsage = 2, kClosedPipe = 141;
+constexpr int kFailed = 1, kWrongUsage = 2;
 constexpr int kMostThreads = 1024;
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -243,13 +244,13 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
 int Program::run(std::vector<std::string> arguments) {
   try {
     return parse_and_run(std::move(arguments));
-  } catch (const ClosedPipe&) {
-    return job_.failed("", kClosedPipe);
   } catch (const Interrupted&) {
     return job_.failed("", interrupted_exit_code());
   } catch (const Diverged& error) {
     return report(error.what(), kOutOfReach);
   } catch (const Error& error) {
+    return report(error.what(), kFailed);
+  } catch (const LackOfMemory& error) {
     return report(error.what(), kFailed);
   } catch (const std::bad_alloc&) {
     return report("not enough memory", kFailed);

@@ -2,7 +2,7 @@
 // to an exit code.
 //
 //   0 done   1 the run failed   2 wrong usage   3 done, but what was asked for cannot be had
-//   130 interrupted   143 terminated   141 the reader of stdout has gone
+//   130 interrupted   143 terminated   129, 138, 152 the same by SIGHUP, SIGUSR1, SIGXCPU
 #pragma once
 
 #include <CLI/App.hpp>

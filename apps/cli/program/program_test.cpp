@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
 #include <limits>
 #include <sstream>
 
@@ -137,14 +139,14 @@ TEST(Program, ThreadsAreTaken) {
         std::stoi(threads));
 }
 
-TEST(Program, AClosedPipeEndsItQuietly) {
+TEST(Program, OutputThatNobodyReadsIsAFailure) {
   const ModelFolder model;
   // Far more output than a pipe holds.
   const std::string text = FILIGREE_SOURCE_DIR "/LICENSE";
   const ProgramRun run = run_shell("{ \"$FILIGREE\" tokenize " + model.name() + " --text " + text +
                                    "; echo $? >&2; } | head -n 1");
   EXPECT_EQ(run.out, "  id        bytes  token\n");
-  EXPECT_EQ(run.err, "141\n");
+  EXPECT_EQ(run.err, "filigree: cannot write to standard output: Broken pipe\n1\n");
 }
 
 TEST(Program, AFullDiskIsAFailure) {
@@ -152,9 +154,33 @@ TEST(Program, AFullDiskIsAFailure) {
   expect_failure(run, 1, "cannot write to standard output: No space left on device");
 }
 
+TEST(Program, ALimitOnTheSizeOfFilesIsAFailure) {
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "text").string();
+  const ProgramRun run =
+      run_shell("ulimit -f 100; \"$FILIGREE\" corpus --quiet --size 10MB --out '" + file + "'");
+  expect_failure(run, 1, "cannot write '" + file + "': File too large");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Program, SignalsThatEndItLeaveNothingHalfWritten) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGXCPU, SIGUSR1}) {
+    const ScratchFolder folder;
+    const ProgramRun run = run_and_signal(
+        {"corpus", "--quiet", "--size", "100GB", "--out", (folder.path() / "text").string()},
+        signal, [&] { return !std::filesystem::is_empty(folder.path()); });
+    EXPECT_EQ(run.code, 128 + signal) << run.err;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  }
+}
+
 TEST(Program, ClosedStandardStreamsDoNoHarm) {
-  EXPECT_EQ(run_shell("\"$FILIGREE\" --version >&- 2>&- <&-").code, 0);
+  EXPECT_EQ(run_shell("\"$FILIGREE\" --version 2>&- <&-").code, 0);
   EXPECT_EQ(run_shell("\"$FILIGREE\" info missing >&- 2>&- <&-").code, 1);
+  // What was asked for went nowhere.
+  EXPECT_EQ(run_shell("\"$FILIGREE\" --version >&- 2>&- <&-").code, 1);
+  expect_failure(run_shell("\"$FILIGREE\" --version >&-"), 1,
+                 "cannot write to standard output: Bad file descriptor");
 }
 
 TEST(Program, WarningsGoToStderrUnlessQuiet) {

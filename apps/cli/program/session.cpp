@@ -10,6 +10,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
+#include "filigree/base/partial_names.h"
 #include "filigree/base/strings.h"
 #include "filigree/base/version.h"
 #include "filigree/runtime/threads.h"
@@ -19,12 +20,31 @@ namespace {
 
 volatile std::sig_atomic_t signal_seen = 0;
 
-void catch_signal(int number) {
+// Asked to end by its launcher, terminal, or limit of time.
+constexpr int kEndingSignals[] = {SIGTERM, SIGHUP, SIGXCPU, SIGUSR1};
+
+// Under nohup SIGHUP stays ignored. Not restarted: a read that waits for the keyboard must return.
+void set_handler(int number, void (*handler)(int)) {
+  struct sigaction now = {};
+  if (number == SIGHUP && ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
+    return;
   struct sigaction action = {};
-  action.sa_handler = [](int seen) { signal_seen = seen; };
-  // Reset: the second one has its usual effect. Not restarted: a read that waits for the keyboard
-  // must return.
-  action.sa_flags = SA_RESETHAND;
+  action.sa_handler = handler;
+  ::sigaction(number, &action, nullptr);
+}
+
+// Only what a signal handler may call.
+void end_at_once(int number) {
+  remove_partial_files();
+  std::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
+// The second one ends the process, but for SIGXCPU, which comes every second from the first on.
+void note_signal(int number) {
+  signal_seen = number;
+  struct sigaction action = {};
+  action.sa_handler = number == SIGXCPU ? SIG_IGN : end_at_once;
   ::sigaction(number, &action, nullptr);
 }
 
@@ -48,8 +68,6 @@ void write_stdout(std::string_view text) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EPIPE) {
-      throw ClosedPipe();
     } else if (errno == EINTR) {
       throw_if_interrupted();
     } else {
@@ -110,9 +128,15 @@ study::Context Session::context() const {
   return context;
 }
 
-void catch_interrupts() { catch_signal(SIGINT); }
+void leave_nothing_half_written() {
+  for (const int number : kEndingSignals) set_handler(number, end_at_once);
+}
 
-void catch_termination() { catch_signal(SIGTERM); }
+void catch_interrupts() { set_handler(SIGINT, note_signal); }
+
+void catch_termination() {
+  for (const int number : kEndingSignals) set_handler(number, note_signal);
+}
 
 bool interrupted() { return signal_seen != 0; }
 

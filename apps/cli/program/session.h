@@ -27,10 +27,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Whoever read stdout has gone (`| head`): there is nothing left to do and nobody to tell.
-struct ClosedPipe {};
-
-// A signal asked the program to stop: Ctrl-C, or SIGTERM where that is caught.
+// A signal asked the program to stop: Ctrl-C, or one that catch_termination() catches.
 using Interrupted = study::Stopped;
 
 struct CommonOptions {
@@ -68,9 +65,9 @@ class Session {
   const CommonOptions& options() const { return options_; }
   bool json() const { return options_.json; }
 
-  // Results, with control characters of names and tokens escaped. Throws ClosedPipe when nobody
-  // reads any more, Error when the disk is full, or when a file that the result was computed from
-  // was written to in the meantime.
+  // Results, with control characters of names and tokens escaped. Throws Error when they cannot be
+  // written (nobody reads any more, the disk is full, standard output is closed), or when a file
+  // that they were computed from was written to in the meantime.
   void print(std::string_view text) const;
   // Text that is the result, byte by byte; escaped only where a terminal would get it.
   void print_exactly(std::string_view text) const;
@@ -100,13 +97,17 @@ class Session {
 // Writes all of `text` to stdout, past any buffer, so that streamed text shows at once.
 void write_stdout(std::string_view text);
 
+// From the call on, SIGTERM, SIGHUP, SIGXCPU and SIGUSR1 end the process as they do by themselves,
+// but remove the files that are half written first.
+void leave_nothing_half_written();
 // From the call on, the first Ctrl-C only sets a flag, which long work looks at between its steps;
 // the second one ends the process.
 void catch_interrupts();
-// The same for SIGTERM, for work that saves itself before it stops.
+// The same for SIGTERM, SIGHUP, SIGXCPU and SIGUSR1 (which batch systems send before a job's time
+// is over), for work that saves itself before it stops.
 void catch_termination();
 bool interrupted();
-// 128 + the signal: 130 for Ctrl-C, 143 for SIGTERM.
+// 128 + the signal: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 int interrupted_exit_code();
 void throw_if_interrupted();
 

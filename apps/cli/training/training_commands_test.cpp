@@ -1,5 +1,7 @@
 // pretrain and sparsify as a user runs them: what they leave behind, interruption, resumption, and
 // what they refuse.
+#include <fmt/format.h>
+
 #include <csignal>
 
 #include "apps/cli/training/training_test_support.h"
@@ -67,7 +69,7 @@ class Interruption : public TrainingCommandTest {
     expect_success(straight);
     // The run may end before the signal arrives, on a busy machine; then it is tried again.
     for (int attempt = 0; attempt < 10; ++attempt) {
-      const std::string name = "run" + std::to_string(attempt);
+      const std::string name = fmt::format("run{}-{}", signal, attempt);
       Arguments loud = command(name);
       std::erase(loud, "--quiet");
       const ProgramRun stopped = run_and_signal(loud, signal, [&] { return log_lines(name) >= 4; });
@@ -102,6 +104,16 @@ TEST_F(Interruption, SparsifyResumesBitForBitAfterTermination) {
   check(
       sparsify("straight", "150") + more, "straight",
       [&](const std::string& name) { return sparsify(name, "150") + more; }, SIGTERM);
+}
+
+// What batch systems and closed terminals send.
+TEST_F(Interruption, OtherSignalsThatEndAProcessSaveACheckpointToo) {
+  for (const int signal : {SIGHUP, SIGUSR1, SIGXCPU}) {
+    const std::string straight = fmt::format("straight{}", signal);
+    check(
+        pretrain(straight, "150"), straight,
+        [&](const std::string& name) { return pretrain(name, "150"); }, signal);
+  }
 }
 
 TEST_F(Interruption, TheControlIsResumedToo) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "filigree/base/error.h"
 #include "filigree/json/events.h"
 
 namespace filigree {
@@ -28,13 +29,33 @@ JsonLines JsonLines::open(const std::filesystem::path& path, LastLine last,
   return lines;
 }
 
+// Looks no further than a line may reach: a file of a terabyte without a line break would be read
+// to its end, and be in memory by then.
+std::string_view JsonLines::take_line() {
+  const std::string_view possible = rest_.substr(0, limits_.max_bytes + 1);
+  const std::size_t end = std::min(possible.find('\n'), possible.size());
+  if (end > limits_.max_bytes)
+    fail("json: '{}': a line of more than {} bytes, the most that are read", place(),
+         limits_.max_bytes);
+  const std::string_view line = rest_.substr(0, end);
+  rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+}
+
+void JsonLines::release_what_was_read() {
+  constexpr std::size_t kStep = std::size_t{16} << 20;
+  if (file_ == nullptr) return;
+  const std::size_t read = file_->text().size() - rest_.size();
+  if (read - released_ < kStep) return;
+  file_->release(file_->bytes().subspan(released_, read - released_));
+  released_ = read;
+}
+
 bool JsonLines::next() {
   while (!rest_.empty()) {
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-    line_ = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    release_what_was_read();
     ++number_;
-    if (line_.ends_with('\r')) line_.remove_suffix(1);
+    line_ = take_line();
     if (is_blank(line_)) continue;
     try {
       object_ = std::make_unique<const JsonObject>(JsonObject::parse(line_, place(), limits_));

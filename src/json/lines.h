@@ -1,5 +1,7 @@
 // JSON Lines: a file with one JSON value a line, read line by line. Each line is a text by itself
-// (json.h), and messages name the file and the line. Blank lines are passed over.
+// (json.h), and messages name the file and the line. Blank lines are passed over. A line may be as
+// long as JSON text may be (limits.h); the file may be of any size: what was read of it is given
+// back.
 //
 //   for (JsonLines lines = JsonLines::open("log.jsonl"); lines.next();)
 //     use(lines.object().integer("step"));
@@ -44,7 +46,12 @@ class JsonLines {
 
  private:
   std::shared_ptr<const MappedFile> file_;
+  // The rest of the line that begins there, without its break; throws Error where it is too long.
+  std::string_view take_line();
+  void release_what_was_read();
+
   std::string_view rest_;
+  std::size_t released_ = 0;  // bytes of file_
   std::string source_;
   LastLine last_;
   JsonLimits limits_;

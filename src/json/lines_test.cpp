@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "support/errors.h"
@@ -90,6 +93,49 @@ TEST(JsonLines, OpensFiles) {
   EXPECT_EQ(lines.object().integer("step"), 2);
   EXPECT_EQ(lines.place(), (folder / "log.jsonl").string() + ", line 2");
   EXPECT_NE(error_of([&] { JsonLines::open(folder / "none"); }), "no error");
+}
+
+TEST(JsonLines, ALineHasALimit) {
+  const JsonLimits limits{.max_bytes = 12};
+  const std::string text = "{\"step\": 1}\r\n{\"step\": 12345}\n";
+  JsonLines lines(text, "log.jsonl", LastLine::kWhole, limits);
+  EXPECT_TRUE(lines.next());
+  EXPECT_EQ(error_of([&] { lines.next(); }),
+            "json: 'log.jsonl, line 2': a line of more than 12 bytes, the most that are read");
+}
+
+double most_megabytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024;
+  return 0;
+}
+
+// Files with holes take no room on the disk; read to their end they would take all memory.
+TEST(JsonLines, FilesOfAnySizeTakeLittleMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers remember the memory that is read";
+#endif
+  const TemporaryFolder folder;
+  write_file(folder / "log.jsonl", "{\"step\": 1}\n");
+  std::error_code failure;
+  std::filesystem::resize_file(folder / "log.jsonl", std::uintmax_t{1} << 40, failure);
+  if (failure) GTEST_SKIP() << "no file of a terabyte: " << failure.message();
+  const double before = most_megabytes();
+  JsonLines endless = JsonLines::open(folder / "log.jsonl", LastLine::kMayBeCut);
+  EXPECT_TRUE(endless.next());
+  EXPECT_NE(error_of([&] { endless.next(); }).find("line 2': a line of more than 134217728 bytes"),
+            std::string::npos);
+  // Many lines, each short: what was read is given back.
+  const std::string line = "{\"step\": 1, \"text\": \"" + std::string(1 << 20, 'x') + "\"}\n";
+  {
+    std::ofstream many(folder / "many.jsonl", std::ios::binary);
+    for (int i = 0; i < 400; ++i) many << line;
+  }
+  std::int64_t count = 0;
+  for (JsonLines lines = JsonLines::open(folder / "many.jsonl"); lines.next();) ++count;
+  EXPECT_EQ(count, 400);
+  EXPECT_LT(most_megabytes() - before, 250);
 }
 
 }  // namespace

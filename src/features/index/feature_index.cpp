@@ -63,12 +63,16 @@ void put_example(std::string& to, const FeatureExample& example) {
   for (const std::uint16_t half : halves) put(to, half);
 }
 
-FeatureExample take_example(IndexBytes& from) {
+FeatureExample take_example(IndexBytes& from, const std::string& label) {
   FeatureExample example;
   example.position = from.take<std::uint64_t>();
   example.value = from.take<float>();
   example.centre = from.take<std::uint16_t>();
   const std::size_t length = from.count(from.take<std::uint16_t>(), kLongestExample, 6);
+  if (static_cast<std::size_t>(example.centre) >= length)
+    fail("{} has an example of {} tokens around token {}", label, length, example.centre);
+  if (!std::isfinite(example.value))
+    fail("{} has an example with the activation {}", label, example.value);
   for (std::size_t i = 0; i < length; ++i) example.tokens.push_back(from.take<TokenId>());
   for (std::size_t i = 0; i < length; ++i) {
     const auto half = from.take<std::uint16_t>();
@@ -112,9 +116,12 @@ FeatureRecord unpacked(std::span<const std::byte> bytes, const std::string& labe
     const int bin = from.take<std::uint16_t>();
     record.histogram.add_to_bin(bin, from.take<std::uint64_t>());
   }
+  if (record.histogram.total() != record.count)
+    fail("{} counts {} tokens and {} in its histogram", label, record.count,
+         record.histogram.total());
   for (std::vector<FeatureExample>* list : {&record.top, &record.sampled}) {
     const std::size_t examples = from.count(from.take<std::uint16_t>(), kMostExamples, 16);
-    for (std::size_t i = 0; i < examples; ++i) list->push_back(take_example(from));
+    for (std::size_t i = 0; i < examples; ++i) list->push_back(take_example(from, label));
   }
   if (!from.empty()) fail("{} goes on behind its end", label);
   return record;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "filigree/features/index/index_builder.h"
@@ -207,6 +208,31 @@ TEST_F(FeatureIndexTest, DamageIsFound) {
               "no error")
         << i;
   }
+}
+
+// Checksums are right, and what they are of makes no sense.
+TEST_F(FeatureIndexTest, ForgedRecordsAreRefusedInWords) {
+  const auto message_of = [&](const auto& forge) {
+    FeatureRecord record = records_[0];
+    forge(record);
+    FeatureIndexWriter writer(folder_ / "forged.index", {"m", "t", "x", 1, 1, 9, 9, 0});
+    writer.add(record);
+    writer.commit();
+    const FeatureIndex index = FeatureIndex::open(folder_ / "forged.index");
+    return error_of([&] { index.record({0, 0}); });
+  };
+  EXPECT_EQ(message_of([](FeatureRecord&) {}), "no error");
+  EXPECT_THAT(message_of([](FeatureRecord& record) { record.top[0].centre = 60000; }),
+              HasSubstr("the record of L0F0 has an example of 7 tokens around token 60000"));
+  EXPECT_THAT(message_of([](FeatureRecord& record) {
+                record.sampled[0].tokens.clear();
+                record.sampled[0].activations.clear();
+              }),
+              HasSubstr("has an example of 0 tokens"));
+  EXPECT_THAT(message_of([](FeatureRecord& record) { record.top[0].value = NAN; }),
+              HasSubstr("an example with the activation nan"));
+  EXPECT_THAT(message_of([](FeatureRecord& record) { ++record.count; }),
+              HasSubstr("in its histogram"));
 }
 
 TEST_F(FeatureIndexTest, NeedsEveryFeature) {

@@ -35,6 +35,24 @@ std::string not_finite(const char* what, std::int64_t step) {
       what, step);
 }
 
+// The name of the first parameter that no loss may ever show: of features that are never active,
+// say. The same on every rank but for the name, which others know by another rank. Minus infinity
+// is the logarithm of a threshold of zero.
+std::optional<std::string> not_finite_parameter(const Trainable& trained, Communicator& ranks) {
+  std::optional<std::string> name;
+  for (const auto& parameters : {trained.parameters(), trained.own_parameters()})
+    for (const NamedParameter& parameter : parameters) {
+      if (name) break;
+      const Tensor value = parameter.variable.value().on_host().to(DType::kF32);
+      const std::span<const float> numbers = value.values();
+      if (std::any_of(numbers.begin(), numbers.end(),
+                      [](float x) { return std::isnan(x) || x == HUGE_VALF; }))
+        name = "'" + parameter.name + "'";
+    }
+  if (!ranks.any(name.has_value())) return std::nullopt;
+  return name.value_or("a parameter of another rank");
+}
+
 // Forward and backward of one step's batches; leaves the gradients summed over them and over the
 // ranks, returns the metrics' mean.
 Metrics run_batches(Trainable& trained, const NextLoss& next_loss, std::int64_t step,
@@ -157,6 +175,12 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
     TrainingState stored = read_training_state(earlier.checkpoint);
     require_same_settings(stored.settings, state.settings);
     restore_training(earlier.checkpoint, trained, optimizer, ranks);
+    if (const auto name = not_finite_parameter(trained, ranks))
+      throw Diverged(fmt::format(
+          "training: {} of the checkpoint '{}' holds numbers that are not finite; remove "
+          "the checkpoint to go on from an earlier one, or start again with a lower "
+          "learning rate",
+          *name, printable(earlier.checkpoint.string(), 400)));
     restore_part(source, stored.source, earlier);
     restore_part(objective, stored.objective, earlier);
     state = std::move(stored);
@@ -184,7 +208,12 @@ TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source
   const auto save = [&] {
     if (saved == state.step) return;  // by an evaluation, say
     require_unchanged_files();        // or nobody knows what was trained on
-    if (log) log->flush();            // no step is saved whose line could be lost
+    if (const auto name = not_finite_parameter(trained, ranks)) {
+      const Diverged diverged(not_finite(("parameter " + *name).c_str(), state.step));
+      write({{"event", "stopped"}, {"step", state.step}, {"reason", diverged.what()}});
+      throw diverged;
+    }
+    if (log) log->flush();  // no step is saved whose line could be lost
     trained.before_save();
     state.source = source.state();
     state.objective = objective.state();

@@ -73,9 +73,9 @@ Settings run_settings(const Trainable& trained, const RunPart& objective, const 
 using NextLoss =
     std::function<Variable(std::int64_t micro_step, Communicator& ranks, Metrics& metrics)>;
 
-// Throws Diverged when the loss is not finite (the last checkpoint stays, and the log says so), and
-// Error when a checkpoint cannot be written, a resumed run's settings differ, or the ranks do not
-// start from the same.
+// Throws Diverged when the loss is not finite, or a parameter where it is saved or resumed from
+// (the last checkpoint stays, and the log says so), and Error when a checkpoint cannot be written,
+// a resumed run's settings differ, or the ranks do not start from the same.
 TrainerResult train(Trainable& trained, AnyObjective& objective, RunPart& source,
                     const NextLoss& next_loss, AdamW& optimizer, RunFolder& folder,
                     const TrainerOptions& options, const TrainerCallbacks& callbacks = {});

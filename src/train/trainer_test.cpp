@@ -1,6 +1,7 @@
 // Whole small runs: learning, interruption, resumption, and what is refused.
 #include "filigree/train/trainer.h"
 
+#include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -182,6 +183,45 @@ TEST(Trainer, ALossThatIsNotFiniteStopsWithTheLastCheckpointIntact) {
   SmallRun resumed(false);
   resumed.options.resume = true;
   EXPECT_EQ(resumed.train(folder).resumed_from, 7);
+}
+
+// A parameter that the loss does not show, as those of a feature that is never active.
+struct WithSilentParameter final : ModelTrainable {
+  using ModelTrainable::ModelTrainable;
+  std::vector<NamedParameter> own_parameters() const override { return {{"silent", silent}}; }
+  Variable silent{Tensor::full({3}, 1.0f)};
+};
+
+TEST(Trainer, AParameterThatIsNotFiniteIsNeverSavedNorGoneOnFrom) {
+  const TemporaryFolder temporary;
+  {
+    RunFolder folder(temporary.path());
+    SmallRun run(false);
+    auto with_silent = std::make_unique<WithSilentParameter>(*run.model);
+    Variable silent = with_silent->silent;
+    run.trained = std::move(with_silent);
+    TrainerCallbacks callbacks;
+    callbacks.progress = [&](std::int64_t step, const Metrics&) {
+      if (step == 10) silent.mutable_value().mutable_f32()[1] = NAN;
+    };
+    EXPECT_THAT(error_of([&] { run.train(folder, callbacks); }),
+                testing::HasSubstr("the parameter 'silent' is not finite at step 14"));
+    ASSERT_EQ(folder.checkpoints().size(), 1u);
+  }
+  // What was saved before such numbers were looked for.
+  SmallRun resumed(false);
+  resumed.options.resume = true;
+  auto damaged = std::make_unique<WithSilentParameter>(*resumed.model);
+  damaged->silent.mutable_value().mutable_f32()[0] = NAN;
+  resumed.trained = std::move(damaged);
+  RunFolder again(temporary.path());
+  try {
+    resumed.train(again);
+    ADD_FAILURE() << "goes on";
+  } catch (const Diverged& diverged) {
+    EXPECT_THAT(diverged.what(), testing::AllOf(testing::HasSubstr("'silent' of the checkpoint"),
+                                                testing::HasSubstr("step-00000007")));
+  }
 }
 
 TEST(Trainer, GatesThatAllClosedStopTheRun) {

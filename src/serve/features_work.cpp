@@ -67,7 +67,9 @@ study::FeatureTrainingResult train(const study::LoadedModel& model, const Traini
   request.checkpoint_every = request.steps();  // the session keeps the result alone
   request.held_out_tokens = kMeasuredTokens;
   request.objective.l0 = std::min<double>(request.objective.l0, 0.5 * double(query.features));
-  return study::run_feature_training(request, context);
+  study::Context beside_the_model = context;
+  beside_the_model.placement = model.model().placement();
+  return study::run_feature_training(request, model, beside_the_model);
 }
 
 }  // namespace

@@ -136,7 +136,9 @@ TEST_F(FilesTest, SweepsAreJobsWhoseResultsAreExported) {
 }
 
 TEST_F(FilesTest, TranscodersAreTrainedForTheSessionAndTracedThrough) {
+  const std::int64_t loaded = models_loaded();
   const Json job = run({{"train", "dense"}, {"features", 16}, {"tokens", 2048}}).second;
+  EXPECT_EQ(models_loaded(), loaded) << "the server's own model is there already";
   ASSERT_EQ(job["state"], "done") << job;
   EXPECT_EQ(job["result"]["model"], "dense");
   EXPECT_EQ(job["result"]["tokens"], 2048);

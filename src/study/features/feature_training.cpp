@@ -49,7 +49,7 @@ std::uint64_t device_memory(DeviceKind kind) {
 struct Start {
   FeatureTrainingRequest request;  // with what a transcoder to go on with says
   TrainingData data;
-  LoadedModel model;
+  const LoadedModel& model;
   ActivationOptions activations;
   FeatureTrainingPlan plan;
 };
@@ -117,7 +117,8 @@ std::uint64_t bytes_through_model(const ModelConfig& config, const ActivationOpt
              sizeof(float);
 }
 
-Start open_start(const FeatureTrainingRequest& asked, const Context& context) {
+// Before anything is loaded.
+void check_request(const FeatureTrainingRequest& asked) {
   if (asked.batch < 1 || asked.tokens < asked.batch)
     throw RequestError(
         fmt::format("{} tokens in batches of {} make no step", asked.tokens, asked.batch));
@@ -127,11 +128,12 @@ Start open_start(const FeatureTrainingRequest& asked, const Context& context) {
                     "1",
                     asked.through_model));
   check_run_folder(asked.out, asked.resume);
-  Start start{asked,
-              open_training_data(asked.shards, {}),
-              LoadedModel(asked.model, "model", {.placement = context.placement}),
-              {},
-              {}};
+}
+
+// `model` must outlive what is returned.
+Start open_start(const FeatureTrainingRequest& asked, const LoadedModel& model,
+                 const Context& context) {
+  Start start{asked, open_training_data(asked.shards, {}), model, {}, {}};
   start.request = going_on(asked, start.model);
   const FeatureTrainingRequest& request = start.request;
   const ModelConfig& config = start.model.config();
@@ -171,6 +173,10 @@ Start open_start(const FeatureTrainingRequest& asked, const Context& context) {
           "a smaller pool or batch, or the kind per-layer",
           human_bytes(plan.total_bytes()), human_bytes(there));
   return start;
+}
+
+LoadedModel model_of(const FeatureTrainingRequest& request, const Context& context) {
+  return {request.model, "model", {.placement = context.placement}};
 }
 
 nlohmann::json header_of(const FeatureTrainingRequest& request, const Start& start,
@@ -304,13 +310,21 @@ std::int64_t FeatureTrainingRequest::steps_through_model() const {
 
 FeatureTrainingPlan plan_feature_training(const FeatureTrainingRequest& request,
                                           const Context& context) {
-  return open_start(request, context).plan;
+  check_request(request);
+  return open_start(request, model_of(request, context), context).plan;
+}
+
+FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
+                                           const Context& context) {
+  check_request(request);
+  return run_feature_training(request, model_of(request, context), context);
 }
 
 FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& asked,
-                                           const Context& context) {
+                                           const LoadedModel& loaded, const Context& context) {
+  check_request(asked);
   const std::unique_ptr<OutputFolder> out = open_output(asked.out, context);
-  Start start = open_start(asked, context);
+  Start start = open_start(asked, loaded, context);
   const FeatureTrainingRequest& request = start.request;
   const FeatureTrainingPlan& plan = start.plan;
   Communicator& ranks = context.communicator();

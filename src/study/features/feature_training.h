@@ -12,6 +12,7 @@
 #include "filigree/io/matrix_type.h"
 #include "filigree/study/context.h"
 #include "filigree/study/json.h"
+#include "filigree/study/loaded_model.h"
 #include "filigree/study/training/training_data.h"
 #include "filigree/train/trainer.h"
 
@@ -92,6 +93,9 @@ FeatureTrainingPlan plan_feature_training(const FeatureTrainingRequest& request,
                                           const Context& context);
 FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
                                            const Context& context);
+// The same of a model that is loaded, where the context says; the request names it.
+FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
+                                           const LoadedModel& model, const Context& context);
 
 Json to_json(const FeatureTrainingPlan& plan);
 Json to_json(const FeatureTrainingResult& result);

@@ -81,7 +81,7 @@ Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec
           name_of(view.kind));
   if (view.kind == TensorKind::kF32 && view.aligned() && view.owner != nullptr &&
       spec.interleaved_heads == 0)
-    return Tensor::borrow(wanted, DType::kF32, view.owner, view.data.data());
+    return Tensor::borrow(wanted, DType::kF32, view.owner, view.bytes().data());
   Tensor value = Tensor::empty(wanted);
   read_f32(view, {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
   return in_our_order(spec, value);
@@ -209,7 +209,7 @@ ModelConfig read_model_config(const std::filesystem::path& folder) {
     const Checkpoint checkpoint = Checkpoint::open(folder);
     require(has_transformer_lens_names(checkpoint.tensors()),
             "model '{}': a state dict needs its config.json beside it; put it there, or make a "
-            "model folder with 'convert --config FOLDER'",
+            "model folder with 'convert --config FILE'",
             folder.string());
     return transformer_lens_config(checkpoint.tensors(), folder.string());
   }

@@ -280,7 +280,7 @@ ModelConfig transformer_lens_config(const std::vector<TensorView>& tensors,
   const TensorView* positions = from.find("pos_embed.W_pos");
   require(positions != nullptr && from.find("blocks.0.mlp.W_gate") == nullptr,
           "'{}': a state dict under TransformerLens's names that is not a GPT-2's; give the "
-          "configuration with --config FOLDER",
+          "configuration with --config FILE",
           source);
   const Extents embedding = shape(kEmbedding, 2), query = shape("blocks.0.attn.W_Q", 3);
   std::int64_t layers = 1;

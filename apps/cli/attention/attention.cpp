@@ -35,7 +35,7 @@ study::AttentionRequest request_of(const AttentionCommand& command) {
   study::AttentionRequest request = command.request;
   request.prompts = prompt_request(command.prompts);
   if (request.prompts.empty())
-    throw UsageError("give prompts: --prompt TEXT, --prompts FILE or --data SHARDS");
+    throw UsageError("give prompts: --prompt TEXT, --text FILE or --data SHARDS");
   request.files.assign(command.out.begin(), command.out.end());
   if (request.average && request.files.empty()) throw UsageError("--average goes with --out FILE");
   // Without a wish, the two that fit a terminal.

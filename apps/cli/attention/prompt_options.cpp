@@ -42,9 +42,9 @@ study::PromptRequest prompt_request(const PromptOptions& options) {
   const int sources =
       (options.texts.empty() ? 0 : 1) + (options.file.empty() ? 0 : 1) + static_cast<int>(shards);
   if (sources > 1)
-    throw UsageError("give prompts in one way: --prompt TEXT, --prompts FILE or --data SHARDS");
+    throw UsageError("give prompts in one way: --prompt TEXT, --text FILE or --data SHARDS");
   if (!shards && options.samples_given)
-    throw UsageError("--samples goes with --data; --prompt and --prompts are taken whole");
+    throw UsageError("--samples goes with --data; --prompt and --text are taken whole");
   if (shards && options.replace_invalid)
     throw UsageError("--replace-invalid goes with text; shards hold tokens");
   study::PromptRequest request;

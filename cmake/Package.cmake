@@ -40,7 +40,7 @@ endif()
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
   ${PROJECT_SOURCE_DIR}/src/*.h)
 list(FILTER headers EXCLUDE REGEX
-  "test_|_test|constructed_maps|/(cpu|cuda|mpi|nccl)/|_cuda\\.h|_kernels\\.h|figure/(fonts|text_layout)\\.h|serve/connection\\.h")
+  "test_|_test|constructed_maps|/(cpu|cuda|mpi|nccl)/|_cuda\\.h|_kernels\\.h|figure/(fonts|text_layout)\\.h|serve/(connection|httplib_internals)\\.h")
 set(unread ${headers})
 while(unread)
   list(POP_FRONT unread header)

@@ -48,6 +48,30 @@ bool same_secret(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
+[[noreturn]] void refuse_head(const std::string& what) {
+  throw Refusal(400, what, "send HTTP/1.1 as browsers do");
+}
+
+bool is_token(std::string_view text) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+}
+
+bool has_control_characters(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
+  });
+}
+
+std::string_view without_spaces_around(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
 constexpr std::size_t kMostPath = 200;
 constexpr const char* kOwnPage =
     "open the address that filigree serve printed, in a tab of its own";
@@ -59,6 +83,33 @@ std::vector<std::string> RequestHead::values(std::string_view name) const {
   for (const auto& [key, value] : headers)
     if (same_but_case(key, name)) found.push_back(value);
   return found;
+}
+
+RequestHead parse_head(std::string_view text) {
+  std::size_t end = std::min(text.find("\r\n"), text.size());
+  const std::string_view first = text.substr(0, end);
+  const std::size_t space = first.find(' '), last = first.rfind(' ');
+  if (has_control_characters(first) || space == last || !is_token(first.substr(0, space)) ||
+      !first.substr(last + 1).starts_with("HTTP/1.") ||
+      first.substr(0, last).find(' ', space + 1) != std::string_view::npos)
+    refuse_head("the first line is no request");
+  const std::string_view target = first.substr(space + 1, last - space - 1);
+  RequestHead head = {std::string(first.substr(0, space)),
+                      std::string(target.substr(0, target.find_first_of("?#")))};
+  while (end < text.size()) {
+    const std::size_t begin = end + 2;
+    end = std::min(text.find("\r\n", begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !is_token(line.substr(0, colon)))
+      refuse_head(fmt::format("'{}' is the name of no header",
+                              printable(line.substr(0, std::min(colon, line.size())), 40)));
+    const std::string_view value = without_spaces_around(line.substr(colon + 1));
+    if (has_control_characters(value))
+      refuse_head(fmt::format("the header {} holds control characters", line.substr(0, colon)));
+    head.headers.emplace_back(line.substr(0, colon), value);
+  }
+  return head;
 }
 
 Guard::Guard(std::string host, std::string token, const Limits& limits)
@@ -132,6 +183,17 @@ std::optional<Answer> Guard::refuse(const RequestHead& head) const {
   return std::nullopt;
 }
 
+std::variant<std::size_t, Answer> Guard::begin(std::string_view text) const {
+  try {
+    const RequestHead head = parse_head(text);
+    if (std::optional<Answer> refused = refuse(head)) return std::move(*refused);
+    if (head.method != "POST") return std::size_t{0};
+    return static_cast<std::size_t>(std::stoull(head.values("content-length").at(0)));
+  } catch (const Refusal& refusal) {
+    return error_answer(refusal.status(), refusal.what(), refusal.remedy());
+  }
+}
+
 const std::vector<std::pair<std::string, std::string>>& security_headers() {
   static const std::vector<std::pair<std::string, std::string>> headers = {
       {"Content-Security-Policy",
@@ -157,8 +219,8 @@ std::string make_token() {
 
 bool is_address(const std::string& text) {
   in6_addr room = {};
-  return ::inet_pton(AF_INET, text.c_str(), &room) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), &room) == 1;
+  return text.find('\0') == std::string::npos && (::inet_pton(AF_INET, text.c_str(), &room) == 1 ||
+                                                  ::inet_pton(AF_INET6, text.c_str(), &room) == 1);
 }
 
 bool is_loopback(const std::string& address) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "filigree/serve/answer.h"
@@ -30,6 +31,11 @@ struct RequestHead {
   std::vector<std::string> values(std::string_view name) const;
 };
 
+// Throws Refusal for what is not as RFC 9112 has it, down to the spaces, and for bytes that no
+// header holds: what one program reads into them another may not. The path stays as it was sent,
+// but without what is asked for behind a question mark.
+RequestHead parse_head(std::string_view text);
+
 inline constexpr const char* kTokenHeader = "x-filigree-token";
 
 class Guard {
@@ -39,6 +45,10 @@ class Guard {
 
   // The answer to a request that is refused, or nothing.
   std::optional<Answer> refuse(const RequestHead& head) const;
+
+  // The first line and the headers as they came, without the empty line behind them: the answer
+  // that refuses them, or the bytes of the body that belongs to them.
+  std::variant<std::size_t, Answer> begin(std::string_view head) const;
 
  private:
   bool is_own_host(std::string_view host) const;

@@ -96,5 +96,55 @@ TEST_F(GuardTest, TokensAreLongAndDiffer) {
   EXPECT_NE(make_token(), make_token());
 }
 
+TEST(ParseHead, ReadsTheFirstLineAndTheHeaders) {
+  const RequestHead head = parse_head(
+      "GET /api/models?x=1 HTTP/1.1\r\nHost: localhost:7860\r\nX-One:\t two words \r\nEmpty:");
+  EXPECT_EQ(head.method, "GET");
+  EXPECT_EQ(head.path, "/api/models");
+  EXPECT_THAT(head.values("host"), ::testing::ElementsAre("localhost:7860"));
+  EXPECT_THAT(head.values("x-one"), ::testing::ElementsAre("two words"));
+  EXPECT_THAT(head.values("empty"), ::testing::ElementsAre(""));
+}
+
+TEST(ParseHead, RefusesWhatTwoProgramsMayReadInTwoWays) {
+  using namespace std::string_literals;
+  const auto error = [](std::string_view text) -> std::string {
+    try {
+      parse_head(text);
+    } catch (const Refusal& refusal) {
+      EXPECT_EQ(refusal.status(), 400);
+      return refusal.what();
+    }
+    return "no error";
+  };
+  const std::string get = "GET / HTTP/1.1\r\n";
+  EXPECT_EQ(error(get + "Host: localhost"), "no error");
+  EXPECT_EQ(error(get + "Host : localhost"), "'Host ' is the name of no header");
+  EXPECT_EQ(error(get + " Host: localhost"), "' Host' is the name of no header");
+  EXPECT_EQ(error(get + ": localhost"), "'' is the name of no header");
+  EXPECT_EQ(error(get + "Host"), "'Host' is the name of no header");
+  EXPECT_EQ(error(get + "Host: localhost\r\n and more"), "' and more' is the name of no header");
+  for (const std::string& value : {"127.0.0.1\0.evil.example"s, "a\nb"s, "a\rb"s, "a\x7f"s})
+    EXPECT_EQ(error(get + "Host: " + value), "the header Host holds control characters");
+  for (const std::string& first :
+       {""s, "GET"s, "GET /"s, "GET  / HTTP/1.1"s, "GET / x HTTP/1.1"s, "GET / HTTP/2"s,
+        "G\0T / HTTP/1.1"s, "GET /\x01 HTTP/1.1"s, "\0\xff"s, " GET / HTTP/1.1"s})
+    EXPECT_EQ(error(first), "the first line is no request") << first;
+}
+
+TEST_F(GuardTest, TellsHowMuchOfABodyBelongsToAHead) {
+  const std::string post =
+      "POST /api/look HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+  EXPECT_EQ(std::get<std::size_t>(own_.begin(post + "Content-Length: 20")), 20u);
+  EXPECT_EQ(std::get<std::size_t>(own_.begin("GET / HTTP/1.1\r\nHost: localhost")), 0u);
+  const auto refusal = [&](const std::string& head) {
+    return std::get<Answer>(own_.begin(head)).status;
+  };
+  EXPECT_EQ(refusal(post + "Content-Length: 2000000"), 413);
+  EXPECT_EQ(refusal(post + "Content-Length : 20"), 400);
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-1"), 400);
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\nHost: evil.example"), 403);
+}
+
 }  // namespace
 }  // namespace filigree::serve

@@ -27,9 +27,11 @@ struct Limits {
   std::chrono::milliseconds watching{45'000};        // one of them; less than `send`
   std::chrono::milliseconds abandoned_job{180'000};  // nobody has asked for it so long
   std::size_t threads = 16;                          // connections that are served at once
-  std::size_t waiting_connections = 64;
-  std::chrono::milliseconds receive{10'000};  // until a request is there as a whole
-  std::chrono::milliseconds send{60'000};     // until its answer is taken
+  std::size_t waiting_connections = 64;              // that have sent a request
+  std::size_t open_connections = 500;                // that have not, or whose answer is written
+  std::size_t open_bytes = 32 << 20;                 // that those have sent
+  std::chrono::milliseconds receive{10'000};         // until a request is there as a whole
+  std::chrono::milliseconds send{60'000};            // until its answer is taken
 };
 
 }  // namespace filigree::serve

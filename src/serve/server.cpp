@@ -1,9 +1,7 @@
 #include "filigree/serve/server.h"
 
 #include <fmt/format.h>
-#include <httplib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -13,6 +11,8 @@
 #include "filigree/base/strings.h"
 #include "filigree/serve/connection.h"
 #include "filigree/serve/guard.h"
+#include "filigree/serve/httplib_internals.h"
+#include "filigree/serve/intake.h"
 
 namespace filigree::serve {
 namespace {
@@ -54,11 +54,20 @@ Answer answer_for(int status) {
 }  // namespace
 
 // Connections are httplib's to accept and ours to serve.
-class Server::Http final : public httplib::Server {
+class Server::Http final : public SocketServer {
  public:
   Http(Api& api, const ServerOptions& options)
-      : api_(api), limits_(api.limits()), guard_(options.host, options.token, api.limits()) {
-    new_task_queue = [this] { return new ConnectionThreads(limits_); };
+      : api_(api),
+        limits_(api.limits()),
+        guard_(options.host, options.token, api.limits()),
+        threads_(limits_),
+        intake_(
+            limits_, [this](std::string_view head) { return guard_.begin(head); },
+            [this](socket_t socket, std::string request) {
+              return threads_.enqueue([this, socket, bytes = std::move(request)]() mutable {
+                serve(socket, std::move(bytes));
+              });
+            }) {
     // As by default, but for the port: it is never shared with another server.
     set_socket_options([](socket_t socket) {
       const int yes = 1;
@@ -91,7 +100,7 @@ class Server::Http final : public httplib::Server {
   void start() {
     // httplib lets five connections wait to be accepted, and those of a few pages at once are more:
     // the system would drop them.
-    ::listen(svr_sock_, static_cast<int>(limits_.threads + limits_.waiting_connections));
+    let_wait(static_cast<int>(limits_.threads + limits_.waiting_connections));
     thread_ = std::thread([this] { listen_after_bind(); });
     while (!is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -100,25 +109,19 @@ class Server::Http final : public httplib::Server {
     ending_ = true;  // what waits for a model is told so
     stop();
     if (thread_.joinable()) thread_.join();
+    threads_.end();
+    intake_.end();
   }
 
  private:
-  bool process_and_close_socket(socket_t socket) override {
-    BoundedStream stream(socket, limits_, ending_);
-    if (ConnectionThreads::refusing()) {
-      refuse(stream);
-    } else {
-      this_connection = &stream;
-      bool closed = false;
-      process_request(stream, true, closed, [](httplib::Request& request) {
-        // Compression would take longer than the way to a browser on the same machine.
-        request.headers.erase("Accept-Encoding");
-      });
-      this_connection = nullptr;
-      stream.end();
-    }
-    ::close(socket);
-    return true;
+  void accepted(socket_t socket) override { intake_.take(socket); }
+
+  void serve(socket_t socket, std::string request) {
+    RequestStream stream(socket, std::move(request), limits_);
+    this_connection = &stream;
+    answer_request(stream);
+    this_connection = nullptr;
+    intake_.finish(socket);
   }
 
   // Whether nobody waits for the answer on this connection any more.
@@ -126,27 +129,19 @@ class Server::Http final : public httplib::Server {
     return [this, stream = this_connection] { return ending_ || stream->gone(); };
   }
 
-  static void refuse(BoundedStream& stream) {
-    const Answer answer =
-        error_answer(503, "too many connections are waiting", "ask again in a moment");
-    const std::string text = fmt::format(
-        "HTTP/1.1 {} Service Unavailable\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: "
-        "close\r\n\r\n{}",
-        answer.status, answer.type, answer.body.size(), answer.body);
-    stream.write(text.data(), text.size());
-  }
-
   // The one that this thread serves.
-  static thread_local const BoundedStream* this_connection;
+  static thread_local const RequestStream* this_connection;
 
   Api& api_;
   Limits limits_;
   Guard guard_;
+  RequestThreads threads_;
+  Intake intake_;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };
 
-thread_local const BoundedStream* Server::Http::this_connection = nullptr;
+thread_local const RequestStream* Server::Http::this_connection = nullptr;
 
 Server::Server(Api& api, const ServerOptions& options) : options_(options) {
   require(is_address(options.host), "serve: '{}' is no address, such as 127.0.0.1 or 0.0.0.0",

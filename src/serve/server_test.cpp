@@ -19,9 +19,10 @@
 #include <thread>
 
 #include "filigree/base/error.h"
+#include "filigree/serve/connection.h"
 #include "filigree/serve/guard.h"
 #include "filigree/study/run/run.h"
-#include "support/packed_maps.h"
+#include "support/looked_at.h"
 #include "support/served_models.h"
 
 namespace filigree::serve {
@@ -104,6 +105,11 @@ class ServerTest : public ::testing::Test {
     made.set_read_timeout(60, 0);
     return made;
   }
+  LookedAt looked(const Json& query) {
+    const auto result = client().Post("/api/look", query.dump(), "application/json");
+    EXPECT_TRUE(result && result->status == 200) << query;
+    return taken_apart(result ? result->body : "");
+  }
   // Sends bytes as they are; all that comes back until the server closes.
   std::string exchange(const std::string& bytes) const {
     const Connection connection(server_.port());
@@ -141,47 +147,49 @@ TEST_F(ServerTest, NamesModelsTasksAndColours) {
 }
 
 TEST_F(ServerTest, PredictsAsRunDoes) {
-  const Json tokens = post("/api/tokens", Json{{"prompt", kPrompt}}).json;
-  const Reply reply = post(
-      "/api/predict",
-      Json{{"prompt", kPrompt}, {"ablate", {"L0H1,L1MLP"}}, {"scale", {"L1H2=2"}}, {"top", 3}});
-  ASSERT_EQ(reply.status, 200);
-  ASSERT_EQ(reply.json["models"].size(), 2u);
-  study::RunRequest request = {.prompt = kPrompt, .top = 3};
-  request.interventions.add_ablations("L0H1,L1MLP");
-  request.interventions.add_scales("L1H2=2");
+  const Json query = {{"prompt", kPrompt},
+                      {"ablate", {"L0H1,L1MLP"}},
+                      {"scale", {"L1H2=2"}},
+                      {"heads", "L0"},
+                      {"top", 3}};
+  const LookedAt look = looked(query);
+  ASSERT_EQ(look.models.size(), 2u);
   for (std::size_t m = 0; m < 2; ++m) {
-    const Json& found = reply.json["models"][m];
-    const Json wanted = to_json(study::run_prompt(request, api_.models()[m], {}));
-    EXPECT_EQ(found["tokens"], tokens["tokens"]);
-    for (const char* run : {"plain", "changed"})
-      EXPECT_EQ(found[run]["next"].dump(), wanted[run]["next"].dump()) << run;
-    EXPECT_NE(found["plain"]["next"][0]["logit"], found["changed"]["next"][0]["logit"]);
+    const Json& found = look.models[m];
+    const Json wanted = run_json(api_.models()[m], query);
+    EXPECT_EQ(found["tokens"], wanted["tokens"]);
     EXPECT_EQ(found["model"], m == 0 ? "dense" : "sparse");
+    const Json& next = wanted["changed"]["next"];
+    ASSERT_GE(found["next"].size(), 3u);
+    for (const Json& token : next) {
+      const auto same = std::find_if(found["next"].begin(), found["next"].end(),
+                                     [&](const Json& other) { return other["id"] == token["id"]; });
+      ASSERT_NE(same, found["next"].end());
+      EXPECT_NEAR((*same)["probability"].get<double>(), token["probability"].get<double>(), 1e-6);
+    }
+    EXPECT_NE(found["loss"], found["plain_loss"]);
   }
-  const Reply one =
-      post("/api/predict", Json{{"prompt", kPrompt}, {"models", {"sparse"}}, {"top", 1}});
-  ASSERT_EQ(one.json["models"].size(), 1u);
-  EXPECT_EQ(one.json["models"][0]["model"], "sparse");
-  EXPECT_TRUE(one.json["models"][0]["changed"].is_null());
+  const LookedAt one = looked({{"prompt", kPrompt}, {"models", {"sparse"}}, {"heads", "L0"}});
+  ASSERT_EQ(one.models.size(), 1u);
+  EXPECT_EQ(one.models[0]["model"], "sparse");
+  EXPECT_TRUE(one.models[0]["plain_loss"].is_null());
 }
 
 TEST_F(ServerTest, MapsAndNumbersOfAHeadAgree) {
-  const Json query = {{"prompt", kPrompt}, {"scale", {"L0H0=3"}}};
-  const Reply maps = post("/api/maps", query);
-  ASSERT_EQ(maps.status, 200);
-  Json of_head = query;
-  of_head["head"] = "L1H1";
-  const Reply head = post("/api/head", of_head);
+  Json query = {{"prompt", kPrompt}, {"scale", {"L0H0=3"}}};
+  const LookedAt look = looked(query), plain = looked({{"prompt", kPrompt}});
+  query["head"] = "L1H1";
+  const Reply head = post("/api/head", query);
   ASSERT_EQ(head.status, 200);
-  const Json plain = post("/api/maps", Json{{"prompt", kPrompt}}).json;
-  const std::size_t T = maps.json["models"][0]["tokens"].size(), cells = T * (T + 1) / 2;
+  const std::size_t T = look.models[0]["tokens"].size(), cells = T * (T + 1) / 2;
+  ASSERT_EQ(look.cells.size(), 2 * 8 * cells);
+  EXPECT_NE(look.cells, plain.cells) << "the scale does nothing";
   for (std::size_t m = 0; m < 2; ++m) {
-    const std::vector<double> all = unpacked(maps.json["models"][m]["maps"], 8 * cells);
     const Json& numbers = head.json["models"][m];
     ASSERT_EQ(numbers["weights"].size(), cells);
     for (std::size_t c = 0; c < cells; ++c)
-      EXPECT_NEAR(all[5 * cells + c], numbers["weights"][c].get<double>(), 2e-5);
+      EXPECT_NEAR(look.cells[(8 * m + 5) * cells + c] / 65535.0,
+                  numbers["weights"][c].get<double>(), 2e-5);
     EXPECT_EQ(numbers["gate"].is_null(), m == 0);
     EXPECT_EQ(numbers["scores"].size(), cells);
     double given = 0, got = 0;
@@ -191,13 +199,12 @@ TEST_F(ServerTest, MapsAndNumbersOfAHeadAgree) {
     }
     EXPECT_NEAR(given, got, 1e-3);
     EXPECT_LE(given, static_cast<double>(T) + 1e-3);
-    EXPECT_NE(plain["models"][m]["maps"], maps.json["models"][m]["maps"])
-        << "the scale does nothing";
   }
-  const Reply some =
-      post("/api/maps", Json{{"prompt", kPrompt}, {"heads", "L1"}, {"kind", "gate"}});
-  EXPECT_EQ(some.json["models"][1]["heads"].size(), 4u);
-  EXPECT_EQ(unpacked(some.json["models"][0]["maps"], 4 * cells), std::vector<double>(4 * cells, 1));
+  const LookedAt some = looked({{"prompt", kPrompt}, {"heads", "L1"}, {"kind", "gate"}});
+  EXPECT_EQ(some.models[1]["heads"].size(), 4u);
+  EXPECT_EQ(std::vector<std::uint16_t>(some.cells.begin(),
+                                       some.cells.begin() + static_cast<std::ptrdiff_t>(4 * cells)),
+            std::vector<std::uint16_t>(4 * cells, 65535));
 }
 
 TEST_F(ServerTest, FindsACircuitAsAJob) {
@@ -219,55 +226,53 @@ TEST_F(ServerTest, RefusesWhatIsNoRequest) {
     const Reply reply = post(path, body);
     return fmt::format("{} {}", reply.status, reply.json.at("error").get<std::string>());
   };
-  EXPECT_EQ(post("/api/predict", std::string("{")).status, 400);
-  EXPECT_EQ(post("/api/predict", std::string(2000, '[')).status, 400);
-  EXPECT_THAT(error("/api/predict", {{"prompt", kPrompt}, {"ablte", {"L0H1"}}}),
+  EXPECT_EQ(post("/api/lens", std::string("{")).status, 400);
+  EXPECT_EQ(post("/api/lens", std::string(2000, '[')).status, 400);
+  EXPECT_THAT(error("/api/lens", {{"prompt", kPrompt}, {"ablte", {"L0H1"}}}),
               HasSubstr("unknown key 'ablte', can have prompt"));
-  EXPECT_THAT(error("/api/predict", {{"prompt", 3}}), HasSubstr("400"));
-  EXPECT_THAT(error("/api/predict", {{"prompt", ""}}), HasSubstr("empty"));
-  EXPECT_THAT(error("/api/predict", {{"prompt", kPrompt}, {"models", {"other"}}}),
+  EXPECT_THAT(error("/api/lens", {{"prompt", 3}}), HasSubstr("400"));
+  EXPECT_THAT(error("/api/lens", {{"prompt", ""}}), HasSubstr("empty"));
+  EXPECT_THAT(error("/api/lens", {{"prompt", kPrompt}, {"models", {"other"}}}),
               HasSubstr("no model 'other', only dense, sparse"));
-  EXPECT_THAT(error("/api/predict", {{"prompt", kPrompt}, {"ablate", {"L9H1"}}}),
+  EXPECT_THAT(error("/api/lens", {{"prompt", kPrompt}, {"ablate", {"L9H1"}}}),
               HasSubstr("no layer 9"));
-  EXPECT_THAT(error("/api/predict", {{"prompt", kPrompt}, {"ablate", {"L0H1@77"}}}),
-              HasSubstr("400"));
-  EXPECT_THAT(error("/api/maps", {{"prompt", kPrompt}, {"kind", "scores"}}),
+  EXPECT_THAT(error("/api/lens", {{"prompt", kPrompt}, {"ablate", {"L0H1@77"}}}), HasSubstr("400"));
+  EXPECT_THAT(error("/api/look", {{"prompt", kPrompt}, {"kind", "scores"}}),
               HasSubstr("cannot be packed"));
-  EXPECT_THAT(error("/api/maps", {{"prompt", kPrompt}, {"kind", "x"}}), HasSubstr("weights"));
+  EXPECT_THAT(error("/api/look", {{"prompt", kPrompt}, {"kind", "x"}}), HasSubstr("weights"));
   EXPECT_THAT(error("/api/head", {{"prompt", kPrompt}, {"head", "L0 MLP"}}), HasSubstr("L6H11"));
   EXPECT_THAT(error("/api/jobs", {{"task", "/etc/passwd"}}), HasSubstr("400"));
   EXPECT_THAT(error("/api/nothing", {}), HasSubstr("404"));
   EXPECT_EQ(get("/api/../etc/passwd").status, 404);
   EXPECT_EQ(get("/%2e%2e/%2e%2e/etc/passwd").status, 404);
   EXPECT_EQ(get("/live.js/").status, 404);
-  EXPECT_EQ(reply_of(client().Put("/api/tokens", "{}", "application/json")).status, 405);
+  EXPECT_EQ(reply_of(client().Put("/api/lens", "{}", "application/json")).status, 405);
 }
 
 TEST_F(ServerTest, RefusesWhatIsTooLargeBeforeItTakesMemory) {
   std::string words;
   for (int n = 0; n < 30; ++n) words += " cat";
-  EXPECT_EQ(post("/api/maps", Json{{"prompt", words}}).status, 413) << "too many cells";
-  EXPECT_EQ(post("/api/maps", Json{{"prompt", "The"}}).status, 200);
+  EXPECT_EQ(post("/api/look", Json{{"prompt", words}}).status, 413) << "too many cells";
+  EXPECT_EQ(looked({{"prompt", "The"}}).models.size(), 2u);
   for (int n = 0; n < 60; ++n) words += " cat";
-  EXPECT_THAT(post("/api/predict", Json{{"prompt", words}}).json["error"].get<std::string>(),
+  EXPECT_THAT(post("/api/lens", Json{{"prompt", words}}).json["error"].get<std::string>(),
               HasSubstr("64"))
       << "longer than the context";
-  EXPECT_EQ(post("/api/tokens", Json{{"prompt", std::string(70'000, 'x')}}).status, 413);
-  EXPECT_EQ(post("/api/tokens", Json{{"prompt", std::string(300'000, 'x')}}).status, 413);
-  EXPECT_EQ(post("/api/predict", Json{{"prompt", "The"}, {"ablate", {"L0H0,L0H1,L0H2,L0H3,L1H0"}}})
-                .status,
-            413);
+  EXPECT_EQ(post("/api/lens", Json{{"prompt", std::string(70'000, 'x')}}).status, 413);
+  EXPECT_EQ(post("/api/lens", Json{{"prompt", std::string(300'000, 'x')}}).status, 413);
   EXPECT_EQ(
-      post("/api/predict", Json{{"prompt", "The"}, {"ablate", {std::string(100'000, 'L')}}}).status,
+      post("/api/lens", Json{{"prompt", "The"}, {"ablate", {"L0H0,L0H1,L0H2,L0H3,L1H0"}}}).status,
       413);
-  EXPECT_EQ(post("/api/predict", Json{{"prompt", "The"}, {"patch", {"L0H0=A", "L0H1=B"}}}).status,
+  EXPECT_EQ(
+      post("/api/lens", Json{{"prompt", "The"}, {"ablate", {std::string(100'000, 'L')}}}).status,
+      413);
+  EXPECT_EQ(post("/api/lens", Json{{"prompt", "The"}, {"patch", {"L0H0=A", "L0H1=B"}}}).status,
             413);
 }
 
 TEST_F(ServerTest, RefusesOtherSitesAndCompressedBodies) {
   const auto with = [&](const httplib::Headers& headers) {
-    return reply_of(
-               client().Post("/api/tokens", headers, R"({"prompt": "The"})", "application/json"))
+    return reply_of(client().Post("/api/lens", headers, R"({"prompt": "The"})", "application/json"))
         .status;
   };
   EXPECT_EQ(with({}), 200);
@@ -275,15 +280,15 @@ TEST_F(ServerTest, RefusesOtherSitesAndCompressedBodies) {
   EXPECT_EQ(with({{"Origin", "http://evil.example"}}), 403);
   EXPECT_EQ(with({{"Sec-Fetch-Site", "cross-site"}}), 403);
   EXPECT_EQ(with({{"Content-Encoding", "gzip"}}), 400);
-  EXPECT_EQ(reply_of(client().Post("/api/tokens", "prompt=The", "text/plain")).status, 415);
+  EXPECT_EQ(reply_of(client().Post("/api/lens", "prompt=The", "text/plain")).status, 415);
 }
 
 TEST_F(ServerTest, CutsOffSlowAndEndlessClients) {
   EXPECT_EQ(exchange(""), "");  // says nothing
-  EXPECT_THAT(exchange("GET / HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("400"));
-  EXPECT_THAT(exchange("POST /api/tokens HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+  EXPECT_THAT(exchange("GET / HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("408"));
+  EXPECT_THAT(exchange("POST /api/lens HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                        "application/json\r\nContent-Length: 50\r\n\r\n{"),
-              HasSubstr("400"));
+              HasSubstr("408"));
   exchange("GET / HTTP/1.1\r\nX: " + std::string(600'000, 'x'));  // a header without end
   std::string many = "GET / HTTP/1.1\r\n";
   for (int n = 0; n < 100'000; ++n) many += "X: y\r\n";
@@ -297,23 +302,82 @@ TEST_F(ServerTest, CutsOffSlowAndEndlessClients) {
   EXPECT_EQ(get("/api/models").status, 200);
 }
 
-TEST_F(ServerTest, RefusesConnectionsBeyondItsBoundAndEndsWhateverTheyDo) {
+// An error is told as a whole, and in one voice, whatever else the request says.
+TEST_F(ServerTest, RefusesHeadersThatAreOff) {
+  const std::string get = "GET /api/models HTTP/1.1\r\n";
+  const auto refused = [&](const std::string& headers, const std::string& what) {
+    const std::string answer = exchange(get + headers + "\r\n\r\n");
+    EXPECT_THAT(answer, ::testing::StartsWith("HTTP/1.1 4"));
+    EXPECT_THAT(answer, AllOf(HasSubstr("X-Content-Type-Options: nosniff"),
+                              ::testing::Not(HasSubstr("Content-Range"))));
+    const std::size_t body = answer.find("\r\n\r\n");
+    ASSERT_NE(body, std::string::npos);
+    EXPECT_THAT(Json::parse(answer.substr(body + 4)).at("error").get<std::string>(),
+                HasSubstr(what));
+  };
+  refused(std::string("Host: 127.0.0.1\0.evil.example", 29), "the header Host holds control");
+  refused("Host : localhost", "'Host ' is the name of no header");
+  refused("Host: localhost\r\nX-Two : x", "'X-Two ' is the name of no header");
+  refused("Host: evil.example\r\nRange: bytes=0-1", "the host 'evil.example'");
+  refused("Host: localhost\r\nRange: bytes=0-1", "the header range is not supported");
+  refused("Host: localhost\r\nRange: nonsense", "the header range is not supported");
+}
+
+TEST_F(ServerTest, HalfOpenConnectionsTakeNobodysTurn) {
   Limits limits = small_limits();
   limits.threads = limits.waiting_connections = 1;
   limits.receive = std::chrono::hours(1);
+  limits.open_connections = 150;
   Api api(served_models(folder_), {}, limits);
-  // One that says nothing holds the thread, one waits; how many it takes is up to the scheduler.
-  // They outlive the server.
-  std::deque<Connection> silent;
+  // They outlive the server, which ends whatever they do.
+  std::deque<Connection> half;
   const Server server(api, {});
-  std::string refused;
-  while (refused.empty()) refused = silent.emplace_back(server.port()).receive_for(0.05);
-  EXPECT_THAT(refused, AllOf(HasSubstr("503"), HasSubstr("too many connections")));
+  const auto answered = [&] {
+    httplib::Client one("127.0.0.1", server.port());
+    const auto result = one.Get("/api/models");
+    return result ? result->status : 0;
+  };
+  const auto open = [&](int count) {
+    for (int n = 0; n < count; ++n) {
+      half.emplace_back(server.port());
+      if (n % 3 == 1) half.back().send("POST /api/look HTTP/1.1\r\nHost: lo");
+      if (n % 3 == 2)
+        half.back().send(
+            "POST /api/look HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+            "application/json\r\nContent-Length: 5\r\n\r\n{");
+    }
+  };
+  open(100);
+  EXPECT_EQ(answered(), 200);
+  // Beyond the bound the oldest give way.
+  open(200);
+  EXPECT_EQ(answered(), 200);
+  EXPECT_EQ(half.front().receive(), "");
+}
+
+TEST(RequestThreads, RefuseWhatWouldWaitTooLong) {
+  Limits limits;
+  limits.threads = limits.waiting_connections = 1;
+  RequestThreads threads(limits);
+  std::atomic<bool> busy = false, go_on = false;
+  std::atomic<int> done = 0;
+  ASSERT_TRUE(threads.enqueue([&] {
+    busy = true;
+    while (!go_on) std::this_thread::yield();
+    ++done;
+  }));
+  while (!busy) std::this_thread::yield();
+  EXPECT_TRUE(threads.enqueue([&] { ++done; }));
+  EXPECT_FALSE(threads.enqueue([&] { ++done; }));
+  go_on = true;
+  threads.end();
+  EXPECT_EQ(done, 2);
+  EXPECT_FALSE(threads.enqueue([] {}));
 }
 
 TEST_F(ServerTest, AnswersManyAtOnceAsOneAfterTheOther) {
   const auto ask = [&](int n) {
-    return post("/api/predict", Json{{"prompt", n % 2 == 0 ? "The cat" : "A dog ran"}}).json.dump();
+    return post("/api/lens", Json{{"prompt", n % 2 == 0 ? "The cat" : "A dog ran"}}).json.dump();
   };
   const std::string even = ask(0), odd = ask(1);
   std::vector<std::thread> clients;
@@ -338,9 +402,9 @@ TEST_F(ServerTest, ThirtyTwoClientsLoseNothingAndTakeBoundedMemory) {
   const std::vector<std::pair<std::string, Json>> asked = {
       {"/api/look", {{"prompt", "The cat"}, {"models", {"dense"}}}},
       {"/api/look", {{"prompt", "A dog ran"}, {"ablate", {"L0H1"}}}},
-      {"/api/predict", {{"prompt", "The cat sat"}}},
+      {"/api/lens", {{"prompt", "The cat sat"}}},
       {"/api/generate", {{"prompt", "The"}, {"models", {"sparse"}}, {"tokens", 3}}},
-      {"/api/tokens", {{"prompt", "The cat sat on the mat"}}}};
+      {"/api/task", {{"task", "copy"}, {"prompts", 1}}}};
   const auto ask = [&](std::size_t n) {
     const auto& [path, body] = asked[n % asked.size()];
     httplib::Client one("127.0.0.1", server.port());
@@ -407,7 +471,7 @@ TEST_F(ServerTest, AClientThatIsKilledLeavesNothingBehind) {
   }  // gone, in the middle of all of it
   while (state() == "running") std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(state(), "cancelled");
-  EXPECT_EQ(post("/api/predict", Json{{"prompt", "The"}}).status, 200);
+  EXPECT_EQ(post("/api/lens", Json{{"prompt", "The"}}).status, 200);
 }
 
 TEST_F(ServerTest, AJobIsFollowedToItsEnd) {
@@ -429,7 +493,7 @@ TEST_F(ServerTest, GivesNoNumbersOfAModelThatIsNotFinite) {
   value = value.clone();
   std::fill_n(value.mutable_f32(), value.elements(), NAN);
   Api api(std::move(models), {}, small_limits());
-  for (const std::string path : {"/api/look", "/api/predict", "/api/maps", "/api/head"}) {
+  for (const std::string path : {"/api/look", "/api/head"}) {
     Json body = {{"prompt", kPrompt}, {"models", {"dense"}}};
     if (path == "/api/head") body["head"] = "L1H1";
     const Answer answer = api.answer({"POST", path, body.dump(), {}});

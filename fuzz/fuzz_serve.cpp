@@ -1,4 +1,4 @@
-// Requests of the live page, as text of HTTP without its last word: a line "POST /api/maps",
+// Requests of the live page, as text of HTTP without its last word: a line "POST /api/look",
 // headers, an empty line, the body. They pass the guard and are answered by a small model.
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@
 
 namespace filigree {
 
-PackedMaps::PackedMaps(Packing packing) {
-  const int level = packing == Packing::kQuick ? Z_BEST_SPEED : Z_DEFAULT_COMPRESSION;
-  require(deflateInit(&stream_, level) == Z_OK, "report: out of memory for compressing maps");
+PackedMaps::PackedMaps() {
+  require(deflateInit(&stream_, Z_DEFAULT_COMPRESSION) == Z_OK,
+          "report: out of memory for compressing maps");
 }
 
 PackedMaps::~PackedMaps() { deflateEnd(&stream_); }

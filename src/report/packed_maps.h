@@ -17,10 +17,7 @@ namespace filigree {
 
 class PackedMaps {
  public:
-  // Small for what is kept, quick for what somebody waits for.
-  enum class Packing { kSmall, kQuick };
-
-  explicit PackedMaps(Packing packing = Packing::kSmall);
+  PackedMaps();
   ~PackedMaps();
   PackedMaps(const PackedMaps&) = delete;
   PackedMaps& operator=(const PackedMaps&) = delete;

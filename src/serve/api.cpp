@@ -116,19 +116,6 @@ Answer Api::post(const ApiRequest& request) {
   using Model = study::LoadedModel;
   using Context = study::Context;
   if (path == "/api/look") return look_at(request);
-  if (path == "/api/tokens") return json_answer(tokens_json(models_[0], reader_.tokens(body)));
-  if (path == "/api/predict") {
-    const PredictQuery query = reader_.predict(body);
-    return each(query.run.models, [&](const Model& model, const Context& context) {
-      return predictions_json(model, query, context);
-    });
-  }
-  if (path == "/api/maps") {
-    const MapsQuery query = reader_.maps(body);
-    return each(query.run.models, [&](const Model& model, const Context& context) {
-      return maps_json(model, query, limits_, context);
-    });
-  }
   if (path == "/api/head") {
     const HeadQuery query = reader_.head(body);
     return each(query.run.models, [&](const Model& model, const Context& context) {

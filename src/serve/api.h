@@ -3,10 +3,9 @@
 //   GET    /                 the page, and the files it is made of (assets.h)
 //   GET    /api/models       models, heads, tasks, colours, limits
 //   GET    /api/roles        of all heads, found once
-//   POST   /api/tokens       {"prompt"}: its tokens
-//   POST   /api/predict      {"prompt", "models", "ablate", "scale", "patch", "top"}
-//   POST   /api/look         ... {"heads", "kind"}: maps and predictions of one run (look.h)
-//   POST   /api/maps         ... {"heads", "kind"}: maps of all heads, packed
+//   POST   /api/look         {"prompt", "models", "ablate", "scale", "patch", "heads", "kind",
+//   "top"}:
+//                            maps and predictions of one run (look.h)
 //   POST   /api/head         ... {"head", "query"}: one head in numbers
 //   POST   /api/importance   ... {"token"}: what each part does for a logit
 //   POST   /api/lens         ... {"token", "top"}: predictions after every layer

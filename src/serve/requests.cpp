@@ -144,21 +144,6 @@ std::size_t RequestReader::top(const JsonObject& object, std::int64_t fallback) 
   return static_cast<std::size_t>(object.integer_or("top", fallback, 1, kMostTop));
 }
 
-std::string RequestReader::tokens(const std::string& body) const {
-  return prompt(object(body, {"prompt"}));
-}
-
-PredictQuery RequestReader::predict(const std::string& body) const {
-  const JsonObject read = object(body, {"prompt", "models", "ablate", "scale", "patch", "top"});
-  return {run(read), top(read, 10)};
-}
-
-MapsQuery RequestReader::maps(const std::string& body) const {
-  const JsonObject read =
-      object(body, {"prompt", "models", "ablate", "scale", "patch", "heads", "kind"});
-  return {run(read), read.string_or("heads", "*"), packed_kind(read)};
-}
-
 LookQuery RequestReader::look(const std::string& body) const {
   const JsonObject read = object(
       body, {"prompt", "models", "ablate", "scale", "patch", "heads", "kind", "top", "after"});

@@ -47,21 +47,10 @@ struct PromptQuery {
   Interventions interventions = {};
 };
 
-struct PredictQuery {
-  PromptQuery run = {};
-  std::size_t top = 10;
-};
-
-struct MapsQuery {
-  PromptQuery run = {};
-  std::string heads = "*";  // analyze/maps/head_selection.h
-  MapKind kind = MapKind::kWeights;
-};
-
 // Maps and predictions of one run.
 struct LookQuery {
   PromptQuery run = {};
-  std::string heads = "*";
+  std::string heads = "*";  // analyze/maps/head_selection.h
   MapKind kind = MapKind::kWeights;
   std::size_t top = 10;
   std::string after = {};  // the "text" of the answer that whoever asks has; "": none
@@ -168,9 +157,6 @@ class RequestReader {
   RequestReader(std::span<const study::LoadedModel> models, const Limits& limits)
       : models_(models), limits_(limits) {}
 
-  std::string tokens(const std::string& body) const;  // the prompt
-  PredictQuery predict(const std::string& body) const;
-  MapsQuery maps(const std::string& body) const;
   LookQuery look(const std::string& body) const;
   HeadQuery head(const std::string& body) const;
   ImportanceQuery importance(const std::string& body) const;

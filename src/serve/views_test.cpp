@@ -7,7 +7,7 @@
 
 #include "filigree/serve/api.h"
 #include "filigree/study/run/run.h"
-#include "support/packed_maps.h"
+#include "support/looked_at.h"
 #include "support/served_models.h"
 
 namespace filigree::serve {
@@ -29,25 +29,6 @@ class ViewsTest : public ::testing::Test {
   Api api_{served_models(folder_), {}};
 };
 
-// An answer of /api/look taken apart.
-struct LookedAt {
-  Json models = {};
-  std::vector<std::uint16_t> cells = {};
-};
-
-LookedAt taken_apart(const std::string& body) {
-  std::uint32_t length = 0;
-  EXPECT_GE(body.size(), sizeof length);
-  std::memcpy(&length, body.data(), sizeof length);
-  EXPECT_EQ(length % 4, 0u);
-  LookedAt look;
-  look.models = Json::parse(body.substr(sizeof length, length)).at("models");
-  const std::string rest = body.substr(sizeof length + length);
-  look.cells.resize(rest.size() / 2);
-  if (!look.cells.empty()) std::memcpy(look.cells.data(), rest.data(), 2 * look.cells.size());
-  return look;
-}
-
 TEST_F(ViewsTest, OneRunGivesMapsAndPredictions) {
   for (const char* ablate : {"", "L0H1,L1MLP,L0H2.pattern@2<-1"}) {
     Json query = {{"prompt", kPrompt}, {"top", 3}};
@@ -56,18 +37,22 @@ TEST_F(ViewsTest, OneRunGivesMapsAndPredictions) {
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(answer.type, "application/octet-stream");
     const LookedAt look = taken_apart(answer.body);
-    const Json predicted = post("/api/predict", query)["models"];
-    query.erase("top");
-    const Json maps = post("/api/maps", query)["models"];
     ASSERT_EQ(look.models.size(), 2u);
+    const Json predicted = {run_json(api_.models()[0], query), run_json(api_.models()[1], query)};
+    query["head"] = "L1H1";
+    const Json of_head = post("/api/head", query)["models"];
+    query.erase("head");
     std::size_t cells = 0;
     for (std::size_t m = 0; m < 2; ++m) {
       const Json& found = look.models[m];
       EXPECT_EQ(found["tokens"], predicted[m]["tokens"]);
       EXPECT_EQ(found["first"], cells);
-      const std::vector<double> wanted = unpacked(maps[m]["maps"], found["cells"]);
+      const Json& wanted = of_head[m]["weights"];
+      ASSERT_EQ(found["heads"][5], "L1H1");
+      ASSERT_EQ(found["cells"], 8 * wanted.size());
       for (std::size_t c = 0; c < wanted.size(); ++c)
-        EXPECT_NEAR(look.cells[cells + c], 65535 * wanted[c], 0.5) << c;
+        EXPECT_NEAR(look.cells[cells + 5 * wanted.size() + c], 65535 * wanted[c].get<double>(), 1)
+            << c;
       cells += found["cells"].get<std::size_t>();
       const bool changed = *ablate != '\0';
       const Json& next = predicted[m][changed ? "changed" : "plain"]["next"];
@@ -243,8 +228,8 @@ TEST_F(ViewsTest, ATextGrowsTokenByToken) {
   EXPECT_EQ(lines.back(), Json({{"finish", "max-tokens"}}));
   std::string text = kPrompt;
   for (std::size_t n = 0; n < 4; ++n) {
-    const Json predicted = post("/api/predict", {{"prompt", text}, {"models", {"sparse"}}});
-    EXPECT_EQ(lines[n]["id"], predicted["models"][0]["plain"]["next"][0]["id"]) << text;
+    const Json predicted = run_json(api_.models()[1], {{"prompt", text}});
+    EXPECT_EQ(lines[n]["id"], predicted["plain"]["next"][0]["id"]) << text;
     EXPECT_FALSE(lines[n]["edges"].empty());
     text += lines[n]["text"].get<std::string>();
   }
@@ -258,7 +243,8 @@ TEST_F(ViewsTest, ATextGrowsTokenByToken) {
 }
 
 TEST_F(ViewsTest, LensAndAttributionAgreeWithThePrediction) {
-  const Json next = post("/api/predict", {{"prompt", kPrompt}})["models"][0]["plain"]["next"][0];
+  const Json plain = run_json(api_.models()[0], {{"prompt", kPrompt}});
+  const Json next = plain["plain"]["next"][0];
   const Json lens = post("/api/lens", {{"prompt", kPrompt}})["models"];
   ASSERT_EQ(lens.size(), 2u);
   EXPECT_EQ(lens[0]["model"], "dense");
@@ -267,7 +253,7 @@ TEST_F(ViewsTest, LensAndAttributionAgreeWithThePrediction) {
   const Json found = post("/api/attribution", {{"prompt", kPrompt}, {"answer", next["token"]}});
   EXPECT_NEAR(found["models"][0]["total"]["mean"].get<double>(), next["logit"].get<double>(), 1e-3);
   EXPECT_EQ(found["models"][1]["model"], "sparse");
-  const Json tokens = post("/api/tokens", {{"prompt", kPrompt}})["tokens"];
+  const Json& tokens = plain["tokens"];
   const std::string before = tokens[0].get<std::string>() + tokens[1].get<std::string>();
   const Json own = post("/api/attribution", {{"prompt", kPrompt}, {"at", 2}});
   const Json prefix = post("/api/attribution", {{"prompt", before}, {"answer", tokens[2]}});
@@ -278,7 +264,7 @@ TEST_F(ViewsTest, LensAndAttributionAgreeWithThePrediction) {
   // Of a run with changes, it is that run that is explained.
   const Json changed = {
       {"prompt", kPrompt}, {"ablate", {"L0H1"}}, {"patch", {"L1MLP=A dog ran up a"}}};
-  const Json predicted = post("/api/predict", changed)["models"][0]["changed"]["next"][0];
+  const Json predicted = run_json(api_.models()[0], changed)["changed"]["next"][0];
   Json asked = changed;
   asked["answer"] = predicted["token"];
   const Json of_changed = post("/api/attribution", asked)["models"][0];

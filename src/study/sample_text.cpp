@@ -55,8 +55,7 @@ std::optional<std::filesystem::path> find_held_out_text(
   std::vector<std::filesystem::path> folders(model_folders.begin(), model_folders.end());
   if (const auto bundled = find_named_model(kReferenceDense)) folders.push_back(*bundled);
   for (const std::filesystem::path& folder : folders)
-    if (is_file(folder / kHeldOutFile))
-      return folder / kHeldOutFile;
+    if (is_file(folder / kHeldOutFile)) return folder / kHeldOutFile;
   return std::nullopt;
 }
 

@@ -92,9 +92,9 @@ Verification verify_folders(const VerificationRequest& request) {
       const std::vector<std::string> files = model_files_in(folder);
       require(!files.empty(), "'{}' holds no files of a model", printable(folder.string(), 400));
       // A model is read whole, a transcoder by the row.
-      write_checksums(folder, files, {},
-                      fs::exists(folder / "config.json", ignored) ? ChecksumGrain::kFiles
-                                                                  : ChecksumGrain::kBlocks);
+      write_checksums(
+          folder, files, {},
+          is_there(folder / "config.json") ? ChecksumGrain::kFiles : ChecksumGrain::kBlocks);
     }
     verify_with_inside(folder, result.folders);
   }

@@ -94,6 +94,10 @@ std::string with_thousands(std::uint64_t value) {
   return digits;
 }
 
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", with_thousands(count), noun, count == 1 ? "" : "s");
+}
+
 std::string printable(std::string_view text, std::size_t limit) {
   std::string out;
   std::size_t used = 0;

@@ -31,6 +31,9 @@ std::string percent(double share);
 // "124,439,808".
 std::string with_thousands(std::uint64_t value);
 
+// "1 prompt", "1,024 prompts": the plural of a noun that takes an s.
+std::string counted(std::uint64_t count, std::string_view noun);
+
 // `text` with control characters (those that turn the direction of writing among them) and invalid
 // UTF-8 written as \xNN; only the whole characters
 // within its first `limit` bytes, "..." standing for the rest. Safe inside a message about

@@ -95,5 +95,11 @@ TEST(TerminalText, KeepsLayoutAndEscapesWhatATerminalMayObey) {
             "{\n  \"a\": \"\\u009b\\u007f\\u2066\"\n}");
 }
 
+TEST(Counted, HasThePluralOfItsNumber) {
+  EXPECT_EQ(counted(0, "prompt"), "0 prompts");
+  EXPECT_EQ(counted(1, "prompt"), "1 prompt");
+  EXPECT_EQ(counted(1024, "attention edge"), "1,024 attention edges");
+}
+
 }  // namespace
 }  // namespace filigree

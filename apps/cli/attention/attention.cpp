@@ -77,9 +77,10 @@ std::string text_of(const AttentionCommand& command, const study::AttentionResul
   for (const study::AnalysedModel& model : result.models)
     if (model.pairs) parts.push_back(pair_table(model));
   for (const std::filesystem::path& file : result.files)
-    parts.push_back(fmt::format("{} of {} heads on {} prompts: {}\n",
+    parts.push_back(fmt::format("{} of {} on {}: {}\n",
                                 file.extension() == ".csv" ? "statistics" : name_of(result.kind),
-                                result.heads.size(), result.prompts.size(), file.string()));
+                                counted(result.heads.size(), "head"),
+                                counted(result.prompts.size(), "prompt"), file.string()));
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 

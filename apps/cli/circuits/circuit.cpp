@@ -130,9 +130,10 @@ void add_circuit(Program& program) {
   add_choice(app, "--parts", search.parts,
              "edges are those of the component graph, attention-edges cells of the attention maps");
   add_choices(app, "--method", command->methods,
-              "how parts are scored, by a run a part, one gradient (of edges eap) or integrated "
-              "gradients (eap-ig); several are compared (default exact for heads, ig for edges, "
-              "attribution for attention edges)");
+              "how parts are scored: exact (one patched run for each part), attribution (one "
+              "gradient; of edges this is edge attribution patching, eap) or ig (gradients "
+              "averaged from the corrupt to the clean prompt; of edges eap-ig); several are "
+              "compared (default exact for heads, ig for edges, attribution for attention edges)");
   app.add_option("--steps", search.steps, "steps of integrated gradients")
       ->check(whole_number(1, 1000))
       ->type_name("N")

@@ -52,11 +52,9 @@ class HeadText {
 
   std::string heading() const {
     const std::size_t tasks = facts_.tasks.size();
-    return fmt::format("{} of {}, on {} prompts{}\n{}", head_name(facts_.head),
-                       printable(facts_.label), page_.prompts.size(),
-                       page_.request.prompts.empty()
-                           ? fmt::format(" of {} task{}", tasks, tasks == 1 ? "" : "s")
-                           : "",
+    return fmt::format("{} of {}, on {}{}\n{}", head_name(facts_.head), printable(facts_.label),
+                       counted(page_.prompts.size(), "prompt"),
+                       page_.request.prompts.empty() ? " of " + counted(tasks, "task") : "",
                        summary(facts_));
   }
 

@@ -86,7 +86,7 @@ TEST_F(RunCommandTest, NamesWhatIsWrong) {
                     HasSubstr("nearest are blocks.0.attn.hook_z,")));
   EXPECT_THAT(error({"--ablate", "blocks.0.attn.hook_zz"}),
               AllOf(HasSubstr("no tap"), HasSubstr("nearest are blocks.0.attn.hook_z,")));
-  EXPECT_THAT(error({"--ablate", "L7H0"}), HasSubstr("there is no layer 7; there are 2"));
+  EXPECT_THAT(error({"--ablate", "L7H0"}), HasSubstr("L7H0: there is no layer 7; there are 2"));
   EXPECT_THAT(error({"--ablate", "L1H0@9"}), HasSubstr("no position 9"));
   EXPECT_THAT(error({"--patch", "L1.resid=One two three four"}), HasSubstr("the run 2"));
   EXPECT_THAT(error({"--ablate", "nonsense"}, 2), HasSubstr("is no place in a model"));

@@ -65,19 +65,20 @@ std::string text_of(const PatchTarget& target) {
   return text;
 }
 
-void check_target(const PatchTarget& target, const ModelConfig& config, std::int64_t length) {
-  const auto check = [&](const char* what, std::int64_t index, std::int64_t count) {
-    require(index >= -1 && index < count, "patch {}: there is no {} {}; there are {}",
-            name_of(target.site), what, index, count);
+void check_target(const PatchTarget& target, const ModelConfig& config, std::int64_t length,
+                  const std::string& what) {
+  const std::string source = what.empty() ? fmt::format("patch {}", name_of(target.site)) : what;
+  const auto check = [&](const char* part, std::int64_t index, std::int64_t count) {
+    require(index >= -1 && index < count, "{}: there is no {} {}; there are {}", source, part,
+            index, count);
   };
   if (target.site != Site::kEmbedding)
     require(target.layer >= 0 && target.layer < config.layers,
-            "patch {}: there is no layer {}; there are {}", name_of(target.site), target.layer,
-            config.layers);
+            "{}: there is no layer {}; there are {}", source, target.layer, config.layers);
   require(target.site != Site::kResidualMid || config.residual == ResidualKind::kSequential,
-          "patch {}: the attention and the MLP of a layer read the same stream, so that there is "
-          "none between them",
-          name_of(target.site));
+          "{}: the attention and the MLP of a layer read the same stream, so that there is none "
+          "between them",
+          source);
   const bool key_heads = target.site == Site::kKey || target.site == Site::kValue;
   check("head", target.head,
         !has_heads(target.site) ? 0 : (key_heads ? config.key_heads : config.heads));

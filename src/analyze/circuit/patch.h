@@ -61,7 +61,8 @@ std::string tap_name(const PatchTarget& target);
 std::string text_of(const PatchTarget& target);  // "L3H7", "L3 MLP", "L3H7 pattern 5 <- 2"
 
 // Throws Error naming what the model or a prompt of `length` tokens does not have.
-void check_target(const PatchTarget& target, const ModelConfig& config, std::int64_t length);
+void check_target(const PatchTarget& target, const ModelConfig& config, std::int64_t length,
+                  const std::string& what = {});
 
 // The elements of one row of the batch that a target covers, as ranges: calls body(offset, whole,
 // count) for `count` neighbours at `offset` of a tensor that holds the positions from `first` on

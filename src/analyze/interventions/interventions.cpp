@@ -272,7 +272,8 @@ void check_tap_place(const TapPlace& place, const Model& model) {
     target.site = *place.site;
     target.layer = place.layer.value_or(0);
     target.head = place.head.value_or(-1);
-    check_target(target, model.config(), 1);
+    // As the user named it: an ablation is no patch.
+    check_target(target, model.config(), 1, text_of(target));
   } else if (std::none_of(names.begin(), names.end(),
                           [&](const std::string& name) { return tap_matches(place.tap, name); })) {
     fail_no_tap(place.tap, model);

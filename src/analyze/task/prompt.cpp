@@ -73,6 +73,7 @@ std::string_view description_of(DropReason reason) {
     case DropReason::kSeveralTokens: return "an answer is more than one token";
     case DropReason::kSharedToken: return "right and wrong answers begin with the same token";
     case DropReason::kOutsideVocabulary: return "a token is outside the model's vocabulary";
+    case DropReason::kRepeated: return "the same prompt is there before: it counts once";
   }
   return "unknown";
 }

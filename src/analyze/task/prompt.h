@@ -51,8 +51,9 @@ enum class DropReason {
   kSeveralTokens,
   kSharedToken,
   kOutsideVocabulary,
+  kRepeated,
 };
-inline constexpr std::size_t kDropReasons = 8;
+inline constexpr std::size_t kDropReasons = 9;
 std::string_view description_of(DropReason reason);
 
 enum class AnswerTokens {

@@ -440,5 +440,18 @@ TEST(Batches, HoldPromptsOfOneLengthWithinTheLimit) {
   EXPECT_EQ(batches, expected);
 }
 
+TEST(UserTasks, LinesThatComeAgainCountOnce) {
+  const std::string line =
+      R"({"clean": "the king", "corrupt": "the man", "answer": " of", "wrong": " to"})";
+  const std::string other =
+      R"({"clean": "the king", "corrupt": "the man", "answer": " of", "wrong": " in"})";
+  const TaskPrompts prompts = parse_task(line + "\n" + other + "\n" + line + "\n" + line + "\n",
+                                         "task.jsonl", tokenizer(), {}, 100);
+  EXPECT_EQ(prompts.prompts.size(), 2u);
+  EXPECT_EQ(prompts.drawn, 4u);
+  EXPECT_EQ(prompts.dropped[static_cast<std::size_t>(DropReason::kRepeated)], 2u);
+  EXPECT_EQ(prompts.example[static_cast<std::size_t>(DropReason::kRepeated)], "the king");
+}
+
 }  // namespace
 }  // namespace filigree

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <set>
+#include <tuple>
+
 #include "filigree/analyze/task/tasks.h"
 #include "filigree/base/error.h"
 #include "filigree/base/mapped_file.h"
@@ -107,12 +110,19 @@ TaskPrompts parse_task(std::string_view text, const std::string& source, const T
   JsonLimits limits;
   limits.max_bytes = kMostTaskLineBytes;
   JsonLines lines(text, source, LastLine::kWhole, limits);
+  std::set<std::tuple<std::string, std::string, std::vector<std::string>, std::vector<std::string>>>
+      seen;
   while (result.prompts.size() < most && lines.next()) {
     require(lines.number() <= kMostTaskLines, "{}: more than {} lines", source, kMostTaskLines);
     const JsonObject& object = lines.object();
     PromptText pair = prompt_of(object);
     const LineRoles roles = roles_in(object, pair.clean);
     pair.roles = roles.spans;
+    // A line that comes again is no further evidence: errors would shrink without a reason.
+    if (!seen.insert({pair.clean, pair.corrupt, pair.answers, pair.wrong}).second) {
+      result.add({std::nullopt, DropReason::kRepeated}, pair);
+      continue;
+    }
     Fit fitted = fit(pair, tokenizer, options);
     if (fitted.prompt) add_roles(roles, options, object.source(), *fitted.prompt);
     result.add(std::move(fitted), pair);

@@ -13,6 +13,8 @@
 namespace filigree::study {
 namespace {
 
+constexpr std::size_t kMostExamples = 64;  // prompts among which one is chosen
+
 figure::EffectCurve effect_curve(const ModelCircuit& circuit) {
   figure::EffectCurve result = {.name = circuit.label};
   for (const CurvePoint& point : circuit.found->curve.points) {
@@ -69,10 +71,6 @@ Prompt example_for(const ModelCircuit& circuit, const Tokenizer& tokenizer,
   return prompt;
 }
 
-std::string count_text(std::size_t count, const std::string& unit) {
-  return fmt::format("{} {}{}", with_thousands(count), unit, count == 1 ? "" : "s");
-}
-
 // What the model makes of the prompt that is drawn, and of all in the mean: "dense 18.134 (8.640)".
 std::string metric_text(const ModelCircuit& circuit, const Model& model, const std::string& text) {
   const TaskPrompt* prompt = clean_prompt(circuit, text);
@@ -84,12 +82,21 @@ std::string metric_text(const ModelCircuit& circuit, const Model& model, const s
       circuit.check.clean.mean);
 }
 
-// The maps of these heads on the prompt, in this order.
-figure::GridPanel panel_of(const Model& model, const std::string& label,
-                           const std::vector<HeadId>& order, const Prompt& prompt) {
+// "6 heads", and where MLPs are parts too "6 heads and 3 MLPs".
+std::string members_text(const ModelCircuit& circuit) {
+  const std::size_t heads = circuit.found->heads.size();
+  std::string text = counted(heads, "head");
+  if (circuit.options.parts == Parts::kHeadsAndMlps)
+    text += " and " + counted(circuit.found->members.size() - heads, "MLP");
+  return text;
+}
+
+// The maps of the circuit's heads on the prompt, in their order.
+figure::GridPanel panel_of(const Model& model, const ModelCircuit& circuit, const Prompt& prompt) {
+  const std::vector<HeadId>& order = circuit.found->heads;
   std::vector<HeadId> sorted = order;
   std::sort(sorted.begin(), sorted.end());
-  figure::GridPanel panel = {fmt::format("{}: {}", label, count_text(order.size(), "head")),
+  figure::GridPanel panel = {fmt::format("{}: {}", circuit.label, members_text(circuit)),
                              std::vector<figure::GridHead>(order.size())};
   capture_maps(model, std::span(&prompt, 1), CaptureOptions::of(sorted, MapKind::kWeights),
                [&](std::span<const HeadMap> maps) {
@@ -103,6 +110,33 @@ figure::GridPanel panel_of(const Model& model, const std::string& label,
 }
 
 }  // namespace
+
+ExamplePrompt example_prompt(const CircuitsOfKind& circuits, std::span<const LoadedModel> models) {
+  const auto first = std::find_if(circuits.begin(), circuits.end(),
+                                  [](const ModelCircuit& circuit) { return circuit.found; });
+  const ModelCircuit& leading = first == circuits.end() ? circuits[0] : *first;
+  const std::vector<TaskPrompt>& prompts = leading.task.prompts.prompts;
+  const auto answered = [&](const TaskPrompt& wanted) {
+    for (std::size_t m = 0; m < models.size(); ++m) {
+      if (!circuits[m].found) continue;
+      const TaskPrompt* prompt = clean_prompt(circuits[m], wanted.text.clean);
+      if (prompt == nullptr ||
+          score(models[m].model(), {*prompt}, Metric::kAccuracy).clean[0] < 1.0)
+        return false;
+    }
+    return true;
+  };
+  const bool several = models.size() > 1;
+  for (std::size_t i = 0; i < std::min(prompts.size(), kMostExamples); ++i)
+    if (answered(prompts[i]))
+      return {prompts[i].text.clean, several
+                                         ? (models.size() == 2 ? "the first that both models answer"
+                                                               : "the first that all models answer")
+                                         : "the first that the model answers"};
+  return {prompts[0].text.clean, fmt::format("none of the first {} is answered by {}",
+                                             std::min(prompts.size(), kMostExamples),
+                                             several ? "every model" : "the model")};
+}
 
 std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> kinds) {
   figure::CircuitCurves curves;
@@ -125,8 +159,8 @@ std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> k
   curves.title = task_title(first.task);
   curves.level = first.options.level;
   curves.caption =
-      fmt::format("{}At 0: none kept. Metric: {}, {} prompts; bands: one standard error.", kept,
-                  name_of(first.task.metric), first.task.prompts.prompts.size());
+      fmt::format("{}At 0: none kept. Metric: {}, {}; bands: one standard error.", kept,
+                  name_of(first.task.metric), counted(first.task.prompts.prompts.size(), "prompt"));
   return curves;
 }
 
@@ -136,7 +170,8 @@ std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
           circuits.size(), models.size());
   figure::AttentionGrid grid;
   const LoadedTask& task = circuits[0].task;
-  const std::string& text = task.prompts.prompts[0].text.clean;
+  const ExamplePrompt example = example_prompt(circuits, models);
+  const std::string& text = example.text;
   std::string metric;
   bool same_tokens = true;
   for (std::size_t m = 0; m < models.size(); ++m) {
@@ -145,15 +180,17 @@ std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
     const Prompt prompt = example_for(circuit, models[m].tokenizer(), text);
     same_tokens = same_tokens && (grid.tokens.empty() || grid.tokens == prompt.tokens);
     grid.tokens = prompt.tokens;
-    grid.panels.push_back(panel_of(models[m].model(), circuit.label, circuit.found->heads, prompt));
+    grid.panels.push_back(panel_of(models[m].model(), circuit, prompt));
     mark_strong_edges(grid.panels.back(), circuit, models[m].model(), text);
     metric += (metric.empty() ? "" : ", ") + metric_text(circuit, models[m].model(), text);
   }
   if (grid.panels.empty()) return std::nullopt;
   if (!same_tokens) grid.tokens.clear();
-  grid.title = fmt::format("Heads that explain {:g} % of the task {}",
-                           100 * circuits[0].options.level, task_title(task));
-  grid.prompt = "Prompt: " + text;
+  grid.title = fmt::format(
+      "Heads{} that explain {:g} % of the task {}",
+      circuits[0].options.parts == Parts::kHeadsAndMlps ? " of the circuits of heads and MLPs" : "",
+      100 * circuits[0].options.level, task_title(task));
+  grid.prompt = fmt::format("Prompt: {} ({})", text, example.chosen);
   const std::size_t shared = align_heads(grid);
   grid.metric = fmt::format(
       "{} of this prompt (mean of {}): {}. The most important heads first{}. Framed and named: the "
@@ -169,12 +206,12 @@ std::optional<figure::CircuitDrawing> drawing_of(const CircuitsOfKind& circuits)
   for (const ModelCircuit& circuit : circuits) {
     if (!circuit.found || circuit.found->graph.edges.empty()) continue;
     const std::size_t size = circuit.found->members.size();
-    drawing.panels.push_back({fmt::format("{}: {}", circuit.label, count_text(size, "edge")),
+    drawing.panels.push_back({fmt::format("{}: {}", circuit.label, counted(size, "edge")),
                               strongest_edges(circuit.found->graph, kMostDrawnEdges)});
     if (circuit.found->graph.edges.size() > kMostDrawnEdges)
       left_out +=
           fmt::format("{}{}: the {} strongest of {} are drawn", left_out.empty() ? " " : "; ",
-                      circuit.label, kMostDrawnEdges, count_text(size, "edge"));
+                      circuit.label, kMostDrawnEdges, counted(size, "edge"));
   }
   if (drawing.panels.empty()) return std::nullopt;
   const LoadedTask& task = circuits[0].task;
@@ -186,13 +223,13 @@ std::optional<figure::CircuitDrawing> drawing_of(const CircuitsOfKind& circuits)
           ? fmt::format("drop of {}", name_of(task.metric))
           : fmt::format("{} score of {}", method_name(options.parts, options.method),
                         name_of(task.metric));
-  drawing.caption = fmt::format("Score: {}, {} prompts, corruption {}.{}{}",
+  drawing.caption = fmt::format("Score: {}, {}, corruption {}.{}{}",
                                 circuits[0].options.method == Method::kExact ? "exact patches"
                                 : circuits[0].options.method == Method::kAttribution
                                     ? "edge attribution patching"
                                     : "edge attribution patching with integrated gradients",
-                                task.prompts.prompts.size(), task.prompts.corruption, left_out,
-                                left_out.empty() ? "" : ".");
+                                counted(task.prompts.prompts.size(), "prompt"),
+                                task.prompts.corruption, left_out, left_out.empty() ? "" : ".");
   return drawing;
 }
 
@@ -202,7 +239,7 @@ std::vector<DotFile> dots_of(const CircuitsOfKind& circuits) {
     if (!circuit.found || circuit.found->graph.edges.empty()) continue;
     const std::string title =
         fmt::format("{}: {} that explain {:g} % of the task {}", circuit.label,
-                    count_text(circuit.found->members.size(), "edge"), 100 * circuit.options.level,
+                    counted(circuit.found->members.size(), "edge"), 100 * circuit.options.level,
                     task_title(circuit.task));
     std::string name = file_part(circuit.label);
     // Folders of one name differ in a number.

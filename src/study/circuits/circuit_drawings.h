@@ -12,12 +12,19 @@
 
 namespace filigree::study {
 
+// The prompt that figures draw: the first that every model with a circuit answers, since one that a
+// model fails shows what it does wrong.
+struct ExamplePrompt {
+  std::string text = {};    // of the clean prompt
+  std::string chosen = {};  // "the first that both models answer", or that there is none
+};
+ExamplePrompt example_prompt(const CircuitsOfKind& circuits, std::span<const LoadedModel> models);
+
 // Explained effect against parts kept, a chart a kind. Nullopt when no model has a circuit.
 std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> kinds);
 
-// The circuits' heads on the first prompt of the first model's task, a panel a model, in order of
-// importance. Runs `models`, those of the circuits in their order. Nullopt when no circuit has a
-// head.
+// The circuits' heads on the example prompt, a panel a model, in order of importance. Runs
+// `models`, those of the circuits in their order. Nullopt when no circuit has a head.
 std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
                                              std::span<const LoadedModel> models);
 

@@ -226,6 +226,35 @@ TEST_F(Circuits, PartsHaveTheirPlaces) {
   }
 }
 
+// Where MLPs are parts too they are counted as such, and the prompt is one that the model answers.
+TEST_F(Circuits, FiguresCountWhatTheyShow) {
+  const CircuitsOfKind circuits = find_circuits(request(Parts::kHeadsAndMlps), *models_, {});
+  const FoundCircuit& found = *circuits[0].found;
+  const ExamplePrompt example = example_prompt(circuits, *models_);
+  const auto& prompts = circuits[0].task.prompts.prompts;
+  std::size_t first = prompts.size();
+  for (std::size_t i = prompts.size(); i-- > 0;)
+    if (score((*models_)[0].model(), {prompts[i]}, Metric::kAccuracy).clean[0] == 1.0) first = i;
+  if (first < prompts.size()) {
+    EXPECT_EQ(example.text, prompts[first].text.clean);
+    EXPECT_EQ(example.chosen, "the first that the model answers");
+  } else {
+    EXPECT_EQ(example.text, prompts[0].text.clean);
+    EXPECT_EQ(example.chosen.rfind("none of the first", 0), 0u);
+  }
+  const auto grid = grid_of(circuits, *models_);
+  if (found.heads.empty()) {
+    EXPECT_FALSE(grid.has_value());
+    return;
+  }
+  const std::size_t heads = found.heads.size(), mlps = found.members.size() - heads;
+  EXPECT_NE(grid->panels[0].title.find(counted(heads, "head") + " and " + counted(mlps, "MLP")),
+            std::string::npos)
+      << grid->panels[0].title;
+  EXPECT_NE(grid->title.find("of the circuits of heads and MLPs"), std::string::npos);
+  EXPECT_NE(grid->prompt.find(example.chosen), std::string::npos);
+}
+
 TEST_F(Circuits, GoOnWhereTheyWereStopped) {
   CircuitRequest kept = request(Parts::kHeads);
   const Json whole = to_json(find_circuits(kept, *models_, {}), Scores::kEvery);

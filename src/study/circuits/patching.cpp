@@ -224,12 +224,12 @@ std::optional<figure::LabelledMaps> figure_of(const PatchResult& result) {
   for (const figure::MapPanel& panel : maps.panels)
     for (const float value : panel.values) most = std::max(most, std::abs(value));
   if (most > 0.5f && most <= 1.02f) maps.end = 1;
-  maps.caption =
-      fmt::format("Corruption {}, {}, {} prompts: {} 0 does not matter, 1 decides alone.",
-                  task.prompts.corruption, name_of(task.metric), result.models[0].prompts.size(),
-                  noising ? fmt::format("clean runs in which the place takes its {} value.",
-                                        name_of(request.replacement))
-                          : std::string("corrupt runs in which the place takes its clean value."));
+  maps.caption = fmt::format(
+      "Corruption {}, {}, {}: {} 0 does not matter, 1 decides alone.", task.prompts.corruption,
+      name_of(task.metric), counted(result.models[0].prompts.size(), "prompt"),
+      noising ? fmt::format("clean runs in which the place takes its {} value.",
+                            name_of(request.replacement))
+              : std::string("corrupt runs in which the place takes its clean value."));
   return maps;
 }
 

@@ -9,6 +9,7 @@
 #include "filigree/analyze/maps/capture.h"
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
+#include "filigree/study/circuits/circuit_drawings.h"
 
 namespace filigree::study {
 namespace {
@@ -82,8 +83,7 @@ std::vector<figure::TokenMlp> mlps_of(const Model& model, const ModelCircuit& ci
 
 std::string panel_title(const CircuitsOfKind& circuits, const ModelCircuit& circuit) {
   const std::size_t size = *circuit.size();
-  std::string title = fmt::format("{}: {} attention edge{}", circuit.label, with_thousands(size),
-                                  size == 1 ? "" : "s");
+  std::string title = fmt::format("{}: {}", circuit.label, counted(size, "attention edge"));
   const std::optional<double> ratio = size_ratio(circuits[0], circuit);
   if (&circuit != &circuits[0] && ratio && *ratio > 1)
     title += fmt::format(", {:.{}f} \u00D7 fewer", *ratio, *ratio < 10 ? 1 : 0);
@@ -102,7 +102,12 @@ std::optional<figure::TokenCircuit> token_circuit_of(const CircuitsOfKind& circu
           circuits.size(), models.size());
   const auto first = std::find_if(circuits.begin(), circuits.end(), drawable);
   if (first == circuits.end()) return std::nullopt;
-  const TaskPrompt& prompt = first->task.prompts.prompts[0];
+  const ExamplePrompt example = example_prompt(circuits, models);
+  const std::vector<TaskPrompt>& prompts = first->task.prompts.prompts;
+  const auto chosen = std::find_if(prompts.begin(), prompts.end(), [&](const TaskPrompt& one) {
+    return one.text.clean == example.text;
+  });
+  const TaskPrompt& prompt = chosen == prompts.end() ? prompts[0] : *chosen;
   const bool exact = first->options.method == Method::kExact;
   figure::TokenCircuit figure;
   figure.tokens = prompt.tokens;
@@ -141,15 +146,17 @@ std::optional<figure::TokenCircuit> token_circuit_of(const CircuitsOfKind& circu
           : fmt::format("{} score of {}", method_name(first->options.parts, first->options.method),
                         name_of(first->task.metric));
   figure.caption = fmt::format(
-      "Prompt: \u201C{}\u201D. A line runs from the token that a head reads up to the token that "
+      "Prompt: \u201C{}\u201D ({}). A line runs from the token that a head reads up to the token "
+      "that "
       "it "
       "writes to; behind a head's name is its attention weight. Kept are the edges of each prompt "
       "with the largest {}, all others {}, until "
-      "{:g} % of the effect on {} prompts is there. Squares: MLPs worth at least {:g} % of it by "
+      "{:g} % of the effect on {} is there. Squares: MLPs worth at least {:g} % of it by "
       "the "
       "gradient of the clean run.{}",
-      prompt.text.clean, score, left_out_cells_text(first->options.replacement),
-      100 * first->options.level, first->task.prompts.prompts.size(), 100 * kMlpShare, left_out);
+      prompt.text.clean, example.chosen, score, left_out_cells_text(first->options.replacement),
+      100 * first->options.level, counted(first->task.prompts.prompts.size(), "prompt"),
+      100 * kMlpShare, left_out);
   return figure;
 }
 

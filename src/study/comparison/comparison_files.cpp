@@ -65,7 +65,12 @@ std::vector<std::size_t> scatter_slots(const ComparisonPlan& plan, const Compari
   std::vector<std::size_t> slots;
   for (const HeadId& head : plan.scatter) slots.push_back(slot_of(result.heads, head));
   if (!slots.empty()) return slots;
-  const std::vector<std::size_t>& order = result.models[1].pairs->clustering.order;
+  // Heads that are dead in the second model vary in no panel of it: living ones are shown.
+  const std::vector<bool> living = result.models[1].statistics->living();
+  std::vector<std::size_t> order;
+  for (const std::size_t slot : result.models[1].pairs->clustering.order)
+    if (living[slot]) order.push_back(slot);
+  if (order.size() < 2) order = result.models[1].pairs->clustering.order;
   const std::size_t count = std::min(kScatterHeads, order.size());
   for (std::size_t i = 0; i < count; ++i)
     slots.push_back(order[i * (order.size() - 1) / std::max<std::size_t>(1, count - 1)]);
@@ -102,8 +107,9 @@ std::string roles_csv(const ComparisonResult& result) {
   for (std::size_t m = 0; m < result.models.size(); ++m)
     for (std::size_t slot = 0; slot < result.heads.size(); ++slot) {
       const HeadRole& role = result.models[m].roles[slot];
-      csv += fmt::format("{},{},{},{},{}", m == 0 ? "first" : "second", result.heads[slot].layer,
-                         result.heads[slot].head, role.name, role.confidence);
+      csv +=
+          fmt::format("{},{},{},{},{}", csv_field(result.models[m].label), result.heads[slot].layer,
+                      result.heads[slot].head, role.name, role.confidence);
       for (const double score : result.models[m].role_scores[slot].score)
         csv += "," + csv_number(score);
       csv += '\n';
@@ -134,15 +140,17 @@ DataTable role_counts(const ComparisonResult& result) {
 // Of the models as wholes, to the digits that a paper has; the CSV has layers and heads too.
 DataTable statistics_of_models(const ComparisonResult& result) {
   DataTable table = {
-      fmt::format("Attention statistics, means over {} heads and {} prompts", result.heads.size(),
-                  result.prompts.size()),
-      {"statistic", result.models[0].label, result.models[1].label, "change", "from", "to", "p"},
+      fmt::format("Attention statistics, means over {} and {}",
+                  counted(result.heads.size(), "head"), counted(result.prompts.size(), "prompt")),
+      {"over", "statistic", result.models[0].label, result.models[1].label, "change", "from", "to",
+       "p"},
       {}};
   for (const ComparedStatistic& row : result.comparison) {
     if (row.group.scope != HeadGroup::Scope::kModel) continue;
     const auto number = [](double value) { return fmt::format("{:.4g}", value); };
-    table.rows.push_back({heading_of(row.statistic), number(row.first), number(row.second),
-                          number(row.change), row.interval ? number(row.interval->low) : "",
+    table.rows.push_back({std::string(heading_of(row.over)), heading_of(row.statistic),
+                          number(row.first), number(row.second), number(row.change),
+                          row.interval ? number(row.interval->low) : "",
                           row.interval ? number(row.interval->high) : "", number(row.p)});
   }
   return table;
@@ -177,9 +185,9 @@ void write_figures(const ComparisonRequest& request, const ComparisonPlan& plan,
     grid.columns = plan.columns;
   grid.tokens = prompt.tokens;
   grid.prompt = fmt::format("Prompt: {}", fmt::join(prompt.tokens, ""));
-  grid.metric = fmt::format("Active edges over {} prompts: {:.3g} % ({}), {:.3g} % ({})",
-                            result.prompts.size(), edges(0), result.models[0].label, edges(1),
-                            result.models[1].label);
+  grid.metric = fmt::format("Active edges over {}: {:.3g} % ({}), {:.3g} % ({})",
+                            counted(result.prompts.size(), "prompt"), edges(0),
+                            result.models[0].label, edges(1), result.models[1].label);
   const figure::CorrelationMap correlation = correlation_map_of(result.models);
   const figure::StatisticsBars statistics = statistics_bars_of(result.models, result.comparison);
   write_figure(request, &grid, "grid", folder);

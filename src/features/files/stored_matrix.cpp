@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "filigree/base/error.h"
 #include "filigree/base/strings.h"
 
@@ -62,8 +64,13 @@ void StoredMatrix::read(std::int64_t first, std::int64_t count, float* to) const
         tensor_.view.bytes(static_cast<std::size_t>(first), static_cast<std::size_t>(count))
             .data());
     const std::int64_t stretch = tensor_.view.shape.back();
-    for (std::int64_t i = 0; i < count; ++i)
-      to[i] = static_cast<float>(integers[i]) * scales_.f32()[(first + i) / stretch];
+    for (std::int64_t begin = 0; begin < count;) {
+      const std::int64_t number = (first + begin) / stretch;
+      const std::int64_t end = std::min(count, (number + 1) * stretch - first);
+      const float scale = scales_.f32()[number];
+      for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(integers[i]) * scale;
+      begin = end;
+    }
     return;
   }
   const std::size_t bytes = bits_of(tensor_.view.kind) / 8;

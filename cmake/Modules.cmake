@@ -1,15 +1,12 @@
-# filigree_module(NAME [DEPENDS module...] [LINK target...] [INSIDE target...] [WITHOUT pattern]
-#                 [HOT pattern])
+# filigree_module(NAME [DEPENDS module...] [LINK target...] [INSIDE target...] [WITHOUT pattern])
 #
 # Makes the library filigree_NAME of all sources below src/NAME and, of the *_test.cpp files that sit
 # beside them, the test program NAME_tests, registered test by test under the CTest label "unit".
 # CUDA sources (*.cu, files named *_cuda.*, folders named cuda/) take part with FILIGREE_CUDA only,
 # and the tests among them have the label "cuda" instead. Sources that fit the pattern are left out.
-# LINK is for libraries whose headers those of the module include, INSIDE for all others. Where HOT is
-# given, all sources that do not fit it wait for files, for people or for other modules: less
-# optimisation compiles them in half the time.
+# LINK is for libraries whose headers those of the module include, INSIDE for all others.
 function(filigree_module name)
-  cmake_parse_arguments(ARG "" "WITHOUT;HOT" "DEPENDS;LINK;INSIDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "WITHOUT" "DEPENDS;LINK;INSIDE" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.cu)
   # Matched below src only, so that a checkout below a folder named "cuda" is not mistaken.
@@ -39,13 +36,6 @@ function(filigree_module name)
       PRIVATE filigree_options ${ARG_INSIDE})
     set_property(GLOBAL APPEND PROPERTY filigree_modules filigree_${name})
     filigree_precompile(filigree_${name} libraries)
-    if(ARG_HOT)
-      target_compile_options(filigree_${name} PRIVATE
-        $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
-      # Later options win; and a file with options of its own is never compiled with others.
-      list(FILTER sources INCLUDE REGEX "${ARG_HOT}")
-      set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
-    endif()
   else()
     add_library(filigree_${name} INTERFACE)
     target_link_libraries(filigree_${name} INTERFACE filigree_headers ${ARG_DEPENDS} ${ARG_LINK})
@@ -97,14 +87,22 @@ function(filigree_precompile target kind)
   target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
 endfunction()
 
-# filigree_compile_together(TARGET)
+# filigree_compile_together(TARGET [APART pattern])
 #
-# Compiles a dozen files as one, a third of the work where every file spends most of it on the same
-# library's templates. Names in the files' unnamed namespaces must then differ. As above, only for
-# builds from nothing: a cache keeps the files apart, and so does an analyser that wants them so.
+# Compiles files of a target together, two dozen at a time, a third of the work where every file spends
+# most of it on the same library's templates. Names in the files' unnamed namespaces must then differ;
+# sources that fit APART are compiled alone. As above, only for builds from nothing: a cache keeps the
+# files apart, and so does an analyser that wants them so.
 function(filigree_compile_together target)
-  if(NOT FILIGREE_CCACHE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  cmake_parse_arguments(ARG "" "APART" "" ${ARGN})
+  if(FILIGREE_CCACHE)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
+  if(ARG_APART)
+    get_target_property(apart ${target} SOURCES)
+    list(FILTER apart INCLUDE REGEX "${ARG_APART}")
+    set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
 

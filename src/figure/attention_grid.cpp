@@ -17,16 +17,16 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kFullWidth = 516;   // 7.2 inches: a page between its margins
-constexpr double kFullHeight = 690;  // what title, caption and legend leave of it
-constexpr double kLeastWidth = 250;  // title and colour bar need it
+constexpr double kGridFullWidth = 516;   // 7.2 inches: a page between its margins
+constexpr double kFullHeight = 690;      // what title, caption and legend leave of it
+constexpr double kGridLeastWidth = 250;  // title and colour bar need it
 constexpr double kMostWidth = 4000;
 constexpr double kLargestPitch = 170;  // of few heads
-constexpr double kPanelGap = 9;
+constexpr double kGridPanelGap = 9;
 constexpr double kRoleStrip = 2.4;
 constexpr double kPanelFrame = kPanelTitleHeight + kPanelPadding * 1.5;
 
-double full_width(double width) { return width > 0 ? width : kFullWidth; }
+double full_width(double width) { return width > 0 ? width : kGridFullWidth; }
 
 double pitch_for(std::size_t columns, double side_room, double width) {
   return std::min(kLargestPitch,
@@ -40,9 +40,9 @@ std::size_t rows_for(std::size_t heads, std::size_t columns) {
 std::string name_of(const GridHead& head) { return head_name({head.layer, head.head}); }
 
 void check_input(const AttentionGrid& input) {
-  require(input.width == 0 || (input.width >= kLeastWidth && input.width <= kMostWidth),
+  require(input.width == 0 || (input.width >= kGridLeastWidth && input.width <= kMostWidth),
           "attention grid: a width of {} points; it lies between {} and {}", input.width,
-          kLeastWidth, kMostWidth);
+          kGridLeastWidth, kMostWidth);
   require(!input.panels.empty(), "attention grid: there is no panel; give at least one model");
   for (const GridPanel& panel : input.panels) {
     const std::string name = fmt::format("attention grid: panel '{}'", printable(panel.title));
@@ -70,7 +70,7 @@ void check_input(const AttentionGrid& input) {
 struct Layout {
   std::size_t columns = 1;
   double pitch = 0, side = 0, strip = 0;
-  double full = kFullWidth;
+  double full = kGridFullWidth;
   double note_size = 0;                   // of the letters below maps; 0: none has a note
   double left_room = 0, bottom_room = 0;  // for tokens
   double width = 0, height = 0;
@@ -125,9 +125,9 @@ Layout make_layout_of(const AttentionGrid& input, const std::vector<LegendEntry>
   const double used = 2 * kPanelPadding + layout.left_room +
                       static_cast<double>(layout.columns) * layout.pitch -
                       (layout.pitch - layout.side);
-  layout.width = std::max(kLeastWidth, used);
+  layout.width = std::max(kGridLeastWidth, used);
   for (const std::size_t count : counts) {
-    if (!layout.panels.empty()) layout.height += kPanelGap;
+    if (!layout.panels.empty()) layout.height += kGridPanelGap;
     const auto rows = static_cast<double>(rows_for(count, layout.columns));
     const double height = kPanelFrame + rows * (layout.pitch + layout.strip) -
                           (layout.pitch - layout.side) + layout.bottom_room;
@@ -212,7 +212,7 @@ std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel, doub
     std::size_t empty = 0, total = 0;
     for (const std::size_t heads : heads_per_panel) {
       const std::size_t rows = rows_for(heads, columns);
-      height += static_cast<double>(rows) * (pitch + kRoleStrip) + kPanelFrame + kPanelGap;
+      height += static_cast<double>(rows) * (pitch + kRoleStrip) + kPanelFrame + kGridPanelGap;
       empty += rows * columns - heads;
       total += rows * columns;
     }

@@ -18,10 +18,10 @@ namespace filigree::figure {
 
 namespace {
 
-struct SurfaceDeleter {
+struct CanvasSurfaceDeleter {
   void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
 };
-using SurfacePtr = std::unique_ptr<cairo_surface_t, SurfaceDeleter>;
+using SurfacePtr = std::unique_ptr<cairo_surface_t, CanvasSurfaceDeleter>;
 
 SurfacePtr make_surface(const Raster& raster) {
   SurfacePtr surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(raster.width),

@@ -14,7 +14,7 @@
 namespace filigree::figure {
 namespace {
 
-constexpr double kPanelWidth = 350, kOnePanelWidth = 440, kPanelGap = 10;
+constexpr double kPanelWidth = 350, kOnePanelWidth = 440, kCarriedPanelGap = 10;
 constexpr double kMapsHeight = 236;  // of the area that maps share
 constexpr double kLargestMap = 96, kMapGap = 7, kMapLabel = 9;
 constexpr double kAxisRoom = 13;  // beside the maps, for Q and K
@@ -22,7 +22,7 @@ constexpr double kChipHeight = 21, kChipGap = 5;
 constexpr double kTokenHeight = 12, kNumberHeight = 8, kLineGap = 5;
 constexpr std::size_t kMark = 6;  // category of the theme
 
-struct PreparedMap {
+struct CarriedPreparedMap {
   HeadId head = {};
   LevelMap map = {};
   double share = 0;
@@ -76,18 +76,18 @@ Flow flow(const std::vector<double>& widths, double width, double gap) {
   return result;
 }
 
-struct Panel {
+struct PlacedCarriedPanel {
   CarriedPanel input;
-  std::vector<PreparedMap> maps;
+  std::vector<CarriedPreparedMap> maps;
   MapGrid grid;
   Flow chips, tokens;
   std::vector<double> chip_widths, token_widths;
   double answer_width = 0;
 };
 
-struct Drawing {
+struct CarriedDrawing {
   CarriedPairFigure input;
-  std::vector<Panel> panels;
+  std::vector<PlacedCarriedPanel> panels;
   double width = 0, chips_height = 0, sentence_height = 0, height = 0;
 };
 
@@ -136,10 +136,10 @@ void check_carried(const CarriedPairFigure& input) {
   }
 }
 
-Panel prepared(const CarriedPairFigure& input, const CarriedPanel& panel, double width,
-               const Theme& theme) {
+PlacedCarriedPanel prepared(const CarriedPairFigure& input, const CarriedPanel& panel, double width,
+                            const Theme& theme) {
   const std::size_t n = input.tokens.size();
-  Panel result;
+  PlacedCarriedPanel result;
   result.input = panel;
   for (const CarryingMap& map : panel.maps)
     result.maps.push_back(
@@ -165,8 +165,8 @@ Panel prepared(const CarriedPairFigure& input, const CarriedPanel& panel, double
   return result;
 }
 
-void draw_maps(Canvas& canvas, const Drawing& drawing, const Panel& panel, Point corner,
-               const Theme& theme) {
+void draw_maps(Canvas& canvas, const CarriedDrawing& drawing, const PlacedCarriedPanel& panel,
+               Point corner, const Theme& theme) {
   const std::size_t n = drawing.input.tokens.size();
   const TextStyle small = {.size = std::clamp(panel.grid.side * 0.16, 3.4, theme.small_size),
                            .color = theme.text,
@@ -175,7 +175,7 @@ void draw_maps(Canvas& canvas, const Drawing& drawing, const Panel& panel, Point
                            .max_width = panel.grid.side + kMapGap - 1};
   const Color mark = theme.category(kMark);
   for (std::size_t i = 0; i < panel.maps.size(); ++i) {
-    const PreparedMap& map = panel.maps[i];
+    const CarriedPreparedMap& map = panel.maps[i];
     const Point at = panel.grid.corner(i);
     const Rect rect = canvas.snapped({corner.x + kAxisRoom + at.x, corner.y + kMapLabel + at.y,
                                       panel.grid.side, panel.grid.side});
@@ -215,8 +215,8 @@ void draw_maps(Canvas& canvas, const Drawing& drawing, const Panel& panel, Point
   }
 }
 
-void draw_chips(Canvas& canvas, const Drawing& drawing, const Panel& panel, Point corner,
-                const Theme& theme) {
+void draw_chips(Canvas& canvas, const CarriedDrawing& drawing, const PlacedCarriedPanel& panel,
+                Point corner, const Theme& theme) {
   for (std::size_t i = 0; i < panel.input.modulated_by.size(); ++i) {
     const ModulatingToken& token = panel.input.modulated_by[i];
     const Rect rect = {corner.x + panel.chips.places[i].x,
@@ -230,8 +230,8 @@ void draw_chips(Canvas& canvas, const Drawing& drawing, const Panel& panel, Poin
   }
 }
 
-void draw_sentence(Canvas& canvas, const Drawing& drawing, const Panel& panel, Point corner,
-                   const Theme& theme) {
+void draw_sentence(Canvas& canvas, const CarriedDrawing& drawing, const PlacedCarriedPanel& panel,
+                   Point corner, const Theme& theme) {
   const CarriedPairFigure& input = drawing.input;
   const double line = kTokenHeight + kNumberHeight + kLineGap;
   const Color mark = theme.category(kMark);
@@ -271,8 +271,8 @@ void draw_sentence(Canvas& canvas, const Drawing& drawing, const Panel& panel, P
   canvas.text({box.right() + 3, middle}, panel.input.note, note);
 }
 
-void draw_one(Canvas& canvas, const Drawing& drawing, const Panel& panel, const Rect& rect,
-              const Theme& theme) {
+void draw_one(Canvas& canvas, const CarriedDrawing& drawing, const PlacedCarriedPanel& panel,
+              const Rect& rect, const Theme& theme) {
   draw_panel(canvas, rect, panel.input.title, theme);
   const double left = rect.x + kPanelPadding;
   double y = rect.y + kPanelTitleHeight + kPanelPadding;
@@ -294,12 +294,12 @@ void draw_one(Canvas& canvas, const Drawing& drawing, const Panel& panel, const 
 
 Figure carried_pair(const CarriedPairFigure& input, const Theme& theme) {
   check_carried(input);
-  const auto drawing = std::make_shared<Drawing>();
+  const auto drawing = std::make_shared<CarriedDrawing>();
   drawing->input = input;
   drawing->width = input.panels.size() == 1 ? kOnePanelWidth : kPanelWidth;
   for (const CarriedPanel& panel : input.panels) {
     drawing->panels.push_back(prepared(input, panel, drawing->width, theme));
-    const Panel& one = drawing->panels.back();
+    const PlacedCarriedPanel& one = drawing->panels.back();
     drawing->chips_height = std::max(
         drawing->chips_height, static_cast<double>(one.chips.lines) * (kChipHeight + kChipGap));
     drawing->sentence_height =
@@ -309,16 +309,17 @@ Figure carried_pair(const CarriedPairFigure& input, const Theme& theme) {
   drawing->height = kPanelTitleHeight + kPanelPadding + kMapsHeight + 13 + drawing->chips_height +
                     8 + drawing->sentence_height + kPanelPadding;
   const auto count = static_cast<double>(input.panels.size());
-  const double width = count * (drawing->width + kPanelGap) - kPanelGap;
+  const double width = count * (drawing->width + kCarriedPanelGap) - kCarriedPanelGap;
   PageParts parts = {.title = input.title, .caption_lines = 4};
   if (!input.caption.empty()) parts.captions.push_back(input.caption);
   return make_page(parts, {width, drawing->height + 5 + kColorBarHeight}, theme,
                    [=](Canvas& canvas, const Rect& body) {
                      for (std::size_t i = 0; i < drawing->panels.size(); ++i)
-                       draw_one(canvas, *drawing, drawing->panels[i],
-                                {body.x + static_cast<double>(i) * (drawing->width + kPanelGap),
-                                 body.y, drawing->width, drawing->height},
-                                theme);
+                       draw_one(
+                           canvas, *drawing, drawing->panels[i],
+                           {body.x + static_cast<double>(i) * (drawing->width + kCarriedPanelGap),
+                            body.y, drawing->width, drawing->height},
+                           theme);
                      draw_color_bar(canvas, {body.x, body.y + drawing->height + 5}, 160, {},
                                     "attention weight", theme);
                    });

@@ -14,10 +14,10 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kColumnWidth = 340, kPageWidth = 516;
+constexpr double kColumnWidth = 340, kEffectPageWidth = 516;
 constexpr double kChartWidth = 215;  // of three and more
-constexpr double kChartHeight = 150;
-constexpr double kChartGap = 16;
+constexpr double kEffectChartHeight = 150;
+constexpr double kEffectChartGap = 16;
 constexpr double kLeastEffect = -0.25, kMostEffect = 1.3;
 
 void check_curve(const EffectCurve& curve, const std::string& unit) {
@@ -153,7 +153,7 @@ Figure circuit_curves(const CircuitCurves& input, const Theme& theme) {
       legend.push_back({input.charts[i].curves[c].name, theme.category(c), true});
   }
   const double width = charts.size() == 1   ? kColumnWidth
-                       : charts.size() == 2 ? kPageWidth
+                       : charts.size() == 2 ? kEffectPageWidth
                                             : static_cast<double>(charts.size()) * kChartWidth;
   const double top = legend_height(legend, width - 40, theme) + 5;
   double bottom = 0;
@@ -161,14 +161,14 @@ Figure circuit_curves(const CircuitCurves& input, const Theme& theme) {
     bottom = std::max(bottom, chart_bottom_margin(chart, theme));
   PageParts parts = {.title = input.title, .caption_lines = 3};
   if (!input.caption.empty()) parts.captions.push_back(input.caption);
-  const double height = top + kChartHeight + bottom;
+  const double height = top + kEffectChartHeight + bottom;
   return make_page(parts, {width, height}, theme, [=](Canvas& canvas, const Rect& body) {
     const auto count = static_cast<double>(charts.size());
-    const double share = (body.width - (count - 1) * kChartGap) / count;
+    const double share = (body.width - (count - 1) * kEffectChartGap) / count;
     for (std::size_t i = 0; i < charts.size(); ++i) {
-      const double corner = body.x + static_cast<double>(i) * (share + kChartGap);
-      const double left = chart_left_margin(charts[i], kChartHeight, theme);
-      const Rect area = {corner + left, body.y + top, share - left - 6, kChartHeight};
+      const double corner = body.x + static_cast<double>(i) * (share + kEffectChartGap);
+      const double left = chart_left_margin(charts[i], kEffectChartHeight, theme);
+      const Rect area = {corner + left, body.y + top, share - left - 6, kEffectChartHeight};
       if (i == 0) draw_legend(canvas, {area.x, body.y}, body.right() - area.x, legend, theme);
       draw_line_chart(canvas, area, charts[i], theme);
     }

@@ -18,9 +18,9 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kPageWidth = 516, kHalfWidth = 350;
-constexpr double kPanelGap = 10;
-constexpr double kThinnest = 0.35, kThickest = 3;
+constexpr double kCircuitPageWidth = 516, kCircuitHalfWidth = 350;
+constexpr double kCircuitPanelGap = 10;
+constexpr double kCircuitThinnest = 0.35, kCircuitThickest = 3;
 
 Color color_of(GraphInput input, const Theme& theme) {
   return Color::hex(edge_color(theme.palette, input));
@@ -41,7 +41,9 @@ struct Laid {
   GraphLayout layout;
 };
 
-double width_of(double share) { return kThinnest + (kThickest - kThinnest) * std::sqrt(share); }
+double width_of(double share) {
+  return kCircuitThinnest + (kCircuitThickest - kCircuitThinnest) * std::sqrt(share);
+}
 
 std::vector<LegendEntry> legend_of(const std::vector<CircuitPanel>& panels, const Theme& theme) {
   std::vector<LegendEntry> legend;
@@ -142,7 +144,7 @@ void draw_width_key(Canvas& canvas, Point corner, double most, const std::string
 Figure circuit_graph(const CircuitDrawing& input, const Theme& theme) {
   require(!input.panels.empty(), "circuit graph: there is no panel to draw");
   const bool framed = input.panels.size() > 1 || !input.panels[0].title.empty();
-  const double each = input.panels.size() == 1 ? kPageWidth : kHalfWidth;
+  const double each = input.panels.size() == 1 ? kCircuitPageWidth : kCircuitHalfWidth;
   const double inside = framed ? each - 2 * kPanelPadding : each;
   // All panels have the same rows and widths, so that they compare.
   LayoutOptions options = {.width = inside};
@@ -158,7 +160,7 @@ Figure circuit_graph(const CircuitDrawing& input, const Theme& theme) {
     laid->push_back(std::move(one));
   }
   const auto count = static_cast<double>(input.panels.size());
-  const double width = count * each + (count - 1) * kPanelGap;
+  const double width = count * each + (count - 1) * kCircuitPanelGap;
   const std::vector<LegendEntry> legend = legend_of(input.panels, theme);
   const double panel_top = framed ? kPanelTitleHeight + kPanelPadding / 2 : 0;
   const double key_height = line_height(theme.text_size) + 3;
@@ -170,7 +172,7 @@ Figure circuit_graph(const CircuitDrawing& input, const Theme& theme) {
   return make_page(parts, {width, height}, theme, [=](Canvas& canvas, const Rect& body) {
     for (std::size_t i = 0; i < laid->size(); ++i) {
       const Laid& one = (*laid)[i];
-      const Rect place = {body.x + static_cast<double>(i) * (each + kPanelGap), body.y, each,
+      const Rect place = {body.x + static_cast<double>(i) * (each + kCircuitPanelGap), body.y, each,
                           panel_height};
       if (framed) draw_panel(canvas, place, one.panel.title, theme);
       const double left = place.x + (framed ? kPanelPadding : 0);

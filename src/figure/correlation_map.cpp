@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kSide = 400;
 constexpr double kLeastCell = 4.2;  // below it names could not be read
-constexpr double kLargestCell = 60;
+constexpr double kCorrelationLargestCell = 60;
 
 std::vector<std::size_t> checked_order(const CorrelationMap& input) {
   const std::size_t count = input.names.size();
@@ -95,7 +95,8 @@ Figure correlation_map(const CorrelationMap& input, const Theme& theme) {
   const std::vector<Label> labels = labels_of(input, names);
   // Names of groups leave cells as small as the page makes them.
   const double least = input.groups.empty() ? kLeastCell : 1.0;
-  const double cell = std::clamp(kSide / static_cast<double>(count), least, kLargestCell);
+  const double cell =
+      std::clamp(kSide / static_cast<double>(count), least, kCorrelationLargestCell);
   const double side = cell * static_cast<double>(count);
   const TextStyle label = {.size = input.groups.empty()
                                        ? std::clamp(cell * 0.82, 3.2, theme.small_size)

@@ -17,22 +17,22 @@
 namespace filigree::figure {
 namespace {
 
-constexpr double kWidth = 690, kPanelGap = 10;
-constexpr double kLayerRoom = 20, kColumnGap = 5, kWidestGap = 40;
+constexpr double kFeatureWidth = 690, kFeaturePanelGap = 10;
+constexpr double kFeatureLayerRoom = 20, kColumnGap = 5, kWidestGap = 40;
 constexpr double kNarrowest = 7, kWidest = 27, kBoxHeight = 8.5, kBoxGap = 2;
 constexpr double kRowGap = 12;          // between layers, for lines to be told apart
 constexpr double kEmptyRow = 3;         // of a layer without nodes
 constexpr std::size_t kMostBeside = 4;  // nodes of a layer and token in one line
-constexpr double kLabelSize = 4.9;
+constexpr double kFeatureLabelSize = 4.9;
 constexpr std::size_t kMostNames = 40;  // of heads
-constexpr std::size_t kAttention = 0, kAgainst = 6;
+constexpr std::size_t kAttention = 0, kFeatureAgainst = 6;
 
 struct PlacedNode {
   FeatureNode node;
   Rect box;  // from the panel's corner
 };
 
-struct Panel {
+struct FeaturePanel {
   FeatureGraphPanel input;
   std::vector<PlacedNode> nodes;
   std::vector<double> rows;        // middle of each layer's row
@@ -63,10 +63,10 @@ std::size_t row_of(const FeatureNode& node, std::size_t layers) {
   return node.kind == FeatureNodeKind::kOutput ? layers + 1 : node.layer + 1;
 }
 
-Panel placed(const FeatureGraphFigure& input, const FeatureGraphPanel& panel, double top) {
+FeaturePanel placed(const FeatureGraphFigure& input, const FeatureGraphPanel& panel, double top) {
   check_graph_panel(input, panel);
   const std::size_t rows = input.layers + 2, tokens = input.tokens.size();
-  Panel result;
+  FeaturePanel result;
   result.input = panel;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> cells;  // row, token
   for (std::size_t i = 0; i < panel.nodes.size(); ++i)
@@ -79,14 +79,14 @@ Panel placed(const FeatureGraphFigure& input, const FeatureGraphPanel& panel, do
     beside[cell.second] = std::max(beside[cell.second], std::min(kMostBeside, nodes.size()));
   }
   const auto units = static_cast<double>(std::accumulate(beside.begin(), beside.end(), 0UL));
-  const double room =
-      kWidth - 2 * kPanelPadding - kLayerRoom - static_cast<double>(tokens) * kColumnGap;
+  const double room = kFeatureWidth - 2 * kPanelPadding - kFeatureLayerRoom -
+                      static_cast<double>(tokens) * kColumnGap;
   const double box = std::clamp(room / units, 2.0, kWidest);
   // What is left goes between the columns, within limits.
   const double gap =
       kColumnGap + std::clamp((room - box * units) / static_cast<double>(tokens), 0.0, kWidestGap);
   double x =
-      kPanelPadding + kLayerRoom + gap / 2 +
+      kPanelPadding + kFeatureLayerRoom + gap / 2 +
       std::max(0.0, (room + static_cast<double>(tokens) * (kColumnGap - gap) - box * units) / 2);
   for (std::size_t p = 0; p < tokens; ++p) {
     const double width = box * static_cast<double>(beside[p]);
@@ -145,13 +145,13 @@ Bezier edge_curve(const PlacedNode& from, const PlacedNode& to, Point corner) {
   return {a, {a.x, a.y - bend}, {b.x, b.y + bend}, b};
 }
 
-void draw_edges(Canvas& canvas, const Panel& panel, Point corner, const Theme& theme) {
+void draw_edges(Canvas& canvas, const FeaturePanel& panel, Point corner, const Theme& theme) {
   double most = 1e-30;
   for (const FeatureEdge& edge : panel.input.edges) most = std::max(most, edge.influence);
   const auto count = static_cast<double>(std::max<std::size_t>(1, panel.order.size()));
   const double faintest = std::clamp(0.35 * std::sqrt(60.0 / count), 0.08, 0.35);
   const auto color_of = [&](const FeatureEdge& edge) {
-    if (edge.against) return theme.category(kAgainst);
+    if (edge.against) return theme.category(kFeatureAgainst);
     const bool between = panel.nodes[edge.from].node.position != panel.nodes[edge.to].node.position;
     return between ? theme.category(kAttention) : theme.muted;
   };
@@ -171,7 +171,7 @@ void draw_edges(Canvas& canvas, const Panel& panel, Point corner, const Theme& t
     const FeatureEdge& edge = panel.input.edges[e];
     if (edge.heads.empty()) continue;
     if (++named > kMostNames) break;
-    const TextStyle style = {.size = kLabelSize,
+    const TextStyle style = {.size = kFeatureLabelSize,
                              .color = mix(color_of(edge), theme.text, 0.45),
                              .bold = true,
                              .align = Align::kCenter,
@@ -184,7 +184,7 @@ void draw_edges(Canvas& canvas, const Panel& panel, Point corner, const Theme& t
       Point at;
       for (std::size_t k = 0; k < w.size(); ++k)
         at.x += w[k] * curve[k].x, at.y += w[k] * curve[k].y;
-      const Rect rect = {at.x - width / 2, at.y - kLabelSize / 2, width, kLabelSize};
+      const Rect rect = {at.x - width / 2, at.y - kFeatureLabelSize / 2, width, kFeatureLabelSize};
       if (std::any_of(taken.begin(), taken.end(),
                       [&](const Rect& other) { return other.overlaps(rect); }))
         continue;
@@ -196,7 +196,7 @@ void draw_edges(Canvas& canvas, const Panel& panel, Point corner, const Theme& t
   }
 }
 
-void draw_nodes(Canvas& canvas, const Panel& panel, Point corner, const Theme& theme) {
+void draw_nodes(Canvas& canvas, const FeaturePanel& panel, Point corner, const Theme& theme) {
   double most = 1e-30;
   for (const PlacedNode& node : panel.nodes)
     if (node.node.kind == FeatureNodeKind::kFeature) most = std::max(most, node.node.influence);
@@ -214,7 +214,7 @@ void draw_nodes(Canvas& canvas, const Panel& panel, Point corner, const Theme& t
     canvas.rounded(box, node.kind == FeatureNodeKind::kEmbedding ? 0.8 : 2.2, fill, stroke);
     if (box.width < kNarrowest) continue;
     canvas.text(box.center(), node.label,
-                {.size = kLabelSize,
+                {.size = kFeatureLabelSize,
                  .color = node.kind == FeatureNodeKind::kError ? theme.muted : theme.text,
                  .bold = output,
                  .align = Align::kCenter,
@@ -235,8 +235,8 @@ bool lies(const std::string& token, const Rect& column, const Theme& theme) {
   return text_size(token, bottom_token_style(theme)).width <= column.width + kColumnGap - 1.5;
 }
 
-void draw_rows(Canvas& canvas, const FeatureGraphFigure& input, const Panel& panel, Point corner,
-               const Theme& theme) {
+void draw_rows(Canvas& canvas, const FeatureGraphFigure& input, const FeaturePanel& panel,
+               Point corner, const Theme& theme) {
   for (std::size_t row = 1; row <= input.layers; ++row)
     canvas.text(
         {corner.x + kPanelPadding, corner.y + panel.rows[row]},
@@ -261,12 +261,12 @@ Figure feature_graph(const FeatureGraphFigure& input, const Theme& theme) {
   require(!input.panels.empty(), "feature graph: there is no panel to draw");
   require(!input.tokens.empty() && input.layers > 0,
           "feature graph: {} tokens and {} layers are no graph", input.tokens.size(), input.layers);
-  const auto panels = std::make_shared<std::vector<Panel>>();
+  const auto panels = std::make_shared<std::vector<FeaturePanel>>();
   const double detail = line_height(theme.small_size);
   double height = 0;
   for (const FeatureGraphPanel& panel : input.panels) {
     panels->push_back(placed(input, panel, kPanelTitleHeight + kPanelPadding / 2 + detail + 2));
-    Panel& one = panels->back();
+    FeaturePanel& one = panels->back();
     double token_room = 10;
     for (std::size_t p = 0; p < input.tokens.size(); ++p) {
       const std::string token = visible_token(input.tokens[p]);
@@ -275,23 +275,25 @@ Figure feature_graph(const FeatureGraphFigure& input, const Theme& theme) {
             token_room, std::min(52.0, text_size(token, bottom_token_style(theme)).width) + 5);
     }
     one.height = one.floor + token_room + kPanelPadding / 2;
-    height += one.height + kPanelGap;
+    height += one.height + kFeaturePanelGap;
   }
   const std::vector<LegendEntry> legend = {
       {"attention between tokens, with the head that carries most", theme.category(kAttention),
        true},
       {"at one token", theme.muted, true},
-      {"lowers what it goes to", theme.category(kAgainst), true}};
+      {"lowers what it goes to", theme.category(kFeatureAgainst), true}};
   const auto shared = std::make_shared<const FeatureGraphFigure>(input);
   PageParts parts = {.title = input.title, .caption_lines = 4};
   if (!input.caption.empty()) parts.captions.push_back(input.caption);
   return make_page(
-      parts, {kWidth, height - kPanelGap + 5 + legend_height(legend, kWidth, theme)}, theme,
-      [=](Canvas& canvas, const Rect& body) {
+      parts,
+      {kFeatureWidth, height - kFeaturePanelGap + 5 + legend_height(legend, kFeatureWidth, theme)},
+      theme, [=](Canvas& canvas, const Rect& body) {
         double y = body.y;
-        for (const Panel& panel : *panels) {
+        for (const FeaturePanel& panel : *panels) {
           const Point corner = {body.x, y};
-          draw_panel(canvas, {corner.x, corner.y, kWidth, panel.height}, panel.input.title, theme);
+          draw_panel(canvas, {corner.x, corner.y, kFeatureWidth, panel.height}, panel.input.title,
+                     theme);
           canvas.text(
               {corner.x + kPanelPadding, corner.y + kPanelTitleHeight + kPanelPadding / 2},
               panel.detail,
@@ -299,9 +301,9 @@ Figure feature_graph(const FeatureGraphFigure& input, const Theme& theme) {
           draw_rows(canvas, *shared, panel, corner, theme);
           draw_edges(canvas, panel, corner, theme);
           draw_nodes(canvas, panel, corner, theme);
-          y += panel.height + kPanelGap;
+          y += panel.height + kFeaturePanelGap;
         }
-        draw_legend(canvas, {body.x, y - kPanelGap + 5}, kWidth, legend, theme);
+        draw_legend(canvas, {body.x, y - kFeaturePanelGap + 5}, kFeatureWidth, legend, theme);
       });
 }
 

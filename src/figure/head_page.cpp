@@ -17,8 +17,8 @@
 namespace filigree::figure {
 namespace {
 
-constexpr double kWidth = 516;
-constexpr double kGap = 14;
+constexpr double kHeadPageWidth = 516;
+constexpr double kHeadPageGap = 14;
 constexpr double kHeading = 14;
 constexpr double kListWidth = 150;  // beside the maps
 constexpr double kBarsWidth = 232;
@@ -148,7 +148,7 @@ void draw_bars(Canvas& canvas, const Rect& area, const HeadPage& input, const Th
   canvas.line({x_of(0), plot.y}, {x_of(0), plot.bottom()}, {theme.muted, theme.hair_width});
 }
 
-struct PreparedMap {
+struct HeadPagePreparedMap {
   std::string name;
   LevelMap map;
   std::size_t color;
@@ -159,29 +159,31 @@ struct PreparedMap {
 Figure head_page(const HeadPage& input, const Theme& theme) {
   check(input);
   const std::size_t tokens = input.tokens.size(), count = input.maps.size();
-  const auto maps = std::make_shared<std::vector<PreparedMap>>();
+  const auto maps = std::make_shared<std::vector<HeadPagePreparedMap>>();
   for (const HeadPageMap& map : input.maps)
     maps->push_back(
         {map.name, make_levels(map.weights, {tokens, tokens, true}, {}, map.name), map.color});
 
   // The maps take what the first list and the labels leave.
-  const double list_width = input.lists.empty() ? 0 : kListWidth + kGap;
-  double side = std::min((kWidth - list_width - 46 - static_cast<double>(count - 1) * kGap) /
-                             static_cast<double>(count),
-                         kMostSide);
+  const double list_width = input.lists.empty() ? 0 : kListWidth + kHeadPageGap;
+  double side =
+      std::min((kHeadPageWidth - list_width - 46 - static_cast<double>(count - 1) * kHeadPageGap) /
+                   static_cast<double>(count),
+               kMostSide);
   std::optional<TokenLabels> labels;
   double room = 4;
   if ((side - 14) / static_cast<double>(tokens) >= kLeastLabelledCell) {
     labels.emplace(input.tokens, side / static_cast<double>(tokens), theme);
     room = labels->room();
   }
-  side = std::min(side, (kWidth - list_width - room - static_cast<double>(count - 1) * kGap) /
-                            static_cast<double>(count));
+  side = std::min(
+      side, (kHeadPageWidth - list_width - room - static_cast<double>(count - 1) * kHeadPageGap) /
+                static_cast<double>(count));
   // Facts may take two lines.
   const TextStyle fact_style = {.size = theme.text_size,
                                 .color = theme.text,
                                 .vertical = VerticalAlign::kTop,
-                                .max_width = kWidth,
+                                .max_width = kHeadPageWidth,
                                 .max_lines = 2};
   std::vector<double> fact_heights;
   for (const std::string& fact : input.facts)
@@ -197,18 +199,18 @@ Figure head_page(const HeadPage& input, const Theme& theme) {
   if (!input.bars.empty())
     lower = kHeading + static_cast<double>(input.bars.size()) * bar_row(count) + 12;
   // The other lists stand in two columns right of the bars.
-  const double left = input.bars.empty() ? 0 : kBarsWidth + kGap;
-  const double column = (kWidth - left - kGap) / 2;
+  const double left = input.bars.empty() ? 0 : kBarsWidth + kHeadPageGap;
+  const double column = (kHeadPageWidth - left - kHeadPageGap) / 2;
   double ends[2] = {0, 0};
   for (std::size_t l = beside; l < input.lists.size(); ++l)
     ends[(l - beside) % 2] += list_height(input.lists[l], theme) + kListGap;
   lower = std::max({lower, ends[0], ends[1]});
-  const double height = facts_height + 6 + upper + (lower > 0 ? kGap + lower : 0);
+  const double height = facts_height + 6 + upper + (lower > 0 ? kHeadPageGap + lower : 0);
 
   PageParts parts = {.title = input.title, .caption_lines = 3};
   if (!input.caption.empty()) parts.captions.push_back(input.caption);
   const auto all = std::make_shared<const HeadPage>(input);
-  return make_page(parts, {kWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
+  return make_page(parts, {kHeadPageWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
     double y = body.y;
     for (std::size_t f = 0; f < all->facts.size(); ++f) {
       canvas.text({body.x, y}, all->facts[f], fact_style);
@@ -216,8 +218,8 @@ Figure head_page(const HeadPage& input, const Theme& theme) {
     }
     y += 6;
     double x = body.x + room;
-    for (std::size_t m = 0; m < maps->size(); ++m, x += side + kGap) {
-      const PreparedMap& entry = (*maps)[m];
+    for (std::size_t m = 0; m < maps->size(); ++m, x += side + kHeadPageGap) {
+      const HeadPagePreparedMap& entry = (*maps)[m];
       const Rect map = canvas.snapped({x, y + kHeading, side, side});
       canvas.fill({map.x, y + 1.5, 5, 5}, theme.category(entry.color));
       canvas.text({map.x + 8, y}, entry.name, heading_style(theme, side - 8));
@@ -231,17 +233,19 @@ Figure head_page(const HeadPage& input, const Theme& theme) {
     }
     double list_y = y;
     for (std::size_t l = 0; l < beside; ++l) {
-      draw_list(canvas, {body.x + kWidth - kListWidth, list_y}, kListWidth, all->lists[l], theme);
+      draw_list(canvas, {body.x + kHeadPageWidth - kListWidth, list_y}, kListWidth, all->lists[l],
+                theme);
       list_y += list_height(all->lists[l], theme) + kListGap;
     }
-    y += upper + kGap;
+    y += upper + kHeadPageGap;
     if (!all->bars.empty()) draw_bars(canvas, {body.x, y, kBarsWidth, lower}, *all, theme);
     double next[2] = {y, y};
     for (std::size_t l = beside; l < all->lists.size(); ++l) {
       const std::size_t side_of = (l - beside) % 2;
-      draw_list(canvas,
-                {body.x + left + static_cast<double>(side_of) * (column + kGap), next[side_of]},
-                column, all->lists[l], theme);
+      draw_list(
+          canvas,
+          {body.x + left + static_cast<double>(side_of) * (column + kHeadPageGap), next[side_of]},
+          column, all->lists[l], theme);
       next[side_of] += list_height(all->lists[l], theme) + kListGap;
     }
   });

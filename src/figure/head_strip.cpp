@@ -17,9 +17,9 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kWidth = 516;
-constexpr double kGap = 12;
-constexpr double kNameHeight = 13;
+constexpr double kStripWidth = 516;
+constexpr double kStripGap = 12;
+constexpr double kStripNameHeight = 13;
 constexpr double kAxisName = 10;  // "key", "query"
 
 struct StripMap {
@@ -75,7 +75,7 @@ Figure head_strip(const HeadStrip& input, const Theme& theme) {
                    difference_scale});
 
   // The maps take what the labels leave; the labels depend on the size of a cell.
-  double side = (kWidth - 2 * kGap - kAxisName) / 3;
+  double side = (kStripWidth - 2 * kStripGap - kAxisName) / 3;
   std::optional<TokenLabels> labels;
   double room = 20;  // positions
   if ((side - 14) / static_cast<double>(tokens) >= kLeastLabelledCell) {
@@ -84,12 +84,12 @@ Figure head_strip(const HeadStrip& input, const Theme& theme) {
   }
   side -= room / 3;
   const double bottom_room = labels ? room : 11;
-  const double height = kNameHeight + side + bottom_room + kAxisName + 5 + kColorBarHeight;
+  const double height = kStripNameHeight + side + bottom_room + kAxisName + 5 + kColorBarHeight;
 
   PageParts parts = {.title = input.title};
   if (!input.caption.empty()) parts.captions.push_back(input.caption);
   const std::string scale_label = input.scale_label;
-  return make_page(parts, {kWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
+  return make_page(parts, {kStripWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
     const TextStyle axis_name = {.size = theme.small_size,
                                  .color = theme.muted,
                                  .italic = true,
@@ -98,7 +98,7 @@ Figure head_strip(const HeadStrip& input, const Theme& theme) {
     double left = body.x + kAxisName + room;
     for (std::size_t m = 0; m < maps->size(); ++m) {
       const StripMap& entry = (*maps)[m];
-      const Rect map = canvas.snapped({left, body.y + kNameHeight, side, side});
+      const Rect map = canvas.snapped({left, body.y + kStripNameHeight, side, side});
       canvas.text(
           {map.x, map.y - 4}, entry.name,
           {.size = theme.text_size + 0.5, .color = theme.text, .bold = true, .max_width = side});
@@ -119,7 +119,7 @@ Figure head_strip(const HeadStrip& input, const Theme& theme) {
       const Point bar = {map.x, map.bottom() + bottom_room + kAxisName + 5};
       if (m == 0) draw_color_bar(canvas, bar, side, entry.scale, scale_label, theme);
       if (m == 2) draw_color_bar(canvas, bar, side, entry.scale, "difference", theme);
-      left += side + kGap;
+      left += side + kStripGap;
     }
   });
 }

@@ -14,11 +14,11 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kPageWidth = 516;
+constexpr double kLabelledPageWidth = 516;
 constexpr double kGroupGap = 4;
-constexpr double kPanelGap = 18, kPanelGapBelow = 12;
+constexpr double kLabelledPanelGap = 18, kPanelGapBelow = 12;
 constexpr double kLeastLabelled = 5.2;  // size of a cell that gets its own label
-constexpr double kLargestCell = 20;
+constexpr double kLabelledLargestCell = 20;
 constexpr double kWordWidth = 38, kLeastWordWidth = 25, kWordHeight = 12;
 constexpr double kMostLabel = 60;
 constexpr double kLabelGap = 2.5;
@@ -280,25 +280,26 @@ Figure labelled_maps(const LabelledMaps& input, const Theme& theme) {
   const auto count = static_cast<double>(input.panels.size());
   constexpr double kLabelRoom = 44;
   const auto cell_for = [&](double in_a_row) {
-    const double room = (kPageWidth - (in_a_row - 1) * kPanelGap) / in_a_row - kLabelRoom - extra;
+    const double room =
+        (kLabelledPageWidth - (in_a_row - 1) * kLabelledPanelGap) / in_a_row - kLabelRoom - extra;
     return room / static_cast<double>(most_columns);
   };
   const bool beside =
       input.panels.size() > 1 && !words && (cell_for(count) >= kLeastLabelled + 1 || parted);
   const double fitting = cell_for(beside ? count : 1);
-  double width = std::clamp(fitting, 1.0, kLargestCell), height = width;
+  double width = std::clamp(fitting, 1.0, kLabelledLargestCell), height = width;
   if (words) {
     width = std::clamp(fitting, kLeastWordWidth, kWordWidth);
     height = kWordHeight;
   } else if (!groups || fitting >= kLeastLabelled) {
-    width = height = std::clamp(fitting, kLeastLabelled + 0.3, kLargestCell);
+    width = height = std::clamp(fitting, kLeastLabelled + 0.3, kLabelledLargestCell);
   }
   const auto laid = std::make_shared<std::vector<LaidPanel>>();
   Size body;
   for (const MapPanel& panel : input.panels) {
     LaidPanel one = lay_panel(panel, width, height, theme);
     if (beside) {
-      one.corner = {body.width + (laid->empty() ? 0 : kPanelGap), 0};
+      one.corner = {body.width + (laid->empty() ? 0 : kLabelledPanelGap), 0};
       body.width = one.corner.x + one.size.width;
       body.height = std::max(body.height, one.size.height);
     } else {

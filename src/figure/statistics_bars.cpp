@@ -15,9 +15,9 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kFullWidth = 516;
+constexpr double kBarFullWidth = 516;
 constexpr double kPlotHeight = 78;
-constexpr double kGap = 14;
+constexpr double kBarsGap = 14;
 
 void check_statistic(const Statistic& statistic, std::size_t models) {
   const std::string what = fmt::format("statistics: '{}'", printable(statistic.name));
@@ -193,7 +193,7 @@ Figure statistics_bars(const StatisticsBars& input, const Theme& theme) {
 
   const std::size_t most_columns = most_groups <= 1 ? 4 : most_groups <= 4 ? 3 : 2;
   const std::size_t columns = std::min(most_columns, input.statistics.size());
-  const double box_width = (kFullWidth - static_cast<double>(most_columns - 1) * kGap) /
+  const double box_width = (kBarFullWidth - static_cast<double>(most_columns - 1) * kBarsGap) /
                            static_cast<double>(most_columns);
   const std::size_t rows = (input.statistics.size() + columns - 1) / columns;
   std::vector<double> notes(rows, line_height(theme.small_size));
@@ -201,16 +201,17 @@ Figure statistics_bars(const StatisticsBars& input, const Theme& theme) {
     notes[i / columns] =
         std::max(notes[i / columns],
                  text_size(input.statistics[i].note, note_style(theme, box_width)).height);
-  const double width = std::max(200.0, static_cast<double>(columns) * (box_width + kGap) - kGap);
+  const double width =
+      std::max(200.0, static_cast<double>(columns) * (box_width + kBarsGap) - kBarsGap);
   const double top = legend_height(legend, width, theme) + 6;
   std::vector<double> row_tops;
   double height = top;
   for (const double note : notes) {
     row_tops.push_back(height);
     height += head_height(note, theme) + kPlotHeight +
-              (most_groups > 1 ? line_height(theme.small_size) : 0) + 3 + kGap;
+              (most_groups > 1 ? line_height(theme.small_size) : 0) + 3 + kBarsGap;
   }
-  height -= kGap;
+  height -= kBarsGap;
 
   std::vector<double> left(columns);
   for (std::size_t i = 0; i < input.statistics.size(); ++i)
@@ -223,7 +224,7 @@ Figure statistics_bars(const StatisticsBars& input, const Theme& theme) {
   return make_page(parts, {width, height}, theme, [=](Canvas& canvas, const Rect& body) {
     draw_legend(canvas, {body.x, body.y}, width, legend, theme);
     for (std::size_t i = 0; i < statistics->size(); ++i) {
-      const Point corner = {body.x + static_cast<double>(i % columns) * (box_width + kGap),
+      const Point corner = {body.x + static_cast<double>(i % columns) * (box_width + kBarsGap),
                             body.y + row_tops[i / columns]};
       draw_statistic(canvas, corner, box_width, (*statistics)[i],
                      {left[i % columns], notes[i / columns]}, theme);

@@ -13,10 +13,10 @@
 namespace filigree::figure {
 namespace {
 
-constexpr double kLeastWidth = 300;
-constexpr double kTokenGap = 5, kLine = 13, kSentenceGap = 12, kNameHeight = 11;
+constexpr double kArcLeastWidth = 300;
+constexpr double kTokenGap = 5, kLine = 13, kSentenceGap = 12, kArcNameHeight = 11;
 constexpr double kLeastRise = 6, kRise = 0.24, kHighest = 96;  // of an arc, by its distance
-constexpr double kThinnest = 0.4, kThickest = 2.2;
+constexpr double kArcThinnest = 0.4, kArcThickest = 2.2;
 constexpr double kLongestToken = 120;
 
 struct Sentence {
@@ -26,7 +26,7 @@ struct Sentence {
   double up = 0, down = 0;  // heights of the sides
 
   double height() const {
-    return kNameHeight + up + kLine + down + (input.below ? kNameHeight : 0);
+    return kArcNameHeight + up + kLine + down + (input.below ? kArcNameHeight : 0);
   }
 };
 
@@ -100,7 +100,7 @@ void draw_side(Canvas& canvas, const Sentence& sentence, const ArcSide& side, do
   for (const TokenArc& arc : side.arcs) {
     const double from = x + sentence.middles[arc.key], to = x + sentence.middles[arc.query];
     Stroke stroke = {color.with_alpha(0.3 + 0.7 * arc.weight),
-                     kThinnest + (kThickest - kThinnest) * arc.weight};
+                     kArcThinnest + (kArcThickest - kArcThinnest) * arc.weight};
     if (sentence.input.chosen && arc.query != *sentence.input.chosen) stroke.dashes = {3, 2};
     if (arc.query == arc.key) {  // a loop on the token
       const double bend = y + up * kLeastRise * 1.4;
@@ -124,7 +124,7 @@ void draw_sentence(Canvas& canvas, const Sentence& sentence, Point corner, const
                  .vertical = VerticalAlign::kTop});
   };
   name(sentence.input.above, corner.y);
-  const double line = corner.y + kNameHeight + sentence.up;
+  const double line = corner.y + kArcNameHeight + sentence.up;
   draw_side(canvas, sentence, sentence.input.above, corner.x, line, -1, theme);
   if (sentence.input.below) {
     draw_side(canvas, sentence, *sentence.input.below, corner.x, line + kLine, 1, theme);
@@ -141,7 +141,7 @@ void draw_sentence(Canvas& canvas, const Sentence& sentence, Point corner, const
 Figure token_arcs(const TokenArcs& input, const Theme& theme) {
   require(!input.sentences.empty(), "token arcs: there is no sentence to draw");
   const auto sentences = std::make_shared<std::vector<Sentence>>();
-  Size size = {kLeastWidth, -kSentenceGap};
+  Size size = {kArcLeastWidth, -kSentenceGap};
   for (const ArcSentence& sentence : input.sentences) {
     sentences->push_back(prepared(sentence, theme));
     size.width = std::max(size.width, sentences->back().width);

@@ -17,17 +17,17 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kPageWidth = 516, kHalfWidth = 352, kWidestPanel = 720;
-constexpr double kPanelGap = 10;
-constexpr double kLayerRoom = 17;  // left of the rows, for "L11"
+constexpr double kTokenPageWidth = 516, kTokenHalfWidth = 352, kWidestPanel = 720;
+constexpr double kTokenPanelGap = 10;
+constexpr double kTokenLayerRoom = 17;  // left of the rows, for "L11"
 constexpr double kRightRoom = 8;
-constexpr double kAnswerRoom = 27;                      // above the rows
-constexpr double kThinnest = 0.3, kThickest = 3.4;      // of lines
-constexpr double kLeastMlp = 1.8, kLargestMlp = 8;      // sides of squares
-constexpr double kLabelSize = 5.2, kLabelDistance = 5;  // of heads; between tokens' labels
+constexpr double kAnswerRoom = 27;                            // above the rows
+constexpr double kTokenThinnest = 0.3, kTokenThickest = 3.4;  // of lines
+constexpr double kLeastMlp = 1.8, kLargestMlp = 8;            // sides of squares
+constexpr double kTokenLabelSize = 5.2, kLabelDistance = 5;   // of heads; between tokens' labels
 constexpr std::size_t kMostLabels = 40;
-constexpr double kLabelledShare = 0.02;        // of the strongest line of the panel
-constexpr std::size_t kAgainst = 6, kMlp = 4;  // categories of the theme
+constexpr double kLabelledShare = 0.02;             // of the strongest line of the panel
+constexpr std::size_t kTokenAgainst = 6, kMlp = 4;  // categories of the theme
 
 // What all panels share.
 struct Frame {
@@ -42,7 +42,7 @@ struct Frame {
   double y(std::size_t row) const { return floor - static_cast<double>(row) * pitch; }
 };
 
-struct Panel {
+struct PlacedTokenPanel {
   TokenPanel input;
   std::vector<TokenLine> lines;
   std::string detail;  // below the title: edges, lines, what is drawn
@@ -95,11 +95,11 @@ std::string detail_of(std::size_t edges, std::size_t lines) {
   return text;
 }
 
-using Curve = std::array<Point, 4>;
+using BezierCurve = std::array<Point, 4>;
 
 // Leaves the key and reaches the query vertically; what stays at its token bulges, to be told from
 // the stream.
-Curve curve_of(const Frame& frame, const TokenLine& line, Point corner) {
+BezierCurve curve_of(const Frame& frame, const TokenLine& line, Point corner) {
   const Point from = {corner.x + frame.x(line.key), corner.y + frame.y(line.layer)};
   const Point to = {corner.x + frame.x(line.query), corner.y + frame.y(line.layer + 1)};
   const double bulge = line.key == line.query ? -std::min(8.0, 0.6 * frame.step) : 0;
@@ -109,7 +109,7 @@ Curve curve_of(const Frame& frame, const TokenLine& line, Point corner) {
           to};
 }
 
-Point point_on(const Curve& curve, double t) {
+Point point_on(const BezierCurve& curve, double t) {
   const double u = 1 - t;
   const std::array<double, 4> part = {u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t};
   Point point;
@@ -127,18 +127,18 @@ class Labels {
 
   void keep_free(const Rect& rect) { taken_.push_back(rect); }
 
-  void add(const Curve& curve, const TokenLine& line, const Color& color) {
+  void add(const BezierCurve& curve, const TokenLine& line, const Color& color) {
     if (!add(curve, name_with_attention(line), color)) add(curve, name_of(line), color);
   }
 
  private:
-  bool add(const Curve& curve, const std::string& text, const Color& color) {
-    const TextStyle style = {.size = kLabelSize,
+  bool add(const BezierCurve& curve, const std::string& text, const Color& color) {
+    const TextStyle style = {.size = kTokenLabelSize,
                              .color = mix(color, theme_.text, 0.45),
                              .bold = true,
                              .align = Align::kCenter,
                              .vertical = VerticalAlign::kMiddle};
-    const double width = text_size(text, style).width + 2.6, height = kLabelSize * 1.02;
+    const double width = text_size(text, style).width + 2.6, height = kTokenLabelSize * 1.02;
     for (const double part : {0.5, 0.38, 0.62, 0.28, 0.72}) {
       const Point at = point_on(curve, part);
       const Rect rect = {at.x - width / 2, at.y - height / 2, width, height};
@@ -220,16 +220,16 @@ std::vector<std::size_t> role_rows(const TokenCircuit& input, const Frame& frame
   return rows;
 }
 
-struct Drawing {
+struct TokenDrawing {
   TokenCircuit input;
-  std::vector<Panel> panels;
+  std::vector<PlacedTokenPanel> panels;
   Frame frame;
   std::vector<bool> named;
   std::vector<std::size_t> roles;  // rows, from 1; 0: none
   double role_height = 0;
 };
 
-void draw_streams(Canvas& canvas, const Drawing& drawing, Point corner, const Theme& theme) {
+void draw_streams(Canvas& canvas, const TokenDrawing& drawing, Point corner, const Theme& theme) {
   const Frame& frame = drawing.frame;
   const TokenCircuit& input = drawing.input;
   const double left = corner.x + frame.first - 4, right = corner.x + frame.width - kRightRoom + 3;
@@ -263,8 +263,8 @@ void draw_streams(Canvas& canvas, const Drawing& drawing, Point corner, const Th
   }
 }
 
-void draw_answer(Canvas& canvas, const Drawing& drawing, const Panel& panel, Point corner,
-                 const Theme& theme) {
+void draw_answer(Canvas& canvas, const TokenDrawing& drawing, const PlacedTokenPanel& panel,
+                 Point corner, const Theme& theme) {
   if (panel.input.answer.empty()) return;
   const Frame& frame = drawing.frame;
   const TextStyle style = {.size = theme.text_size,
@@ -289,12 +289,12 @@ void draw_answer(Canvas& canvas, const Drawing& drawing, const Panel& panel, Poi
                .max_width = std::max(1.0, box.x - corner.x - 12)});
 }
 
-void draw_panel_body(Canvas& canvas, const Drawing& drawing, std::size_t index, Point corner,
+void draw_panel_body(Canvas& canvas, const TokenDrawing& drawing, std::size_t index, Point corner,
                      const Theme& theme) {
-  const Panel& panel = drawing.panels[index];
+  const PlacedTokenPanel& panel = drawing.panels[index];
   const Frame& frame = drawing.frame;
   draw_streams(canvas, drawing, corner, theme);
-  const Color own = theme.category(index), against = theme.category(kAgainst);
+  const Color own = theme.category(index), against = theme.category(kTokenAgainst);
   const std::size_t count = std::min(panel.lines.size(), kMostLines);
   // Weak lines of many are a haze, weak lines of few are still seen.
   const double faintest = std::clamp(
@@ -303,13 +303,13 @@ void draw_panel_body(Canvas& canvas, const Drawing& drawing, std::size_t index, 
     const TokenLine& line = panel.lines[i];
     const double part = share(line.weight, frame.most_line);
     const Color color = line.score < 0 ? against : own;
-    const Curve curve = curve_of(frame, line, corner);
+    const BezierCurve curve = curve_of(frame, line, corner);
     canvas.curve(curve, {color.with_alpha(faintest + (0.92 - faintest) * part),
-                         kThinnest + (kThickest - kThinnest) * part});
-    canvas.dots(std::array{curve.back()}, 0.55 + 0.35 * kThickest * part,
+                         kTokenThinnest + (kTokenThickest - kTokenThinnest) * part});
+    canvas.dots(std::array{curve.back()}, 0.55 + 0.35 * kTokenThickest * part,
                 color.with_alpha(std::min(1.0, faintest + 0.2 + 0.7 * part)));
   }
-  const double left = corner.x + kPanelPadding + kLayerRoom;
+  const double left = corner.x + kPanelPadding + kTokenLayerRoom;
   Labels labels(canvas, {left, corner.y, corner.x + frame.width - 2 - left, frame.height}, theme);
   for (const TokenMlp& mlp : panel.input.mlps) {
     const double side = kLeastMlp + (kLargestMlp - kLeastMlp) * share(mlp.score, frame.most_mlp);
@@ -330,7 +330,7 @@ void draw_panel_body(Canvas& canvas, const Drawing& drawing, std::size_t index, 
 
 // Below the panels: lines of three widths and squares of two sizes with what they stand for, and
 // the colour of what works against the answer.
-void draw_key(Canvas& canvas, Point corner, const Drawing& drawing, const Theme& theme) {
+void draw_key(Canvas& canvas, Point corner, const TokenDrawing& drawing, const Theme& theme) {
   const double middle = corner.y + line_height(theme.text_size) / 2;
   const TextStyle style = {
       .size = theme.text_size, .color = theme.text, .vertical = VerticalAlign::kMiddle};
@@ -343,16 +343,16 @@ void draw_key(Canvas& canvas, Point corner, const Drawing& drawing, const Theme&
   word(drawing.input.score_label, 6);
   for (const double part : {1.0 / 64, 0.25, 1.0}) {
     canvas.line({x, middle}, {x + 14, middle},
-                {theme.text, kThinnest + (kThickest - kThinnest) * std::sqrt(part)});
+                {theme.text, kTokenThinnest + (kTokenThickest - kTokenThinnest) * std::sqrt(part)});
     x += 17;
     word(format_number(part * frame.most_line, 2), 8);
   }
   const auto is_against = [](const auto& part) { return part.score < 0; };
-  if (std::any_of(drawing.panels.begin(), drawing.panels.end(), [&](const Panel& panel) {
+  if (std::any_of(drawing.panels.begin(), drawing.panels.end(), [&](const PlacedTokenPanel& panel) {
         return std::any_of(panel.lines.begin(), panel.lines.end(), is_against);
       })) {
     x += 4;
-    canvas.line({x, middle}, {x + 14, middle}, {theme.category(kAgainst), 1.6});
+    canvas.line({x, middle}, {x + 14, middle}, {theme.category(kTokenAgainst), 1.6});
     x += 17;
     word("against the answer", 12);
   }
@@ -371,12 +371,12 @@ Frame frame_of(const TokenCircuit& input, double detail) {
   Frame frame;
   frame.layers = input.layers;
   const auto tokens = static_cast<double>(input.tokens.size());
-  const double beside = 2 * kPanelPadding + kLayerRoom + kRightRoom;
-  const double least = input.panels.size() == 1 ? kPageWidth : kHalfWidth;
+  const double beside = 2 * kPanelPadding + kTokenLayerRoom + kRightRoom;
+  const double least = input.panels.size() == 1 ? kTokenPageWidth : kTokenHalfWidth;
   // Tokens of six points each can still be named; more of them make the panel wider, up to a limit.
   frame.width = std::clamp(beside + 6.5 * tokens, least, kWidestPanel);
   frame.step = std::min(34.0, (frame.width - beside) / std::max(1.0, tokens));
-  frame.first = kPanelPadding + kLayerRoom + frame.step / 2;
+  frame.first = kPanelPadding + kTokenLayerRoom + frame.step / 2;
   // A short prompt stands in the middle.
   frame.first += std::max(0.0, (frame.width - beside - frame.step * tokens) / 2);
   frame.pitch = std::clamp(440.0 / static_cast<double>(input.layers), 6.0, 58.0);
@@ -392,13 +392,13 @@ Frame frame_of(const TokenCircuit& input, double detail) {
 
 Figure token_circuit(const TokenCircuit& input, const Theme& theme) {
   check_input(input);
-  const auto drawing = std::make_shared<Drawing>();
+  const auto drawing = std::make_shared<TokenDrawing>();
   drawing->input = input;
   const double detail = line_height(theme.small_size);
   drawing->frame = frame_of(input, detail);
   Frame& frame = drawing->frame;
   for (const TokenPanel& panel : input.panels) {
-    Panel one = {panel, token_lines(panel.edges), {}};
+    PlacedTokenPanel one = {panel, token_lines(panel.edges), {}};
     one.detail = detail_of(panel.edges.size(), one.lines.size());
     if (!one.lines.empty()) frame.most_line = std::max(frame.most_line, one.lines[0].weight);
     drawing->panels.push_back(std::move(one));
@@ -416,8 +416,10 @@ Figure token_circuit(const TokenCircuit& input, const Theme& theme) {
 
   const std::size_t columns = std::min<std::size_t>(2, input.panels.size());
   const std::size_t rows = (input.panels.size() + columns - 1) / columns;
-  const double width = static_cast<double>(columns) * (frame.width + kPanelGap) - kPanelGap;
-  const double panels = static_cast<double>(rows) * (frame.height + kPanelGap) - kPanelGap;
+  const double width =
+      static_cast<double>(columns) * (frame.width + kTokenPanelGap) - kTokenPanelGap;
+  const double panels =
+      static_cast<double>(rows) * (frame.height + kTokenPanelGap) - kTokenPanelGap;
   PageParts parts = {.title = input.title, .caption_lines = 4};
   if (!input.caption.empty()) parts.captions.push_back(input.caption);
   return make_page(
@@ -425,8 +427,8 @@ Figure token_circuit(const TokenCircuit& input, const Theme& theme) {
       [=](Canvas& canvas, const Rect& body) {
         for (std::size_t i = 0; i < drawing->panels.size(); ++i) {
           const Point corner = {
-              body.x + static_cast<double>(i % columns) * (drawing->frame.width + kPanelGap),
-              body.y + static_cast<double>(i / columns) * (drawing->frame.height + kPanelGap)};
+              body.x + static_cast<double>(i % columns) * (drawing->frame.width + kTokenPanelGap),
+              body.y + static_cast<double>(i / columns) * (drawing->frame.height + kTokenPanelGap)};
           draw_panel(canvas, {corner.x, corner.y, drawing->frame.width, drawing->frame.height},
                      drawing->panels[i].input.title, theme);
           canvas.text({corner.x + kPanelPadding, corner.y + kPanelTitleHeight + kPanelPadding / 2},

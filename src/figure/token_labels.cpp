@@ -6,7 +6,7 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kGap = 2.5;
+constexpr double kTokenLabelGap = 2.5;
 
 }  // namespace
 
@@ -19,14 +19,16 @@ TokenLabels::TokenLabels(const std::vector<std::string>& tokens, double cell, co
             .max_width = most};
   for (const std::string& token : tokens) {
     labels_.push_back(visible_token(token));
-    room_ = std::max(room_, std::min(most, text_size(labels_.back(), style_).width) + kGap);
+    room_ =
+        std::max(room_, std::min(most, text_size(labels_.back(), style_).width) + kTokenLabelGap);
   }
 }
 
 void TokenLabels::draw_queries(Canvas& canvas, const Rect& map) const {
   const double cell = map.height / static_cast<double>(labels_.size());
   for (std::size_t i = 0; i < labels_.size(); ++i)
-    canvas.text({map.x - kGap, map.y + (static_cast<double>(i) + 0.5) * cell}, labels_[i], style_);
+    canvas.text({map.x - kTokenLabelGap, map.y + (static_cast<double>(i) + 0.5) * cell}, labels_[i],
+                style_);
 }
 
 void TokenLabels::draw_keys(Canvas& canvas, const Rect& map) const {
@@ -34,8 +36,8 @@ void TokenLabels::draw_keys(Canvas& canvas, const Rect& map) const {
   TextStyle turned = style_;
   turned.angle = 90;
   for (std::size_t j = 0; j < labels_.size(); ++j)
-    canvas.text({map.x + (static_cast<double>(j) + 0.5) * cell, map.bottom() + kGap}, labels_[j],
-                turned);
+    canvas.text({map.x + (static_cast<double>(j) + 0.5) * cell, map.bottom() + kTokenLabelGap},
+                labels_[j], turned);
 }
 
 }  // namespace filigree::figure

@@ -13,10 +13,10 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kWidth = 340;
-constexpr double kChartHeight = 84;
-constexpr double kChartGap = 10;
-constexpr double kRightMargin = 8;  // room for half of the last tick's label
+constexpr double kTrainingWidth = 340;
+constexpr double kTrainingChartHeight = 84;
+constexpr double kTrainingChartGap = 10;
+constexpr double kTrainingRightMargin = 8;  // room for half of the last tick's label
 
 // One quantity of all runs, without the values that a log axis cannot show.
 LineChart chart_of(const TrainingCurves& input, std::vector<double> TrainingRun::*quantity,
@@ -109,21 +109,23 @@ Figure training_curves(const TrainingCurves& input, const Theme& theme) {
       legend.push_back({input.runs[r].name, theme.category(r), true});
   double left = 0;
   for (const LineChart& chart : charts)
-    left = std::max(left, chart_left_margin(chart, kChartHeight, theme));
-  const double chart_width = kWidth - left - kRightMargin;  // the legend has no more room either
+    left = std::max(left, chart_left_margin(chart, kTrainingChartHeight, theme));
+  const double chart_width =
+      kTrainingWidth - left - kTrainingRightMargin;  // the legend has no more room either
   const double top = legend.empty() ? 4 : legend_height(legend, chart_width, theme) + 5;
   const auto count = static_cast<double>(charts.size());
   const double bottom = chart_bottom_margin(charts.back(), theme);
-  const double height = top + count * kChartHeight + (count - 1) * kChartGap + bottom;
+  const double height =
+      top + count * kTrainingChartHeight + (count - 1) * kTrainingChartGap + bottom;
 
   PageParts parts = {.title = input.title, .caption_lines = 3};
   if (!input.caption.empty()) parts.captions.push_back(input.caption);
-  return make_page(parts, {kWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
-    Rect area = {body.x + left, body.y + top, chart_width, kChartHeight};
+  return make_page(parts, {kTrainingWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
+    Rect area = {body.x + left, body.y + top, chart_width, kTrainingChartHeight};
     draw_legend(canvas, {area.x, body.y}, area.width, legend, theme);
     for (std::size_t i = 0; i < charts.size(); ++i) {
       draw_line_chart(canvas, area, charts[i], theme, i + 1 < charts.size(), left);
-      area.y += kChartHeight + kChartGap;
+      area.y += kTrainingChartHeight + kTrainingChartGap;
     }
   });
 }

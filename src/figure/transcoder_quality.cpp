@@ -15,11 +15,11 @@ namespace filigree::figure {
 
 namespace {
 
-constexpr double kWidth = 516;
+constexpr double kQualityWidth = 516;
 constexpr double kColumns = 3;
-constexpr double kChartHeight = 104;
-constexpr double kGap = 12;
-constexpr double kRightMargin = 6;  // room for half of the last tick's label
+constexpr double kQualityChartHeight = 104;
+constexpr double kQualityGap = 12;
+constexpr double kQualityRightMargin = 6;  // room for half of the last tick's label
 constexpr double kLeastRecovered = -0.25, kMostRecovered = 1.25;
 
 using Quantity = std::vector<double> MeasuredTranscoder::*;
@@ -169,21 +169,22 @@ Figure transcoder_quality(const TranscoderQuality& input, const Theme& theme) {
   std::vector<double> left(static_cast<std::size_t>(kColumns), 0);
   for (const Placed& placed : charts) {
     double& margin = left[static_cast<std::size_t>(placed.column)];
-    margin = std::max(margin, chart_left_margin(placed.chart, kChartHeight, theme));
+    margin = std::max(margin, chart_left_margin(placed.chart, kQualityChartHeight, theme));
   }
-  const double top = legend.empty() ? 4 : legend_height(legend, kWidth - left[0], theme) + 5;
+  const double top = legend.empty() ? 4 : legend_height(legend, kQualityWidth - left[0], theme) + 5;
   const double bottom = chart_bottom_margin(charts[0].chart, theme);
-  const double height = top + 2 * (kChartHeight + bottom) + kGap;
+  const double height = top + 2 * (kQualityChartHeight + bottom) + kQualityGap;
   const PageParts parts = {.title = input.title, .captions = input.captions, .caption_lines = 3};
-  return make_page(parts, {kWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
-    draw_legend(canvas, {body.x + left[0], body.y}, kWidth - left[0], legend, theme);
-    const double column = (kWidth - (kColumns - 1) * kGap) / kColumns;
+  return make_page(parts, {kQualityWidth, height}, theme, [=](Canvas& canvas, const Rect& body) {
+    draw_legend(canvas, {body.x + left[0], body.y}, kQualityWidth - left[0], legend, theme);
+    const double column = (kQualityWidth - (kColumns - 1) * kQualityGap) / kColumns;
     for (const Placed& placed : charts) {
       const double margin = left[static_cast<std::size_t>(placed.column)];
-      const Rect area = {body.x + placed.column * (column + kGap) + margin,
-                         body.y + top + placed.row * (kChartHeight + bottom + kGap),
-                         placed.columns * (column + kGap) - kGap - margin - kRightMargin,
-                         kChartHeight};
+      const Rect area = {
+          body.x + placed.column * (column + kQualityGap) + margin,
+          body.y + top + placed.row * (kQualityChartHeight + bottom + kQualityGap),
+          placed.columns * (column + kQualityGap) - kQualityGap - margin - kQualityRightMargin,
+          kQualityChartHeight};
       draw_line_chart(canvas, area, placed.chart, theme, false, margin);
     }
   });

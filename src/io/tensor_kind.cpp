@@ -14,15 +14,15 @@ struct KindInfo {
   std::size_t bits;
 };
 
-constexpr std::array<KindInfo, 20> kKinds = {{
+constexpr std::array<KindInfo, 20> kKindTable = {{
     {"BOOL", 8}, {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
     {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"I16", 16},
     {"U16", 16}, {"F16", 16},    {"BF16", 16},   {"I32", 32},    {"U32", 32},
     {"F32", 32}, {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64},
 }};
-static_assert(kKinds.size() == static_cast<std::size_t>(TensorKind::kU64) + 1);
+static_assert(kKindTable.size() == static_cast<std::size_t>(TensorKind::kU64) + 1);
 
-const KindInfo& info(TensorKind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
+const KindInfo& info(TensorKind kind) { return kKindTable.at(static_cast<std::size_t>(kind)); }
 
 }  // namespace
 
@@ -31,8 +31,8 @@ std::string_view name_of(TensorKind kind) { return info(kind).name; }
 std::size_t bits_of(TensorKind kind) { return info(kind).bits; }
 
 std::optional<TensorKind> tensor_kind(std::string_view name) {
-  for (std::size_t i = 0; i < kKinds.size(); ++i)
-    if (kKinds[i].name == name) return static_cast<TensorKind>(i);
+  for (std::size_t i = 0; i < kKindTable.size(); ++i)
+    if (kKindTable[i].name == name) return static_cast<TensorKind>(i);
   return std::nullopt;
 }
 

@@ -19,7 +19,7 @@ constexpr std::size_t kColumns = static_cast<std::size_t>(Statistic::kEmptyRows)
 constexpr std::size_t kChangedShown = 3;
 constexpr double kSure = 0.05;  // changes with a smaller p are marked
 
-std::string number(double value) {
+std::string cell_text(double value) {
   return std::abs(value) >= 100.0 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
@@ -59,7 +59,7 @@ std::string whole_table(const std::vector<ComparedStatistic>& rows,
     // Shares are per cent, and their differences points.
     const bool share = is_share(row.statistic);
     const double times = share ? 100 : 1;
-    const auto value = [&](double x) { return number(times * x) + (share ? " %" : ""); };
+    const auto value = [&](double x) { return cell_text(times * x) + (share ? " %" : ""); };
     whole.add({heading_of(row.statistic), value(row.first), value(row.second),
                fmt::format("{:+.3g}{}", times * row.change, share ? " points" : ""),
                row.interval ? fmt::format("{:+.3g} to {:+.3g}", times * row.interval->low,
@@ -89,7 +89,7 @@ std::string changed_heads_text(const std::vector<ComparedStatistic>& rows) {
     std::string heads;
     for (const ChangedHead& changed : most_changed(rows, statistic, kChangedShown))
       heads += fmt::format("{}{} {} -> {}", heads.empty() ? "" : ", ", head_name(changed.head),
-                           number(changed.first), number(changed.second));
+                           cell_text(changed.first), cell_text(changed.second));
     if (!heads.empty())
       text += fmt::format("{} changed most in {}\n", heading_of(statistic), heads);
   }
@@ -130,7 +130,7 @@ std::string statistics_table(const study::AnalysedModel& model, bool by_head) {
     if (group.scope == HeadGroup::Scope::kHead && !by_head) continue;
     std::vector<std::string> row = {group.name()};
     for (std::size_t s = 0; s < kColumns; ++s)
-      row.push_back(number(statistics.mean(group, static_cast<Statistic>(s))));
+      row.push_back(cell_text(statistics.mean(group, static_cast<Statistic>(s))));
     table.add(std::move(row));
   }
   std::vector<Table::Column> columns = {{model.label}};
@@ -142,7 +142,7 @@ std::string statistics_table(const study::AnalysedModel& model, bool by_head) {
     for (const Named<Over>& over : kNames<Over>) {
       const double mean =
           statistics.mean(statistics.groups()[0], static_cast<Statistic>(s), over.value);
-      row.push_back(std::isnan(mean) ? "-" : number(mean));
+      row.push_back(std::isnan(mean) ? "-" : cell_text(mean));
     }
     whole.add(std::move(row));
   }

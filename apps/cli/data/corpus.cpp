@@ -55,7 +55,7 @@ std::vector<std::string> task_names() {
   return names;
 }
 
-void list_tasks(const Session& session) {
+void list_corpus_tasks(const Session& session) {
   const std::vector<study::ShownTask> tasks = study::show_corpus_tasks(session.options().seed);
   if (session.json()) return session.print_json(to_json(tasks));
   std::string text;
@@ -69,7 +69,7 @@ void list_tasks(const Session& session) {
 }
 
 void run_corpus(const CorpusCommand& command, const Session& session) {
-  if (command.list) return list_tasks(session);
+  if (command.list) return list_corpus_tasks(session);
   if (command.out.empty()) throw UsageError("--out FILE is required; - is stdout");
   if (command.size.empty() == (command.documents == 0))
     throw UsageError("give either --size or --documents");

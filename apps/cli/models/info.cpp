@@ -32,7 +32,7 @@ struct InfoOptions {
   bool devices = false;
 };
 
-std::string count_text(std::int64_t count) {
+std::string grouped_digits(std::int64_t count) {
   return with_thousands(static_cast<std::uint64_t>(count));
 }
 
@@ -57,7 +57,7 @@ std::string files_text(const ModelSummary& summary) {
 std::string tokenizer_text(const study::TokenizerSummary& tokenizer) {
   if (!tokenizer.problem.empty()) return "not readable: " + tokenizer.problem;
   if (!tokenizer.present) return "none in this folder";
-  std::string text = fmt::format("{}, {} tokens", tokenizer.kind, count_text(tokenizer.tokens));
+  std::string text = fmt::format("{}, {} tokens", tokenizer.kind, grouped_digits(tokenizer.tokens));
   for (std::size_t i = 0; i < std::min<std::size_t>(tokenizer.special.size(), 4); ++i)
     text += fmt::format("{}{} {}", i == 0 ? "; special: " : ", ",
                         printable(tokenizer.special[i].content), tokenizer.special[i].id);
@@ -80,7 +80,7 @@ std::string gate_text(const ModelConfig& config) {
 // What training would take on this machine's devices.
 std::string training_text(const ModelSummary& summary) {
   Table table({{fmt::format("training, {} x {} tokens", summary.memory.batch,
-                            count_text(summary.memory.length))},
+                            grouped_digits(summary.memory.length))},
                {"device"},
                {"needs", Align::kRight},
                {"has", Align::kRight},
@@ -111,11 +111,11 @@ void print_model(const ModelSummary& summary, const std::optional<study::HeadsAl
   Table facts({{""}, {""}});
   facts.add({"model", printable(summary.folder)});
   facts.add({"architecture", architecture_text(config)});
-  facts.add({"context", fmt::format("{} positions", count_text(config.context))});
-  facts.add({"vocabulary",
-             fmt::format("{} tokens, output {} the token embedding", count_text(config.vocabulary),
-                         config.tied_embeddings ? "shares" : "separate from")});
-  facts.add({"parameters", count_text(summary.parameters)});
+  facts.add({"context", fmt::format("{} positions", grouped_digits(config.context))});
+  facts.add({"vocabulary", fmt::format("{} tokens, output {} the token embedding",
+                                       grouped_digits(config.vocabulary),
+                                       config.tied_embeddings ? "shares" : "separate from")});
+  facts.add({"parameters", grouped_digits(summary.parameters)});
   facts.add({"weights", files_text(summary)});
   facts.add({"tokenizer", tokenizer_text(summary.tokenizer)});
   facts.add({"gate", gate_text(config)});
@@ -124,12 +124,13 @@ void print_model(const ModelSummary& summary, const std::optional<study::HeadsAl
   Table parts({{"part"}, {"parameters", Align::kRight}, {"share", Align::kRight}});
   for (const ModelPart& part : summary.parts)
     parts.add({part.repeats > 1 ? fmt::format("{} x {}", part.repeats, part.name) : part.name,
-               count_text(part.parameters),
+               grouped_digits(part.parameters),
                fmt::format("{:.1f} %", 100.0 * static_cast<double>(part.parameters) /
                                            static_cast<double>(summary.parameters))});
 
-  Table needed({{fmt::format("memory for {} x {} tokens", memory.batch, count_text(memory.length))},
-                {"", Align::kRight}});
+  Table needed(
+      {{fmt::format("memory for {} x {} tokens", memory.batch, grouped_digits(memory.length))},
+       {"", Align::kRight}});
   needed.add({"weights in f32", human_bytes(memory.weights)});
   needed.add({"activations of a forward pass", human_bytes(memory.forward)});
   needed.add({fmt::format("all {} attention maps, if kept", config.layers * config.heads),

@@ -37,11 +37,11 @@ std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, DeviceKind de
   return (even + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce;
 }
 
-struct Strides {
+struct WeightStrides {
   std::int64_t in, out;
 };
-Strides strides(const LinearWeight& w) {
-  return w.out_in ? Strides{1, w.inputs()} : Strides{w.weight.size(1), 1};
+WeightStrides weight_strides(const LinearWeight& w) {
+  return w.out_in ? WeightStrides{1, w.inputs()} : WeightStrides{w.weight.size(1), 1};
 }
 
 // The products of a layer take its outputs in up to two ranges: tensor cores are several times
@@ -64,8 +64,8 @@ void multiply(const Tensor& x, const LinearWeight& w, std::int64_t begin, std::i
     GemmArgs<T> args;
     args.M = rows, args.N = range.end - range.begin, args.K = w.inputs();
     args.A = x.data<T>() + begin * args.K, args.a_row = args.K;
-    args.B = w.weight.as(x.dtype()).data<T>() + range.begin * strides(w).out;
-    args.b_row = strides(w).in, args.b_col = strides(w).out;
+    args.B = w.weight.as(x.dtype()).data<T>() + range.begin * weight_strides(w).out;
+    args.b_row = weight_strides(w).in, args.b_col = weight_strides(w).out;
     args.C = logits.mutable_data<T>() + range.begin, args.c_row = logits.size(1);
     gemm_on(x.device(), args);
   }
@@ -79,8 +79,8 @@ void multiply_back(const Tensor& dlogits, std::int64_t rows, const LinearWeight&
     GemmArgs<T> args;
     args.M = rows, args.N = w.inputs(), args.K = range.end - range.begin;
     args.A = dlogits.data<T>() + range.begin, args.a_row = dlogits.size(1);
-    args.B = w.weight.as(dlogits.dtype()).data<T>() + range.begin * strides(w).out;
-    args.b_row = strides(w).out, args.b_col = strides(w).in;
+    args.B = w.weight.as(dlogits.dtype()).data<T>() + range.begin * weight_strides(w).out;
+    args.b_row = weight_strides(w).out, args.b_col = weight_strides(w).in;
     args.C = dx, args.c_row = args.N;
     args.accumulate = !first;
     gemm_on(dlogits.device(), args);
@@ -97,7 +97,7 @@ void weight_gradient(const T* x, const Tensor& dlogits, std::int64_t rows, const
     GemmArgs<T, float> args;
     args.K = rows;
     args.accumulate = accumulate;
-    args.C = dw.mutable_data<float>() + range.begin * strides(w).out;
+    args.C = dw.mutable_data<float>() + range.begin * weight_strides(w).out;
     if (w.out_in) {
       args.M = range.end - range.begin, args.N = width, args.c_row = width;  // dW^T = dlogits^T X
       args.A = dlogits.data<T>() + range.begin, args.a_row = 1, args.a_col = step;

@@ -34,14 +34,14 @@ double best_seconds(const Context& context, const Body& body) {
 }
 
 // Results end up here, so that the compiler cannot leave the work out.
-std::atomic<float> result{0.0f};
+std::atomic<float> kept_result{0.0f};
 
 double measure_multiply_add(const Context& context) {
   constexpr std::int64_t kSteps = 4000000;
   const int threads = num_threads();
   const double seconds = best_seconds(context, [&] {
     parallel_for(threads, 1, [](std::int64_t, std::int64_t) {
-      result.store(FILIGREE_SIMD_CALL(multiply_adds, kSteps));
+      kept_result.store(FILIGREE_SIMD_CALL(multiply_adds, kSteps));
     });
   });
   const double operations = static_cast<double>(FILIGREE_SIMD_CALL(multiply_add_operations)) *
@@ -84,7 +84,7 @@ double measure_reading(const Context& context) {
   const Tensor values = Tensor::full({kCount}, 1.0f);
   const double seconds = best_seconds(context, [&] {
     parallel_for(kCount, kPiece, [&](std::int64_t begin, std::int64_t end) {
-      result.store(FILIGREE_SIMD_CALL(read_all, values.f32() + begin, end - begin));
+      kept_result.store(FILIGREE_SIMD_CALL(read_all, values.f32() + begin, end - begin));
     });
   });
   return static_cast<double>(kCount) * sizeof(float) / seconds * 1e-9;

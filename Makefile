@@ -22,7 +22,7 @@ GPU := $(wildcard /dev/nvidia0)
 # Each target is parallel inside; side by side they would only get in each other's way.
 .NOTPARALLEL:
 .PHONY: help build test demo check asan tsan format tidy fuzz fuzz-long faults faults-long install package
-.PHONY: clean packages cuda load
+.PHONY: clean packages cuda load headers
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,9 @@ check:  ## check layout, include directions, readers of JSON, ways to files and 
 	@tools/check-files
 	@tools/check-sizes
 	@tools/check-format
+
+headers: build  ## compile every installed header alone (a share of them is part of `make test`)
+	@HEADER_SHARE=1 ctest --preset release -R '^package-installed$$' --timeout 3600 --output-on-failure
 
 asan: packages  ## run the tests under AddressSanitizer and UBSan
 	@tools/build asan

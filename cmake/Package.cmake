@@ -34,13 +34,14 @@ if(NOT FILIGREE_INSTALL)
   return()
 endif()
 
-# Headers: all of src/ but those of tests, those of device code and of libraries behind a module's
-# own interface (folders cpu/, cuda/, mpi/, nccl/, files *_cuda.h, Pango's fonts, httplib) and the contracts of
-# kernels, *_kernels.h. Of these, the ones that a header of the first kind includes.
+# Headers: all of src/ but those of tests, *test_support.h (tools/check-includes sees to it that no other
+# is of tests alone), those of device code and of libraries behind a module's own interface (folders
+# cpu/, cuda/, mpi/, nccl/, files *_cuda.h, Pango's fonts, httplib) and the contracts of kernels,
+# *_kernels.h. Of these, the ones that a header of the first kind includes.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
   ${PROJECT_SOURCE_DIR}/src/*.h)
 list(FILTER headers EXCLUDE REGEX
-  "test_|_test|constructed_maps|/(cpu|cuda|mpi|nccl)/|_cuda\\.h|_kernels\\.h|figure/(fonts|text_layout)\\.h|serve/(connection|httplib_internals)\\.h")
+  "test_support\\.h$|/(cpu|cuda|mpi|nccl)/|_cuda\\.h|_kernels\\.h|figure/(fonts|text_layout)\\.h|serve/(connection|httplib_internals)\\.h")
 set(unread ${headers})
 while(unread)
   list(POP_FRONT unread header)

@@ -3,7 +3,7 @@
 
 #include "filigree/io/torch_file.h"
 #include "filigree/json/json.h"
-#include "filigree/model/family_samples.h"
+#include "filigree/model/family_samples_test_support.h"
 #include "filigree/model/transformer_lens.h"
 #include "support/check_op.h"
 #include "support/errors.h"

@@ -6,7 +6,7 @@
 #include "filigree/analyze/circuit/graph.h"
 #include "filigree/analyze/lens/head_matrices.h"
 #include "filigree/analyze/lens/logit_attribution.h"
-#include "filigree/model/family_samples.h"
+#include "filigree/model/family_samples_test_support.h"
 
 namespace filigree {
 namespace {

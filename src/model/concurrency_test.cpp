@@ -1,7 +1,7 @@
 // One model, several threads: the guarantee of model.h. Run under ThreadSanitizer (make tsan), this
 // also shows that there are no races.
-#include "filigree/model/concurrent_runs.h"
-#include "filigree/model/family_samples.h"
+#include "filigree/model/concurrent_runs_test_support.h"
+#include "filigree/model/family_samples_test_support.h"
 #include "filigree/runtime/threads.h"
 
 namespace filigree {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "filigree/model/family_samples.h"
-#include "filigree/model/reference_forward.h"
+#include "filigree/model/family_samples_test_support.h"
+#include "filigree/model/reference_forward_test_support.h"
 #include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/layout/layout.h"

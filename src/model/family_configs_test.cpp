@@ -4,7 +4,7 @@
 #include <set>
 
 #include "filigree/model/family.h"
-#include "filigree/model/family_samples.h"
+#include "filigree/model/family_samples_test_support.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -3,7 +3,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/model/copy_model.h"
-#include "filigree/model/family_samples.h"
+#include "filigree/model/family_samples_test_support.h"
 #include "filigree/model/rounded_weights.h"
 #include "filigree/ops/cross_entropy/cross_entropy.h"
 #include "filigree/runtime/buffer.h"

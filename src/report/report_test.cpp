@@ -10,7 +10,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/palette.h"
 #include "filigree/report/packed_maps.h"
-#include "filigree/report/test_report.h"
+#include "filigree/report/test_support.h"
 #include "support/base64.h"
 
 namespace filigree {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "filigree/base/error.h"
-#include "filigree/model/family_samples.h"
+#include "filigree/model/family_samples_test_support.h"
 #include "filigree/study/attention/attention.h"
 #include "filigree/study/generation/generation.h"
 #include "filigree/study/lens/logit_lens.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "filigree/autograd/tape.h"
-#include "filigree/model/family_samples.h"
+#include "filigree/model/family_samples_test_support.h"
 #include "filigree/train/adamw.h"
 #include "filigree/train/evaluation.h"
 #include "filigree/train/model_trainable.h"

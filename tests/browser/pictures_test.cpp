@@ -16,7 +16,7 @@
 
 #include "browser/browser.h"
 #include "filigree/base/error.h"
-#include "filigree/report/test_report.h"
+#include "filigree/report/test_support.h"
 #include "filigree/serve/server.h"
 #include "support/files.h"
 #include "support/served_models.h"

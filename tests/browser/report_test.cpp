@@ -9,7 +9,7 @@
 
 #include "browser/browser.h"
 #include "filigree/base/palette.h"
-#include "filigree/report/test_report.h"
+#include "filigree/report/test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

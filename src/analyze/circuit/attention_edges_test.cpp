@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/analyze/circuit/induction_model.h"
+#include "filigree/analyze/circuit/induction_model_test_support.h"
 #include "filigree/analyze/circuit/test_support.h"
 #include "filigree/analyze/task/check.h"
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <set>
 
-#include "filigree/analyze/circuit/induction_model.h"
+#include "filigree/analyze/circuit/induction_model_test_support.h"
 #include "filigree/analyze/circuit/test_support.h"
 #include "filigree/analyze/task/check.h"
 #include "filigree/base/error.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "filigree/analyze/circuit/edge_circuit.h"
-#include "filigree/analyze/circuit/induction_model.h"
+#include "filigree/analyze/circuit/induction_model_test_support.h"
 #include "filigree/analyze/circuit/test_support.h"
 #include "filigree/analyze/task/check.h"
 #include "filigree/autograd/tape.h"

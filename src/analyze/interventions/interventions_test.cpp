@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "filigree/analyze/circuit/induction_model.h"
+#include "filigree/analyze/circuit/induction_model_test_support.h"
 #include "filigree/analyze/circuit/patched_runs.h"
 #include "filigree/analyze/circuit/test_support.h"
 #include "filigree/analyze/interventions/applied_interventions.h"

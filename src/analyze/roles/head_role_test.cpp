@@ -7,7 +7,7 @@
 #include <cctype>
 #include <string>
 
-#include "filigree/analyze/constructed_maps.h"
+#include "filigree/analyze/constructed_maps_test_support.h"
 #include "filigree/analyze/roles/name_probe.h"
 #include "filigree/analyze/test_support.h"
 #include "support/files.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "filigree/analyze/constructed_maps.h"
+#include "filigree/analyze/constructed_maps_test_support.h"
 #include "filigree/analyze/test_support.h"
 
 namespace filigree {

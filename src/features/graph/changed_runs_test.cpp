@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/model/family_samples.h"
+#include "filigree/model/family_samples_test_support.h"
 #include "support/random_transcoder.h"
 
 namespace filigree {

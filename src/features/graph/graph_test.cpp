@@ -11,7 +11,7 @@
 #include "filigree/features/graph/head_loadings.h"
 #include "filigree/features/graph/influence.h"
 #include "filigree/features/graph/qk_attribution.h"
-#include "filigree/model/family_samples.h"
+#include "filigree/model/family_samples_test_support.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "support/errors.h"
 #include "support/random_transcoder.h"

@@ -1,4 +1,4 @@
-// Attention and gated attention of a device against double precision (test_reference.h):
+// Attention and gated attention of a device against double precision (reference_test_support.h):
 // results and every gradient. For tests.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "filigree/ops/attention/attention.h"
 #include "filigree/ops/attention/attention_shape.h"
 #include "filigree/ops/attention/gated_attention.h"
-#include "filigree/ops/attention/test_reference.h"
+#include "filigree/ops/attention/reference_test_support.h"
 #include "filigree/ops/elementwise/elementwise.h"
 #include "filigree/ops/layout/layout.h"
 #include "filigree/ops/reduce/reduce.h"

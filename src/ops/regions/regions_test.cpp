@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "filigree/base/error.h"
-#include "filigree/ops/regions/regions_test_cases.h"
+#include "filigree/ops/regions/regions_test_support.h"
 #include "filigree/runtime/threads.h"
 #include "support/check_op.h"
 

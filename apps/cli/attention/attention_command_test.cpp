@@ -184,7 +184,7 @@ TEST_F(AttentionCommandTest, RolesStatisticsAndPairsOfOneModel) {
   const Prompt prompt = encoded(kText);
   const std::vector<float> map = maps_of(name_, prompt, "L1H2", MapKind::kWeights);
   const StatisticValues values =
-      map_statistics(map, {}, static_cast<std::int64_t>(prompt.ids.size()));
+      map_statistics(map, {}, static_cast<std::int64_t>(prompt.ids.size())).all;
   EXPECT_EQ(model["statistics"]["heads"][4]["peak"], values[0]);
   EXPECT_NEAR(model["statistics"]["model"]["row_mass"].get<double>(), 1.0, 1e-5);
   EXPECT_EQ(model["pairs"]["pearson"].size(), 5u);
@@ -219,9 +219,9 @@ TEST_F(AttentionCommandTest, ComparesTwoModels) {
   EXPECT_EQ(json["comparison"]["heads"].size(), 8u);
   std::ifstream csv(path("stats.csv"));
   const std::string lines{std::istreambuf_iterator<char>(csv), std::istreambuf_iterator<char>()};
-  EXPECT_THAT(lines, AllOf(StartsWith("scope,layer,head,statistic,first,second,change,low,high,p\n"
-                                      "model,,,peak,"),
-                           HasSubstr("\nhead,1,3,empty_rows,")));
+  EXPECT_THAT(lines, AllOf(StartsWith("scope,layer,head,over,statistic,first,second,change,low,high,p,reduction,prompts\n"
+                                      "model,,,all,peak,"),
+                           HasSubstr("\nhead,1,3,all,empty_rows,")));
   const ProgramRun text = succeed(command);
   EXPECT_THAT(text.out, AllOf(HasSubstr("95 % interval"), HasSubstr("keys per query"),
                               HasSubstr("* p < 0.05"), HasSubstr("sparse: ")));
@@ -229,12 +229,13 @@ TEST_F(AttentionCommandTest, ComparesTwoModels) {
   EXPECT_EQ(json_of(command), json);
 }
 
-TEST_F(AttentionCommandTest, OfOneModelTheCsvHasOneLineAGroup) {
+TEST_F(AttentionCommandTest, OfOneModelTheCsvHasALineForEachGroupAndChoice) {
   succeed({name_, "--prompt", kText, "--out", path("stats.csv")});
   std::ifstream csv(path("stats.csv"));
   const std::string lines{std::istreambuf_iterator<char>(csv), std::istreambuf_iterator<char>()};
-  EXPECT_THAT(lines, StartsWith("model,scope,layer,head,peak,"));
-  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1 + 1 + 2 + 8);
+  EXPECT_THAT(lines, StartsWith("model,scope,layer,head,over,peak,"));
+  // Model and layers over four choices of heads and rows, heads over two.
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1 + 4 * (1 + 2) + 2 * 8);
 }
 
 TEST_F(AttentionCommandTest, PromptsOfEverySortAreRead) {

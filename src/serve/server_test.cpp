@@ -460,7 +460,7 @@ TEST_F(ServerTest, AClientThatIsKilledLeavesNothingBehind) {
   {
     const Connection job(server_.port()), text(server_.port()), look(server_.port());
     // A search among all edges of many prompts takes longer than anybody waits here.
-    job.send(post_bytes("/api/jobs", R"({"task": "copy", "prompts": 256, "parts": "edges"})"));
+    job.send(post_bytes("/api/jobs", R"({"task": "copy", "prompts": 1024, "parts": "edges"})"));
     EXPECT_THAT(job.receive(), HasSubstr("202"));
     text.send(
         post_bytes("/api/generate", R"({"prompt": "The", "models": ["dense"], "tokens": 60})"));

@@ -1,5 +1,7 @@
 #include "filigree/train/sparsification.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -30,6 +32,9 @@ constexpr double kClimbOfGap = 1.25;
 // good within fifty steps.
 constexpr double kLeapOfGap = 1.5;
 constexpr double kLeap = 0.5;
+
+// Before the average gap says anything.
+constexpr std::int64_t kStepsToTell = 20;
 
 // A share below this counts as so much in a power, whose slope is infinite at zero: far less than
 // one edge of the longest window.
@@ -127,6 +132,9 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
     active_by_layer.emplace_back(report.active.reshape(row));
   }
   const auto active = static_cast<double>(mean_all(concat(active_by_layer, 0)).value().item());
+  const auto length = static_cast<double>(batch.ids.size(1));
+  window_edges_ = static_cast<double>(student_.config().layers * student_.config().heads) * length *
+                  (length + 1.0) / 2.0;
   const Variable shares = concat(by_layer, 0);  // [L, B * H]
   const Variable expected = mean_all(shares);   // E
   const Variable powers = mean_all(to_the_power(shares, options_.head_power));
@@ -237,7 +245,30 @@ void Sparsification::follow_climb() {
   climb_.last_log_lambda = state.log_lambda;
 }
 
+std::optional<std::string> Sparsification::take_finding() {
+  const MultiplierState& state = multiplier_.state();
+  if (!told_.closed && window_edges_ > 0.0 && expected_edges_ * window_edges_ < 1.0) {
+    told_.closed = true;
+    return fmt::format(
+        "hardly an edge is left open: {:.1e} of them, less than one in a window over all heads, "
+        "while the loss is {:+.3f} nats from what is allowed. That loss needs no attention: the "
+        "model has not learned to use it, or trains on and gains more than the edges are worth",
+        expected_edges_, state.average_gap);
+  }
+  const double below = -(state.average_gap + options_.margin);
+  if (told_.below || teacher_ == nullptr || options_.target || options_.margin <= 0.0 ||
+      state.observed < kStepsToTell || below <= options_.margin)
+    return std::nullopt;
+  told_.below = true;
+  return fmt::format(
+      "the loss is {:.3f} nats below the teacher's, although gates are closing: the teacher had "
+      "not converged, and a budget that is counted from it lets edges close that the loss needs. "
+      "Train it until its loss stands still, or count the budget from a control",
+      below);
+}
+
 std::optional<std::string> Sparsification::take_warning() {
+  if (std::optional<std::string> finding = take_finding()) return finding;
   if (race_.head && !race_.warned) {
     race_.warned = true;
     return fmt::format(
@@ -333,7 +364,9 @@ nlohmann::json Sparsification::state() const {
             {"last_log_lambda", climb_.last_log_lambda},
             {"begun", climb_.begun},
             {"warned", climb_.warned}}},
-          {"race_warned", race_.warned}};
+          {"race_warned", race_.warned},
+          {"told_closed", told_.closed},
+          {"told_below", told_.below}};
 }
 
 void Sparsification::restore(const nlohmann::json& state) {
@@ -349,6 +382,7 @@ void Sparsification::restore(const nlohmann::json& state) {
             climb.value("last_log_lambda", 0.0), climb.value("begun", false),
             climb.value("warned", false)};
   race_.warned = state.value("race_warned", false);
+  told_ = {state.value("told_closed", false), state.value("told_below", false)};
 }
 
 }  // namespace filigree

@@ -99,6 +99,12 @@ class Sparsification : public Objective {
     std::optional<HeadId> head = {};
     bool warned = false;
   };
+  // What a run tells once that makes its sparsity worth nothing: hardly an edge is left, or the
+  // student's loss lies below the teacher's by more than it was allowed to lie above.
+  struct Told {
+    bool closed = false, below = false;
+  };
+  std::optional<std::string> take_finding();
   void follow_climb();
   void compare_with_held_out(Communicator& ranks);
   double measure_heads(const Tensor& shares, double all_rows, Communicator& ranks);
@@ -110,6 +116,8 @@ class Sparsification : public Objective {
   Multiplier multiplier_;
   Climb climb_;
   Race race_;
+  Told told_;
+  double window_edges_ = 0.0;    // causal pairs of a window, over all heads
   double expected_edges_ = 1.0;  // of the last step
   // Of the training batches: how far their gap lies above that of held-out text, and the steps
   // after which this was measured.

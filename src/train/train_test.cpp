@@ -229,6 +229,49 @@ TEST(Sparsification, LowersNoBiasWithoutEndAndSaysSo) {
   EXPECT_FALSE(resumed.take_warning());
 }
 
+TEST(Sparsification, SaysOnceThatHardlyAnEdgeIsLeft) {
+  const ModelConfig config = parse_model_config(gated_json(), "test");
+  const auto teacher = make_model(config, 1), student = make_model(config, 1);
+  student->set_gate({{-30.0f}});
+  const SparsificationOptions options;
+  Sparsification sparsification(*student, teacher.get(), options);
+  Metrics metrics;
+  sparsification.loss(some_batch(), 0, *make_single_process(), metrics);
+  sparsification.after_step(metrics);
+  EXPECT_THAT(sparsification.take_warning().value_or(""),
+              ::testing::HasSubstr("hardly an edge is left open"));
+  EXPECT_FALSE(sparsification.take_warning());
+  Sparsification resumed(*student, teacher.get(), options);
+  resumed.restore(sparsification.state());
+  resumed.loss(some_batch(), 1, *make_single_process(), metrics);
+  resumed.after_step(metrics);
+  EXPECT_FALSE(resumed.take_warning());
+}
+
+// A gap of -0.05 with a margin of 0.01 is a loss of 0.04 below the teacher's.
+TEST(Sparsification, SaysOnceThatTheTeacherHadNotConverged) {
+  const ModelConfig config = parse_model_config(gated_json(), "test");
+  const auto teacher = make_model(config, 1), student = make_model(config, 1);
+  const auto warnings = [&](double gap, std::optional<double> target) {
+    SparsificationOptions options;
+    options.margin = 0.01;
+    options.target = target;
+    Sparsification sparsification(*student, teacher.get(), options);
+    std::string all;
+    for (int step = 0; step < 60; ++step) {
+      sparsification.after_step({{"gap", gap}, {"expected_edges", 0.5}});
+      all += sparsification.take_warning().value_or("");
+    }
+    return all;
+  };
+  const std::string warning = warnings(-0.05, {});
+  EXPECT_THAT(warning, ::testing::HasSubstr("0.040 nats below the teacher's"));
+  EXPECT_EQ(warning.find("had not converged"), warning.rfind("had not converged"));
+  // As far below as it may lie above is nothing yet, and a fixed target has no teacher to trust.
+  EXPECT_EQ(warnings(-0.02, {}), "");
+  EXPECT_EQ(warnings(-0.05, 3.0), "");
+}
+
 TEST(Sparsification, LowersTheBiasOfHeadsThatAreTooOpen) {
   nlohmann::json json = gated_json();
   const auto shared = make_model(parse_model_config(json, "test"), 1);

@@ -36,8 +36,8 @@ const std::string kModelIsThere = "holds a model already";
 
 void expect_success(const Place& place, const Arguments& arguments) {
   const Ended ended = place.run({arguments + kCommon});
-  require(ended.code == 0, "setting up: filigree {} ended with {}: {}", arguments[0], ended.code,
-          ended.said);
+  require(ended.did_its_work(), "setting up: filigree {} ended with {}: {}", arguments[0],
+          ended.code, ended.said);
 }
 
 // What they all start from, below place.scratch.

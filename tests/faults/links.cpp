@@ -48,7 +48,7 @@ std::string run_among_links(const Scenario& scenario, const Expected& expected, 
     const Ended ended = place.run({command(out)});
     if (std::string wrong = wrong_end(scenario, ended); !wrong.empty()) return wrong;
     if (std::string changed = outside.changed(); !changed.empty()) return changed;
-    if (ended.code == 0) return differences(out, expected);
+    if (ended.did_its_work()) return differences(out, expected);
   }
   return "";
 }

@@ -21,6 +21,9 @@ struct Ended {
   int signal = 0;  // 0: none
   bool timed_out = false;
   std::string said;  // the end of its standard error
+
+  // 3: done, with a finding, such as a dense model of two steps that had not converged.
+  bool did_its_work() const { return code == 0 || code == 3; }
 };
 
 // The bytes of every file below a folder, by path.

@@ -73,7 +73,7 @@ Expected undisturbed(const Scenario& scenario, const Place& place) {
   for (Tree& tree : trees) {
     const fs::path out = fresh_folder(scenario, place);
     const Ended ended = place.run({scenario.command(out)});
-    require(ended.code == 0, "{}: ended with {}: {}", scenario.name, ended.code, ended.said);
+    require(ended.did_its_work(), "{}: ended with {}: {}", scenario.name, ended.code, ended.said);
     tree = read_tree(out);
     expected.names = read_names(out);
   }
@@ -104,7 +104,7 @@ std::string recover(const Scenario& scenario, const Place& place, const fs::path
   const Ended ended = place.run({scenario.again(out)});
   const bool was_there = !scenario.refuses.empty() && ended.code == 1 &&
                          ended.said.find(scenario.refuses) != std::string::npos;
-  if (ended.code != 0 && ended.code != 3 && !was_there)
+  if (!ended.did_its_work() && !was_there)
     return fmt::format("run again, it ended with {}{}: {}", ended.code,
                        ended.timed_out ? " after too long" : "", ended.said);
   return differences(out, expected);
@@ -114,7 +114,7 @@ std::string wrong_end(const Scenario& scenario, const Ended& ended) {
   if (ended.timed_out) return "it went on for too long";
   if (ended.signal != 0) return fmt::format("signal {}: {}", ended.signal, ended.said);
   // A fault that does no harm may be passed over.
-  if (ended.code == 0 || ended.code == 3) return "";
+  if (ended.did_its_work()) return "";
   if (ended.code != 1) return fmt::format("exit code {}: {}", ended.code, ended.said);
   if (scenario.judges && ended.said.empty()) return "";
   if (ended.said.find("filigree: ") == std::string::npos ||

@@ -37,7 +37,7 @@ std::string not_of(const Tree& found, const Expected& winner, const Expected* ot
 std::string judge(const Scenario& scenario, const fs::path& out, const Ended& first,
                   const Ended& second, const Expected& a, const Expected& b) {
   for (const Ended* ended : {&first, &second})
-    if (ended->code != 0 && !gave_way(*ended))
+    if (!ended->did_its_work() && !gave_way(*ended))
       return fmt::format("one ended with {}, signal {}: {}", ended->code, ended->signal,
                          ended->said);
   const Tree found = read_tree(out);
@@ -47,12 +47,13 @@ std::string judge(const Scenario& scenario, const fs::path& out, const Ended& fi
         return fmt::format("'{}' is of neither", name);
     return "";
   }
-  const bool both = first.code == 0 && second.code == 0;
-  if (!both && first.code != 0 && second.code != 0) return "neither of them has a result";
+  const bool both = first.did_its_work() && second.did_its_work();
+  if (!both && !first.did_its_work() && !second.did_its_work())
+    return "neither of them has a result";
   const std::string not_a = not_of(found, a, both ? &b : nullptr),
                     not_b = not_of(found, b, both ? &a : nullptr);
   if (both) return not_a.empty() || not_b.empty() ? "" : "a mixture: " + not_a + ", " + not_b;
-  return first.code == 0 ? not_a : not_b;
+  return first.did_its_work() ? not_a : not_b;
 }
 
 }  // namespace

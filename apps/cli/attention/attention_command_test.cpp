@@ -219,9 +219,12 @@ TEST_F(AttentionCommandTest, ComparesTwoModels) {
   EXPECT_EQ(json["comparison"]["heads"].size(), 8u);
   std::ifstream csv(path("stats.csv"));
   const std::string lines{std::istreambuf_iterator<char>(csv), std::istreambuf_iterator<char>()};
-  EXPECT_THAT(lines, AllOf(StartsWith("scope,layer,head,over,statistic,first,second,change,low,high,p,reduction,prompts\n"
-                                      "model,,,all,peak,"),
-                           HasSubstr("\nhead,1,3,all,empty_rows,")));
+  EXPECT_THAT(
+      lines,
+      AllOf(StartsWith(
+                "scope,layer,head,over,statistic,first,second,change,low,high,p,reduction,prompts\n"
+                "model,,,all,peak,"),
+            HasSubstr("\nhead,1,3,all,empty_rows,")));
   const ProgramRun text = succeed(command);
   EXPECT_THAT(text.out, AllOf(HasSubstr("95 % interval"), HasSubstr("keys per query"),
                               HasSubstr("* p < 0.05"), HasSubstr("sparse: ")));

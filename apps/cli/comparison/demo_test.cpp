@@ -108,11 +108,12 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
 TEST_F(DemoTest, PrintsASummaryAndWhereTheReportIs) {
   const ProgramRun run = run_program(demo({"--task", path("own.jsonl"), "--task-prompts", "8"}));
   ASSERT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out, AllOf(HasSubstr("tasks: loss"), Not(HasSubstr("prose: loss")),
-                             HasSubstr("active edges"), HasSubstr("keys per query"),
-                             HasSubstr("for 90 %: heads"), HasSubstr("attention edges"),
-                             HasSubstr("own.jsonl "), HasSubstr("\nsparse "),
-                             HasSubstr("the report is " + path("out/report.html") + "\n")));
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("\ntasks"), Not(HasSubstr("\nprose")), HasSubstr("living heads"),
+                    HasSubstr("one standard error"), HasSubstr("8 of 8"), HasSubstr("active edges"),
+                    HasSubstr("keys per query"), HasSubstr("for 90 %: heads"),
+                    HasSubstr("attention edges"), HasSubstr("own.jsonl "), HasSubstr(" sparse "),
+                    HasSubstr("the report is " + path("out/report.html") + "\n")));
 }
 
 TEST_F(DemoTest, TakesTheTextBesideTheDenseModel) {

@@ -95,8 +95,9 @@ std::string training_text(const ModelSummary& summary) {
 }
 
 // "23 of 144 on held-out.txt; keys per query of those: median 1.03, largest 36.6 (L9H6)".
-std::string living_text(const ModelSummary& summary,
-                        const std::optional<study::HeadsAlive>& alive) {
+std::string living_text(const ModelSummary& summary, const std::optional<study::HeadsAlive>& alive,
+                        const std::string& problem) {
+  if (!problem.empty()) return "not looked for: " + problem;
   if (alive)
     return fmt::format("{} on {}; keys per query of those: {}", study::count_text(alive->heads),
                        alive->source, study::keys_text(alive->heads));
@@ -105,7 +106,7 @@ std::string living_text(const ModelSummary& summary,
 }
 
 void print_model(const ModelSummary& summary, const std::optional<study::HeadsAlive>& alive,
-                 const Session& session) {
+                 const std::string& problem, const Session& session) {
   const ModelConfig& config = summary.config;
   const study::MemoryEstimate& memory = summary.memory;
   Table facts({{""}, {""}});
@@ -119,7 +120,7 @@ void print_model(const ModelSummary& summary, const std::optional<study::HeadsAl
   facts.add({"weights", files_text(summary)});
   facts.add({"tokenizer", tokenizer_text(summary.tokenizer)});
   facts.add({"gate", gate_text(config)});
-  facts.add({"living heads", living_text(summary, alive)});
+  facts.add({"living heads", living_text(summary, alive, problem)});
 
   Table parts({{"part"}, {"parameters", Align::kRight}, {"share", Align::kRight}});
   for (const ModelPart& part : summary.parts)
@@ -144,15 +145,18 @@ void show_model(const InfoOptions& options, const Session& session) {
   const ModelSummary summary =
       study::summarize_model({options.model, options.batch, options.length});
   std::optional<study::HeadsAlive> alive;
-  if (living_heads_are_cheap(summary)) {
-    const study::Context context = session.context();
-    const std::vector<study::LoadedModel> models = study::load_models({options.model}, context);
-    alive = study::find_living_heads(models[0], {}, context);
-  }
+  std::string problem;  // that keeps it from being run; what is in its headers is worth showing
+  if (living_heads_are_cheap(summary)) try {
+      const study::Context context = session.context();
+      const std::vector<study::LoadedModel> models = study::load_models({options.model}, context);
+      alive = study::find_living_heads(models[0], {}, context);
+    } catch (const Error& error) {
+      problem = error.what();
+    }
   if (session.json())
     session.print_json(to_json(summary, alive));
   else
-    print_model(summary, alive, session);
+    print_model(summary, alive, problem, session);
 }
 
 void show_taps(const InfoOptions& options, const Session& session) {

@@ -124,8 +124,9 @@ TEST_F(GrammarTest, AWordMeansTheSameEverywhere) {
     const auto [found, is_new] = first.emplace(name, option);
     if (is_new) continue;
     const CommandOption& other = found->second;
-    // Of a file or of a folder; of a loss or of a token; of a feature to explain or to change.
-    const bool out = name == "out" || name == "target" || name == "feature";
+    // Of a file or of a folder; of a loss or of a token; of a feature to explain or to change; of a
+    // model that a budget is counted from or of a token.
+    const bool out = name == "out" || name == "target" || name == "feature" || name == "against";
     if ((option.value.label != other.value.label && !out) ||
         (option.value.kind != other.value.kind && !out) ||
         option.takes_value() != other.takes_value())

@@ -53,7 +53,11 @@ void add_gate_options(CLI::App& app, SparsifyRequest& request) {
              "have few cost more, so that fewer heads are used",
              number(0.1, 1.0));
   add_number(app, kGroup, "--loss-budget", request.loss_budget,
-             "nats that the held-out loss may rise above the dense model's", number(0.0, kLarge));
+             "nats that the held-out loss may rise (see --against)", number(0.0, kLarge));
+  add_choice(app, "--against", request.against,
+             "model that the loss budget is counted from; control: the dense model is trained on "
+             "first, as long and on the same data, into RUN/control")
+      ->group(kGroup);
   add_optional_number(app, kGroup, "--margin", request.margin,
                       "nats that the loss of training, where gates are sampled, may rise",
                       number(-kLarge, kLarge), "the loss budget");
@@ -136,6 +140,7 @@ void add_sparsify(Program& program) {
                    {"filigree sparsify dense shards --out sparse --loss-budget 0.01 --steps 6000",
                     "filigree sparsify dense shards --out sparse --steps 3000 --control",
                     "filigree sparsify dense shards --out sparse --steps 3000 --control --resume",
+                    "filigree sparsify dense shards --out sparse --steps 3000 --against control",
                     "filigree sparsify dense shards --out sparse --objective linear --gate-bias 5",
                     "filigree sparsify dense shards --out sparse --lora-rank 16",
                     "filigree sparsify sparse shards --teacher dense --out next --lambda0 40",

@@ -56,7 +56,8 @@ void print_dry_run(const study::DryRun& run, const Session& session) {
 
 void print_result(const study::TrainingResult& result, Session& session) {
   const bool stopped = result.end == RunEnd::kStoppedEarly;
-  if (stopped) session.set_exit_code(kOutOfReach);
+  const bool holds = !result.verdict || result.verdict->holds();
+  if (stopped || !holds) session.set_exit_code(kOutOfReach);
   if (result.interrupted()) session.note("the same command with --resume goes on");
   if (session.json()) {
     session.print_json(study::to_json(result));
@@ -69,8 +70,12 @@ void print_result(const study::TrainingResult& result, Session& session) {
                               printable(result.out)));
   }
   // Not a note: --quiet leaves out what is not needed, and an unmet aim needs its reason.
-  if (stopped && session.writes())
-    std::cerr << "filigree: " << terminal_text(result.reason) << '\n' << std::flush;
+  if (!session.writes()) return;
+  if (stopped) std::cerr << "filigree: " << terminal_text(result.reason) << '\n';
+  if (!holds)
+    for (const study::SparsifyVerdict::Found& found : result.verdict->found)
+      std::cerr << "filigree: " << terminal_text(found.text) << '\n';
+  std::cerr << std::flush;
 }
 
 }  // namespace filigree::cli

@@ -49,7 +49,7 @@ TEST_F(AttentionStudyTest, LoadsNothingWhateverIsAskedFor) {
   EXPECT_EQ(result.models[0].parameters, models_[0].model().parameter_count());
   EXPECT_EQ(result.models[0].roles.size(), 8u);
   ASSERT_TRUE(result.comparison);
-  EXPECT_THAT(read_file(scratch_ / "stats.csv"), StartsWith("scope,layer,head,statistic,"));
+  EXPECT_THAT(read_file(scratch_ / "stats.csv"), StartsWith("scope,layer,head,over,statistic,"));
 }
 
 TEST_F(AttentionStudyTest, MapsAreTakenAlongInThePass) {

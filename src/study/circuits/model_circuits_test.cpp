@@ -234,10 +234,13 @@ TEST_F(Circuits, FiguresCountWhatTheyShow) {
   const auto& prompts = circuits[0].task.prompts.prompts;
   std::size_t first = prompts.size();
   for (std::size_t i = prompts.size(); i-- > 0;)
-    if (score((*models_)[0].model(), {prompts[i]}, Metric::kAccuracy).clean[0] == 1.0) first = i;
+    if (std::all_of(models_->begin(), models_->end(), [&](const LoadedModel& model) {
+          return score(model.model(), {prompts[i]}, Metric::kAccuracy).clean[0] == 1.0;
+        }))
+      first = i;
   if (first < prompts.size()) {
     EXPECT_EQ(example.text, prompts[first].text.clean);
-    EXPECT_EQ(example.chosen, "the first that the model answers");
+    EXPECT_EQ(example.chosen, "the first that both models answer");
   } else {
     EXPECT_EQ(example.text, prompts[0].text.clean);
     EXPECT_EQ(example.chosen.rfind("none of the first", 0), 0u);

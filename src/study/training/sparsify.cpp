@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "filigree/base/error.h"
+#include "filigree/base/log.h"
 #include "filigree/base/strings.h"
 #include "filigree/model/copy_model.h"
 #include "filigree/model/rounded_weights.h"
@@ -42,6 +43,10 @@ struct SparsifyStart {
 };
 
 void check_request(const SparsifyRequest& request) {
+  if (request.against == BudgetReference::kControl && !request.needs_teacher())
+    throw RequestError(fmt::format(
+        "a fixed cross entropy of {} is not counted from the control; leave one of the two out",
+        *request.sparsification.target));
   if (request.most_open.value_or(1.0) != 1.0 && request.fixed_bias)
     throw RequestError(
         fmt::format("to keep heads from being more open than {} every head needs its own bias",
@@ -67,6 +72,10 @@ void check_teacher(const SparsifyRequest& request, const SparsifyStart& start) {
           "out",
           teacher);
   if (request.teacher.empty()) return;
+  require(
+      request.against == BudgetReference::kDense || start.config.gate.on(),
+      "where the budget is counted from the control, the control is the teacher; leave '{}' out",
+      teacher);
   const ModelConfig& config = start.teacher_config;
   require(!config.gate.on(), "the teacher '{}' is sparse; a dense model is needed", teacher);
   require(config.vocabulary == start.config.vocabulary,
@@ -97,7 +106,7 @@ SparsifyStart open_start(const SparsifyRequest& request, const Context& context)
   const TrainingRequest& training = request.training;
   check_request(request);
   check_run_folder(training.out, training.resume);
-  if (request.control) check_run_folder(request.control_folder(), training.resume);
+  if (request.trains_control()) check_run_folder(request.control_folder(), training.resume);
   const std::filesystem::path folder = model_folder(request.model);
   const std::filesystem::path teacher =
       request.teacher.empty() ? folder : model_folder(request.teacher);
@@ -150,7 +159,7 @@ Models load_start(const SparsifyRequest& request, const SparsifyStart& start,
     models.dense = load(start.teacher_folder);
     models.teacher = models.dense.get();
   } else {
-    if (evaluates || request.control || (start.own_teacher() && request.needs_teacher()))
+    if (evaluates || request.trains_control() || (start.own_teacher() && request.needs_teacher()))
       models.dense =
           copy_model(*models.student, frozen ? CopiedWeights::kShared : CopiedWeights::kOwn);
     if (!start.own_teacher()) models.other = load(start.teacher_folder);
@@ -234,8 +243,12 @@ void adjust(const SparsifyRequest& request, const SparsifyStart& start, const Mo
             TrainingResult& result, const Context& context) {
   const auto windows = [&] { return own_windows(request, start); };
   Communicator& ranks = context.communicator();
-  const double dense = evaluate(*models.dense, windows(), {}, &ranks).loss();
-  result.gates = adjust_gates(*models.student, dense + request.loss_budget, windows, &ranks);
+  const Model& reference =
+      request.against == BudgetReference::kControl ? *models.teacher : *models.dense;
+  const double most = evaluate(reference, windows(), {}, &ranks).loss() + request.loss_budget;
+  result.gates = adjust_gates(*models.student, most, windows, &ranks);
+  if (result.gates->chosen.edges == 0.0 && context.writes())
+    warn("sparsify: no edge is open on held-out text once the gates are set to the loss budget");
 }
 
 TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart& start,
@@ -265,6 +278,58 @@ TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart
                      request.training, start.data, context);
 }
 
+// Of a control that was trained first and is the teacher now.
+void tell_of_control(const SparsifyRequest& request, const SparsifyStart& start,
+                     const Models& models, const Context& context) {
+  if (!start.data.held_out) return;
+  const auto loss = [&](const Model& model) {
+    return evaluate(model, own_windows(request, start), {}, &context.communicator()).loss();
+  };
+  const double change = loss(*models.teacher) - loss(*models.dense);
+  context.say(fmt::format("control: held-out loss {:+.4f} nats from the dense model's{}", change,
+                          -change > request.loss_budget
+                              ? ", which had not converged; the budget is counted from the control"
+                              : ""));
+}
+
+// What closing all gates costs, in nats; the student has none of its own afterwards.
+double worth_of_attention(const SparsifyRequest& request, const SparsifyStart& start,
+                          Model& student, const Context& context) {
+  constexpr float kClosed = -1e4f;
+  const auto loss = [&] {
+    return evaluate(student, own_windows(request, start), {}, &context.communicator()).loss();
+  };
+  const double open = loss();
+  GateConfig closed = student.config().gate;
+  std::fill(closed.bias.begin(), closed.bias.end(), kClosed);
+  student.set_gate(closed);
+  return loss() - open;
+}
+
+// The student is of no more use afterwards.
+void evaluate_and_judge(const SparsifyRequest& request, const SparsifyStart& start, Models& models,
+                        const Model* control, TrainingResult& result, const Context& context) {
+  const auto add = [&](const Model& model, const char* label, const std::filesystem::path& folder) {
+    result.held_out.push_back(evaluate_held_out(model, label, folder, start.length,
+                                                request.training, start.data, context));
+    return result.held_out.size() - 1;
+  };
+  const std::size_t dense = add(*models.dense, "dense", start.dense_folder());
+  if (models.other) add(*models.other, "teacher", start.teacher_folder);
+  const std::size_t sparse = add(*models.student, "sparse", request.training.out);
+  const std::size_t beside =
+      control != nullptr ? add(*control, "control", request.control_folder()) : dense;
+  const auto measured = [&](std::size_t model) -> const Evaluation& {
+    return result.held_out[model].evaluation;
+  };
+  result.verdict = judge_sparsify(
+      request.against, request.loss_budget,
+      {.dense = measured(dense),
+       .sparse = measured(sparse),
+       .control = control != nullptr ? &measured(beside) : nullptr,
+       .worth_of_attention = worth_of_attention(request, start, *models.student, context)});
+}
+
 // As load_start() loads them.
 TrainingSetup setup_of(const SparsifyRequest& request, const SparsifyStart& start,
                        const Context& context) {
@@ -272,13 +337,16 @@ TrainingSetup setup_of(const SparsifyRequest& request, const SparsifyStart& star
   setup.lora_rank = request.lora_rank;
   setup.adapters_possible = true;
   if (request.needs_teacher()) setup.teacher = start.teacher_config;
-  setup.own_teacher = start.own_teacher() && !start.config.gate.on();
+  setup.own_teacher =
+      start.own_teacher() && !start.config.gate.on() && request.against == BudgetReference::kDense;
   // The dense model where it is not the teacher, and the sparse one while the control is trained.
+  const bool by_control = request.against == BudgetReference::kControl;
   const bool taught_by_dense =
-      request.needs_teacher() && (start.own_teacher() || start.config.gate.on());
-  const bool copied = request.lora_rank == 0 && (start.data.held_out || request.control);
+      request.needs_teacher() && !by_control && (start.own_teacher() || start.config.gate.on());
+  const bool copied = request.lora_rank == 0 && (start.data.held_out || request.trains_control());
   const bool dense_there = start.config.gate.on() || copied;
-  setup.idle_models = (dense_there && !taught_by_dense ? 1 : 0) + (request.control ? 1 : 0);
+  setup.idle_models =
+      (dense_there && !taught_by_dense ? 1 : 0) + (request.trains_control() ? 1 : 0);
   return setup;
 }
 
@@ -309,27 +377,29 @@ TrainingResult run_sparsify(const SparsifyRequest& asked, const Context& context
   const SparsifyRequest request = completed(asked, start);
   tell_memory("sparsify", setup_of(request, start, context), context);
   Models models = load_start(request, start, context);
-  TrainingResult result = train_sparse(request, start, models, context);
   std::unique_ptr<Model> control;
-  if (request.control && result.end == RunEnd::kFinished) {
+  const auto train_control_model = [&] {
     control = copy_model(*models.dense,
                          request.lora_rank > 0 ? CopiedWeights::kShared : CopiedWeights::kOwn);
-    if (train_control(request, start, *control, context).interrupted())
-      result.end = RunEnd::kInterrupted;
-  } else if (request.control && !result.interrupted()) {
+    return train_control(request, start, *control, context);
+  };
+  if (request.against == BudgetReference::kControl) {
+    TrainingResult trained = train_control_model();
+    if (trained.end != RunEnd::kFinished) {
+      trained.out = request.training.out;
+      return trained;
+    }
+    models.teacher = control.get();
+    tell_of_control(request, start, models, context);
+  }
+  TrainingResult result = train_sparse(request, start, models, context);
+  if (request.trains_control() && !control && result.end == RunEnd::kFinished) {
+    if (train_control_model().interrupted()) result.end = RunEnd::kInterrupted;
+  } else if (request.trains_control() && !control && !result.interrupted()) {
     context.say("no control was trained, because the sparse run stopped early");
   }
-  if (!result.interrupted() && start.data.held_out) {
-    const auto add = [&](const Model& model, const char* label,
-                         const std::filesystem::path& folder) {
-      result.held_out.push_back(evaluate_held_out(model, label, folder, start.length,
-                                                  request.training, start.data, context));
-    };
-    add(*models.dense, "dense", start.dense_folder());
-    if (models.other) add(*models.other, "teacher", start.teacher_folder);
-    add(*models.student, "sparse", request.training.out);
-    if (control) add(*control, "control", request.control_folder());
-  }
+  if (!result.interrupted() && start.data.held_out)
+    evaluate_and_judge(request, start, models, control.get(), result, context);
   write_result(result, context);
   return result;
 }

@@ -26,8 +26,12 @@ struct SparsifyRequest {
   std::int64_t length = 0;          // tokens a window; 0: the model's context
   std::optional<double> gate_bias;  // of a dense model, to start from
   bool fixed_bias = false;          // otherwise every head learns its own
-  bool control = false;             // into OUT/control
-  std::int64_t lora_rank = 0;       // 0: every weight is trained
+  bool control = false;             // into OUT/control; the reference below may ask for it too
+  // What the budget is counted from. The control is then trained first, and its loss is the one
+  // that the sparse model keeps and whose predictions it learns: a gap can only be measured against
+  // a model that stands still, and the gates are set against the control's last loss.
+  BudgetReference against = BudgetReference::kDense;
+  std::int64_t lora_rank = 0;  // 0: every weight is trained
   double lora_alpha = 16.0;
   bool vectors_only = false;        // biases and norms are trained, matrices stay as they are
   double loss_budget = 0.01;        // nats that the held-out loss may rise
@@ -49,6 +53,7 @@ struct SparsifyRequest {
   std::filesystem::path control_folder() const {
     return std::filesystem::path(training.out) / "control";
   }
+  bool trains_control() const { return control || against == BudgetReference::kControl; }
   bool needs_teacher() const { return !sparsification.target || sparsification.distillation > 0.0; }
 };
 
@@ -63,7 +68,8 @@ double default_learning_rate(std::int64_t width, std::int64_t lora_rank);
 DryRun plan_sparsify(const SparsifyRequest& request, const Context& context);
 
 // Evaluates the dense model, the teacher if it is another, the sparse one and the control, where
-// the shards hold some text out. Each model that is named is read once.
+// the shards hold some text out, and judges the result (sparsify_verdict.h). Each model that is
+// named is read once.
 TrainingResult run_sparsify(const SparsifyRequest& request, const Context& context);
 
 }  // namespace filigree::study

@@ -137,6 +137,7 @@ Json to_json(const TrainingResult& result) {
           {"optimizer_memory_bytes", result.optimizer_memory},
           {"last_step", last},
           {"gates", result.gates ? gates_json(*result.gates) : Json()},
+          {"verdict", result.verdict ? to_json(*result.verdict) : Json()},
           {"held_out", to_json(result.held_out)}};
 }
 
@@ -227,7 +228,8 @@ TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objecti
                         .last_step = ended.last,
                         .reason = ended.reason,
                         .held_out = {},
-                        .gates = {}};
+                        .gates = {},
+                        .verdict = {}};
   if (result.interrupted()) {
     context.say(fmt::format("{}: stopped after step {} of {} and saved in '{}'", run.label,
                             result.steps, request.steps, printable(result.out)));

@@ -12,6 +12,7 @@
 #include "filigree/study/context.h"
 #include "filigree/study/evaluation/evaluation.h"
 #include "filigree/study/json.h"
+#include "filigree/study/training/sparsify_verdict.h"
 #include "filigree/study/training/training_data.h"
 #include "filigree/train/gate_adjustment.h"
 #include "filigree/train/model_trainable.h"
@@ -59,7 +60,8 @@ struct TrainingResult {
   Metrics last_step;
   std::string reason;  // of an early stop
   std::vector<EvaluatedModel> held_out;
-  std::optional<GateAdjustment> gates;  // of sparse training
+  std::optional<GateAdjustment> gates;     // of sparse training
+  std::optional<SparsifyVerdict> verdict;  // of sparse training that was evaluated
 
   bool interrupted() const { return end == RunEnd::kInterrupted; }
 };

@@ -98,10 +98,13 @@ void AtomicFile::create_partial() {
   for (int attempt = 0;; ++attempt) {
     partial_ = fmt::format("{}.{}-{}.partial", path_.filename().string(), ::getpid(),
                            counter.fetch_add(1));
+    // Told before it is there: a signal between the two would leave it behind.
+    told_ = PartialName(folder_->descriptor(), partial_);
     descriptor_ = ::openat(folder_->descriptor(), partial_.c_str(),
                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0) {
       const int code = errno;
+      told_.forget();
       if (code == EEXIST && attempt < kMostAttempts) continue;
       partial_.clear();
       write_error("create", code);
@@ -110,10 +113,8 @@ void AtomicFile::create_partial() {
     const bool ours = try_to_lock(descriptor_) != FileLocked::kByAnother;
     struct stat status = {};
     const int code = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
-    if (ours && code == 0 && status.st_nlink > 0) {
-      told_ = PartialName(folder_->descriptor(), partial_);
-      return;
-    }
+    if (ours && code == 0 && status.st_nlink > 0) return;
+    told_.forget();
     ::close(std::exchange(descriptor_, -1));
     if (code == 0) continue;
     ::unlinkat(folder_->descriptor(), partial_.c_str(), 0);

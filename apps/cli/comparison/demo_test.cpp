@@ -111,7 +111,7 @@ TEST_F(DemoTest, PrintsASummaryAndWhereTheReportIs) {
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("\ntasks"), Not(HasSubstr("\nprose")), HasSubstr("living heads"),
                     HasSubstr("one standard error"), HasSubstr("8 of 8"), HasSubstr("active edges"),
-                    HasSubstr("keys per query"), HasSubstr("for 90 %: heads"),
+                    HasSubstr("keys/query"), HasSubstr("for 90 %: heads"),
                     HasSubstr("attention edges"), HasSubstr("own.jsonl "), HasSubstr(" sparse "),
                     HasSubstr("the report is " + path("out/report.html") + "\n")));
 }

@@ -34,7 +34,7 @@ class OutputFoldersTest : public TrainingCommandTest {
  protected:
   void SetUp() override {
     TrainingCommandTest::SetUp();
-    expect_success(sparsify("sparse", "4"));
+    expect_trained(sparsify("sparse", "4"));
     write_own_task(able_, path("task.jsonl"), 12);
     expect_success({"features", "train", path("dense"), shards_, "--out", path("features"),
                     "--layer-features", "8", "--tokens", "128", "--batch", "64", "--l0", "2",

@@ -16,7 +16,10 @@ FUZZ_SECONDS ?= 60
 
 PROGRAM := build/release/apps/cli/filigree
 NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
-# The CUDA side is compiled wherever nvcc is, and its tests run wherever a GPU is too.
+# The CUDA side is compiled wherever nvcc and cuBLASLt are, and its tests run wherever a GPU is too.
+CUDA_ROOT := $(patsubst %/bin/nvcc,%,$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(NVCC)))
+CUBLASLT := $(wildcard $(CUDA_ROOT)/lib64/libcublasLt.so* $(CUDA_ROOT)/targets/*/lib/libcublasLt.so* \
+  /usr/lib/*/libcublasLt.so*)
 GPU := $(wildcard /dev/nvidia0)
 
 # Each target is parallel inside; side by side they would only get in each other's way.
@@ -46,15 +49,16 @@ test: packages  ## build, check and run every test
 	@ctest --preset release -j $(JOBS)
 
 cuda: packages
-ifneq ($(NVCC),)
-ifneq ($(GPU),)
+ifeq ($(NVCC),)
+else ifeq ($(CUBLASLT),)
+	@echo "cuda: nvcc is here and cuBLASLt is not, so the CUDA side is not compiled (NVIDIA's libcublas-dev)"
+else ifneq ($(GPU),)
 	@tools/build cuda
 	@echo "cuda: testing on the GPU"
 	@ctest --preset cuda -L cuda --no-tests=ignore
 else
 	@echo "cuda: no GPU here, so the CUDA side is compiled, linked and not run"
 	@tools/build cuda cuda_side
-endif
 endif
 
 check:  ## check layout, include directions, readers of JSON, ways to files and file sizes

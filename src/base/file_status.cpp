@@ -1,6 +1,7 @@
 #include "filigree/base/file_status.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <string_view>

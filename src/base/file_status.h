@@ -4,13 +4,13 @@
 // be used and a run would start over. tools/check-files refuses every other way to ask.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+struct stat;  // of <sys/stat.h>
 
 namespace filigree {
 
@@ -26,7 +26,7 @@ struct FileStatus {
   std::uint64_t bytes = 0;
 };
 
-FileStatus status_from(const struct stat& status);
+FileStatus status_from(const struct ::stat& status);
 
 // Of what the path names once links are followed. Nothing for a link that leads nowhere.
 std::optional<FileStatus> status_of(const std::filesystem::path& path);

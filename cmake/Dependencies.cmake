@@ -57,7 +57,8 @@ endif()
 # A compiler cache is used where there is one; nobody needs it.
 find_program(FILIGREE_CCACHE ccache DOC "Compiler cache, used when found")
 mark_as_advanced(FILIGREE_CCACHE)
-if(FILIGREE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+# A cache does not go together with precompiled headers.
+if(FILIGREE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT FILIGREE_FAST_BUILD)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${FILIGREE_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${FILIGREE_CCACHE})
 endif()
@@ -78,7 +79,8 @@ add_library(filigree_headers INTERFACE)
 add_library(filigree::headers ALIAS filigree_headers)
 set_target_properties(filigree_headers PROPERTIES EXPORT_NAME headers)
 target_include_directories(filigree_headers INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/filigree>)
 target_compile_features(filigree_headers INTERFACE cxx_std_20)
 
 # GCC collects garbage whenever it holds more than some 128 MB. Units of two dozen files hold more all
@@ -88,8 +90,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(gcc_options --param=ggc-min-heapsize=524288 -fvect-cost-model=dynamic)
 endif()
 
-# What every target here is compiled with besides, and nobody else's.
+# What every target here is compiled with besides, and nobody else's: internal headers are included
+# from src/, as "MODULE/file.h".
 add_library(filigree_options INTERFACE)
+target_include_directories(filigree_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(filigree_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow>"
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings_are_errors};${false_warnings};${gcc_options}>"

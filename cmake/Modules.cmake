@@ -60,10 +60,9 @@ add_custom_target(cuda_side)
 #
 # Takes the large headers of libraries from a precompiled header, cmake/precompiled/KIND.h, instead of
 # parsing them in every file: half the time of a build from nothing. All targets of a kind share one,
-# which the compiler takes only when it was made with their own options. A compiler cache does better
-# still, and does not go together with it.
+# which the compiler takes only when it was made with their own options. With FILIGREE_FAST_BUILD only.
 function(filigree_precompile target kind)
-  if(FILIGREE_CCACHE)
+  if(NOT FILIGREE_FAST_BUILD)
     return()
   endif()
   set(owner filigree_precompiled_${kind})
@@ -91,11 +90,10 @@ endfunction()
 #
 # Compiles files of a target together, two dozen at a time, a third of the work where every file spends
 # most of it on the same library's templates. Names in the files' unnamed namespaces must then differ;
-# sources that fit APART are compiled alone. As above, only for builds from nothing: a cache keeps the
-# files apart, and so does an analyser that wants them so.
+# sources that fit APART are compiled alone. With FILIGREE_FAST_BUILD only.
 function(filigree_compile_together target)
   cmake_parse_arguments(ARG "" "APART" "" ${ARGN})
-  if(FILIGREE_CCACHE)
+  if(NOT FILIGREE_FAST_BUILD)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)

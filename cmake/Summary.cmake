@@ -12,7 +12,7 @@ endfunction()
 
 summary_line("build type" "${CMAKE_BUILD_TYPE}")
 summary_line("compiler" "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
-if(FILIGREE_CCACHE)
+if(FILIGREE_CCACHE AND NOT FILIGREE_FAST_BUILD)
   summary_line("ccache" "${FILIGREE_CCACHE}")
 endif()
 if(FILIGREE_SANITIZE)

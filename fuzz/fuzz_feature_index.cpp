@@ -3,9 +3,9 @@
 #include <cstring>
 #include <string>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/features/index/feature_index.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "features/index/feature_index.h"
 #include "fuzz_target.h"
 
 namespace filigree {

@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/io/checkpoint.h"
-#include "filigree/json/json.h"
-#include "filigree/json/lines.h"
-#include "filigree/json/object.h"
 #include "fuzz_target.h"
+#include "io/checkpoint.h"
+#include "json/json.h"
+#include "json/lines.h"
+#include "json/object.h"
 
 namespace filigree {
 namespace {

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/io/npz_file.h"
+#include "base/error.h"
 #include "fuzz_target.h"
+#include "io/npz_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace filigree;

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/io/safetensors.h"
-#include "filigree/io/safetensors_writer.h"
+#include "base/error.h"
 #include "fuzz_target.h"
+#include "io/safetensors.h"
+#include "io/safetensors_writer.h"
 
 namespace filigree {
 namespace {

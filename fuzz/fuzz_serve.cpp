@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/json/object.h"
-#include "filigree/serve/api.h"
-#include "filigree/serve/guard.h"
 #include "fuzz_target.h"
+#include "json/object.h"
+#include "serve/api.h"
+#include "serve/guard.h"
 
 namespace filigree {
 namespace {

@@ -7,20 +7,20 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/analyze/circuit/sweep_state.h"
-#include "filigree/analyze/task/user_task.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/scratch_folder.h"
-#include "filigree/io/folder_checksums.h"
-#include "filigree/json/json.h"
-#include "filigree/model/model.h"
-#include "filigree/text/shard_file.h"
-#include "filigree/text/shard_index.h"
-#include "filigree/text/tokenizer.h"
-#include "filigree/train/checkpoint.h"
-#include "filigree/train/run_log.h"
+#include "analyze/circuit/sweep_state.h"
+#include "analyze/task/user_task.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/scratch_folder.h"
 #include "fuzz_target.h"
+#include "io/folder_checksums.h"
+#include "json/json.h"
+#include "model/model.h"
+#include "text/shard_file.h"
+#include "text/shard_index.h"
+#include "text/tokenizer.h"
+#include "train/checkpoint.h"
+#include "train/run_log.h"
 
 namespace filigree {
 namespace {

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/base/utf8.h"
-#include "filigree/text/byte_level.h"
-#include "filigree/text/tokenizer.h"
-#include "filigree/text/tokenizer_files.h"
+#include "base/error.h"
+#include "base/utf8.h"
 #include "fuzz_target.h"
+#include "text/byte_level.h"
+#include "text/tokenizer.h"
+#include "text/tokenizer_files.h"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/io/torch_file.h"
+#include "base/error.h"
 #include "fuzz_target.h"
+#include "io/torch_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace filigree;

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <string>
 
-#include "filigree/base/error.h"
-#include "filigree/base/scratch_folder.h"
-#include "filigree/features/files/transcoder_files.h"
+#include "base/error.h"
+#include "base/scratch_folder.h"
+#include "features/files/transcoder_files.h"
 #include "fuzz_target.h"
 
 namespace filigree {

@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/analyze/interventions/interventions.h"
-#include "filigree/analyze/maps/head_selection.h"
-#include "filigree/base/component.h"
-#include "filigree/features/files/flat_yaml.h"
-#include "filigree/features/steering.h"
+#include "analyze/interventions/interventions.h"
+#include "analyze/maps/head_selection.h"
+#include "base/component.h"
+#include "features/files/flat_yaml.h"
+#include "features/steering.h"
 #include "fuzz_target.h"
 
 namespace filigree {

@@ -2,12 +2,12 @@
 // given; and ordinary attention where the goldens have all gates open.
 #include <nlohmann/json.hpp>
 
-#include "filigree/json/json.h"
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/attention/gated_attention.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "json/json.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/gated_attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/golden.h"
 

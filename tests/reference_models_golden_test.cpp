@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/model/model.h"
+#include "autograd/tape.h"
+#include "model/model.h"
 #include "support/golden.h"
 
 namespace filigree {

@@ -1,10 +1,10 @@
 // State dicts as torch.save wrote them: the same tensors and models as their safetensors twins.
 #include <gmock/gmock.h>
 
-#include "filigree/io/torch_file.h"
-#include "filigree/json/json.h"
-#include "filigree/model/family_samples_test_support.h"
-#include "filigree/model/transformer_lens.h"
+#include "io/torch_file.h"
+#include "json/json.h"
+#include "model/family_samples_test_support.h"
+#include "model/transformer_lens.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/golden.h"

@@ -1,6 +1,6 @@
 // AdamW and the distillation loss against PyTorch.
-#include "filigree/ops/kl_divergence/kl_divergence.h"
-#include "filigree/ops/optimizer/optimizer.h"
+#include "ops/kl_divergence/kl_divergence.h"
+#include "ops/optimizer/optimizer.h"
 #include "support/check_op.h"
 #include "support/golden.h"
 

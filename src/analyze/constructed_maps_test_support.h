@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/base/random.h"
+#include "base/random.h"
 
 namespace filigree::analyze_test {
 

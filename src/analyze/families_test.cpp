@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "filigree/analyze/circuit/graph.h"
-#include "filigree/analyze/lens/head_matrices.h"
-#include "filigree/analyze/lens/logit_attribution.h"
-#include "filigree/model/family_samples_test_support.h"
+#include "analyze/circuit/graph.h"
+#include "analyze/lens/head_matrices.h"
+#include "analyze/lens/logit_attribution.h"
+#include "model/family_samples_test_support.h"
 
 namespace filigree {
 namespace {

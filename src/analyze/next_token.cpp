@@ -1,4 +1,4 @@
-#include "filigree/analyze/next_token.h"
+#include "analyze/next_token.h"
 
 #include <algorithm>
 #include <cmath>

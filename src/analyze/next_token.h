@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "filigree/text/token_id.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/text/token_id.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

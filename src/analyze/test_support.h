@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/maps/capture.h"
-#include "filigree/base/random.h"
-#include "filigree/model/model.h"
+#include "analyze/maps/capture.h"
+#include "base/random.h"
+#include "model/model.h"
 #include "support/errors.h"
 #include "support/models.h"
 

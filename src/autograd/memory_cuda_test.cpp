@@ -2,11 +2,11 @@
 #include <numeric>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/tensor/tensor.h"
+#include "base/error.h"
+#include "runtime/buffer.h"
 #include "support/check_cuda.h"
 #include "support/errors.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 namespace {

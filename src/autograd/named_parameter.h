@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "filigree/autograd/recompute.h"
+#include "autograd/recompute.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "filigree/autograd/tape.h"
+#include "autograd/tape.h"
 
 namespace filigree {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "filigree/autograd/tape.h"
+#include "autograd/tape.h"
 
 #include <utility>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "filigree/autograd/tape.h"
+#include "autograd/tape.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,11 @@
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 #include <mutex>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/cuda/vector_cuda.h"
-#include "filigree/runtime/has_cuda.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/cuda/vector_cuda.h"
+#include "runtime/has_cuda.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 

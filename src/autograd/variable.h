@@ -14,7 +14,7 @@
 #include <memory>
 #include <utility>
 
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

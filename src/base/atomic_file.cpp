@@ -1,4 +1,4 @@
-#include "filigree/base/atomic_file.h"
+#include "base/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 #include <system_error>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_lock.h"
-#include "filigree/base/output_folder.h"
+#include "base/error.h"
+#include "base/file_lock.h"
+#include "base/output_folder.h"
 
 namespace filigree {
 namespace fs = std::filesystem;

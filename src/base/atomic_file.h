@@ -22,8 +22,8 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/open_folder.h"
-#include "filigree/base/partial_names.h"
+#include "base/open_folder.h"
+#include "base/partial_names.h"
 
 namespace filigree {
 

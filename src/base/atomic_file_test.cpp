@@ -1,5 +1,5 @@
 // The target is either the old file or the whole new one, and nothing is left beside it.
-#include "filigree/base/atomic_file.h"
+#include "base/atomic_file.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/files.h"

@@ -1,4 +1,4 @@
-#include "filigree/base/checksum.h"
+#include "base/checksum.h"
 
 #include <gtest/gtest.h>
 

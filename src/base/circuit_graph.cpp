@@ -1,4 +1,4 @@
-#include "filigree/base/circuit_graph.h"
+#include "base/circuit_graph.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/base/component.h"
+#include "base/component.h"
 
 namespace filigree {
 

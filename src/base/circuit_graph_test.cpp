@@ -1,4 +1,4 @@
-#include "filigree/base/circuit_graph.h"
+#include "base/circuit_graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "filigree/base/component.h"
+#include "base/component.h"
 
 #include <fmt/core.h>
 
 #include <charconv>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/base/component.h"
+#include "base/component.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

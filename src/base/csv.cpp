@@ -1,4 +1,4 @@
-#include "filigree/base/csv.h"
+#include "base/csv.h"
 
 #include <fmt/format.h>
 

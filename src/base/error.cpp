@@ -1,4 +1,4 @@
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

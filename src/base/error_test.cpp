@@ -1,5 +1,5 @@
 // The exception type and its two helpers.
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "filigree/base/file_lock.h"
+#include "base/file_lock.h"
 
 #include <fcntl.h>
 

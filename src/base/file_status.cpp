@@ -1,4 +1,4 @@
-#include "filigree/base/file_status.h"
+#include "base/file_status.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,9 +7,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "filigree/base/error.h"
-#include "filigree/base/open_folder.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/open_folder.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,5 @@
 // Nothing is there only when the system says so; everything else that goes wrong is an error.
-#include "filigree/base/file_status.h"
+#include "base/file_status.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "filigree/base/folders.h"
+#include "base/folders.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"

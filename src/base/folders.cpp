@@ -1,13 +1,13 @@
-#include "filigree/base/folders.h"
+#include "base/folders.h"
 
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 
-#include "filigree/base/error.h"
-#include "filigree/base/output_folder.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/output_folder.h"
+#include "base/strings.h"
 
 namespace filigree {
 

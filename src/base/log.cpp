@@ -1,4 +1,4 @@
-#include "filigree/base/log.h"
+#include "base/log.h"
 
 #include <mutex>
 

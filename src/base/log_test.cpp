@@ -1,5 +1,5 @@
 // Warnings reach the installed handler, one at a time, and never deadlock.
-#include "filigree/base/log.h"
+#include "base/log.h"
 
 #include <gtest/gtest.h>
 

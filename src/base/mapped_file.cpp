@@ -1,4 +1,4 @@
-#include "filigree/base/mapped_file.h"
+#include "base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/base/lack_of_memory.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/lack_of_memory.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,5 @@
 // Mapping of regular files, and clear errors for everything else.
-#include "filigree/base/mapped_file.h"
+#include "base/mapped_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "filigree/base/lack_of_memory.h"
+#include "base/lack_of_memory.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"

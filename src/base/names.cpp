@@ -1,4 +1,4 @@
-#include "filigree/base/names.h"
+#include "base/names.h"
 
 namespace filigree {
 

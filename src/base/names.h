@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/base/name_table.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/name_table.h"
+#include "base/strings.h"
 
 namespace filigree {
 

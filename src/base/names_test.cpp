@@ -1,4 +1,4 @@
-#include "filigree/base/names.h"
+#include "base/names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "filigree/base/open_folder.h"
+#include "base/open_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

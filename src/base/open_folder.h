@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/file_status.h"
+#include "base/file_status.h"
 
 namespace filigree {
 

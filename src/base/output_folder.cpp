@@ -1,4 +1,4 @@
-#include "filigree/base/output_folder.h"
+#include "base/output_folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,11 +14,11 @@
 #include <system_error>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_lock.h"
-#include "filigree/base/folders.h"
-#include "filigree/base/log.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/file_lock.h"
+#include "base/folders.h"
+#include "base/log.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "filigree/base/open_folder.h"
+#include "base/open_folder.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
 // One holder at a time, named to the others; what a killed one left is no obstacle; below it no
 // link leads out.
-#include "filigree/base/output_folder.h"
+#include "base/output_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,8 +12,8 @@
 #include <functional>
 #include <optional>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/folders.h"
+#include "base/atomic_file.h"
+#include "base/folders.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "filigree/base/circuit_graph.h"
+#include "base/circuit_graph.h"
 
 namespace filigree {
 

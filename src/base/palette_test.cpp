@@ -1,4 +1,4 @@
-#include "filigree/base/palette.h"
+#include "base/palette.h"
 
 #include <gtest/gtest.h>
 

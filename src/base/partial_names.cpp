@@ -1,4 +1,4 @@
-#include "filigree/base/partial_names.h"
+#include "base/partial_names.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
-#include "filigree/base/partial_names.h"
+#include "base/partial_names.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "filigree/base/atomic_file.h"
+#include "base/atomic_file.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
 

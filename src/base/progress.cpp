@@ -1,4 +1,4 @@
-#include "filigree/base/progress.h"
+#include "base/progress.h"
 
 #include <fmt/core.h>
 #include <sys/ioctl.h>

@@ -1,5 +1,5 @@
 // What each style writes, and when, under a clock that the test moves.
-#include "filigree/base/progress.h"
+#include "base/progress.h"
 
 #include <gtest/gtest.h>
 

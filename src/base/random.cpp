@@ -1,8 +1,8 @@
-#include "filigree/base/random.h"
+#include "base/random.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,5 @@
 // Philox against its published known answers, and the distributions made of it.
-#include "filigree/base/random.h"
+#include "base/random.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,11 @@
-#include "filigree/base/scratch_folder.h"
+#include "base/scratch_folder.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

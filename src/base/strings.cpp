@@ -1,4 +1,4 @@
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "filigree/base/utf8.h"
+#include "base/utf8.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,5 @@
 // Names, numbers and untrusted text for messages.
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "filigree/base/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

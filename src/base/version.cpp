@@ -1,4 +1,4 @@
-#include "filigree/base/version.h"
+#include "base/version.h"
 
 #include <fmt/core.h>
 

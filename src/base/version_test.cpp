@@ -1,5 +1,5 @@
 // The build describes itself.
-#include "filigree/base/version.h"
+#include "base/version.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "filigree/dist/communicator.h"
+#include "dist/communicator.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,11 +7,11 @@
 #include <initializer_list>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/dist/has_mpi.h"
-#include "filigree/dist/mpi/mpi_communicator.h"
-#include "filigree/dist/nccl/nccl_communicator.h"
-#include "filigree/runtime/has_cuda.h"
+#include "base/error.h"
+#include "dist/has_mpi.h"
+#include "dist/mpi/mpi_communicator.h"
+#include "dist/nccl/nccl_communicator.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

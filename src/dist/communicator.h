@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/runtime/device.h"
+#include "runtime/device.h"
 
 namespace filigree {
 

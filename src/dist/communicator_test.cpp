@@ -1,12 +1,12 @@
-#include "filigree/dist/communicator.h"
+#include "dist/communicator.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdlib>
 
-#include "filigree/base/error.h"
-#include "filigree/dist/has_mpi.h"
+#include "base/error.h"
+#include "dist/has_mpi.h"
 
 namespace filigree {
 namespace {

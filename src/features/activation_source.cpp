@@ -1,4 +1,4 @@
-#include "filigree/features/activation_source.h"
+#include "features/activation_source.h"
 
 #include <fmt/format.h>
 
@@ -6,18 +6,18 @@
 #include <cmath>
 #include <span>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/embedding/embedding.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/runtime/device.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/text/shard_permutation.h"
-#include "filigree/train/weights_checksum.h"
+#include "autograd/tape.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/stopwatch.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/embedding/embedding.h"
+#include "ops/layout/layout.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "runtime/threads.h"
+#include "text/shard_permutation.h"
+#include "train/weights_checksum.h"
 
 namespace filigree {
 namespace {

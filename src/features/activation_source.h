@@ -19,10 +19,10 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/features/dictionary.h"
-#include "filigree/model/model.h"
-#include "filigree/text/shard_loader.h"
-#include "filigree/train/objective.h"
+#include "features/dictionary.h"
+#include "model/model.h"
+#include "text/shard_loader.h"
+#include "train/objective.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/features/dictionary.h"
+#include "features/dictionary.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <functional>
 #include <numeric>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/sparse_decode/sparse_decode.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/sparse_decode/sparse_decode.h"
 
 namespace filigree {
 namespace {

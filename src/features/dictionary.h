@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "filigree/features/transcoder.h"
+#include "features/transcoder.h"
 
 namespace filigree {
 

@@ -1,15 +1,15 @@
-#include "filigree/features/feature_quality.h"
+#include "features/feature_quality.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <span>
 
-#include "filigree/base/error.h"
-#include "filigree/features/replacement.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/linear/linear.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "features/replacement.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/linear/linear.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

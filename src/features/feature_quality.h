@@ -14,9 +14,9 @@
 #include <functional>
 #include <vector>
 
-#include "filigree/features/dictionary.h"
-#include "filigree/model/model.h"
-#include "filigree/train/evaluation_windows.h"
+#include "features/dictionary.h"
+#include "model/model.h"
+#include "train/evaluation_windows.h"
 
 namespace filigree {
 

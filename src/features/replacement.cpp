@@ -1,9 +1,9 @@
-#include "filigree/features/replacement.h"
+#include "features/replacement.h"
 
 #include <algorithm>
 
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/linear/linear.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/linear/linear.h"
 
 namespace filigree {
 namespace {

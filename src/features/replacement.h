@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/features/dictionary.h"
-#include "filigree/nn/taps.h"
+#include "features/dictionary.h"
+#include "nn/taps.h"
 
 namespace filigree {
 

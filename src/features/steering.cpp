@@ -1,4 +1,4 @@
-#include "filigree/features/steering.h"
+#include "features/steering.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {

@@ -15,10 +15,10 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/component.h"
-#include "filigree/base/names.h"
-#include "filigree/features/dictionary.h"
-#include "filigree/nn/taps.h"
+#include "base/component.h"
+#include "base/names.h"
+#include "features/dictionary.h"
+#include "nn/taps.h"
 
 namespace filigree {
 

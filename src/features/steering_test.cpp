@@ -1,4 +1,4 @@
-#include "filigree/features/steering.h"
+#include "features/steering.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

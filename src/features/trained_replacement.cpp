@@ -1,7 +1,7 @@
-#include "filigree/features/trained_replacement.h"
+#include "features/trained_replacement.h"
 
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
 
 namespace filigree {
 namespace {

@@ -8,10 +8,10 @@
 
 #include <cstdint>
 
-#include "filigree/features/activation_source.h"
-#include "filigree/features/dictionary.h"
-#include "filigree/features/transcoder.h"
-#include "filigree/model/model.h"
+#include "features/activation_source.h"
+#include "features/dictionary.h"
+#include "features/transcoder.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
 // Training through a model on the GPU: the divergence and its gradients as on the CPU.
-#include "filigree/features/trained_replacement.h"
-#include "filigree/features/transcoder_trainable.h"
-#include "filigree/ops/output_loss/output_loss.h"
+#include "features/trained_replacement.h"
+#include "features/transcoder_trainable.h"
+#include "ops/output_loss/output_loss.h"
 #include "support/check_cuda.h"
 #include "support/models.h"
 #include "support/random_transcoder.h"

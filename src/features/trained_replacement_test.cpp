@@ -1,13 +1,13 @@
 // A transcoder in the place of a small model's MLPs, dense and with gates: what the model then
 // predicts, and the gradients of that, against the replacement that studies use and against
 // differences.
-#include "filigree/features/trained_replacement.h"
+#include "features/trained_replacement.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/features/replacement.h"
-#include "filigree/features/transcoder_trainable.h"
-#include "filigree/ops/output_loss/output_loss.h"
+#include "features/replacement.h"
+#include "features/transcoder_trainable.h"
+#include "ops/output_loss/output_loss.h"
 #include "support/models.h"
 #include "support/random_transcoder.h"
 #include "support/thread_ranks.h"

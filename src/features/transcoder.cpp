@@ -1,15 +1,15 @@
-#include "filigree/features/transcoder.h"
+#include "features/transcoder.h"
 
 #include <fmt/format.h>
 
 #include <span>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/linear/linear.h"
-#include "filigree/ops/sparse_decode/sparse_decode.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/linear/linear.h"
+#include "ops/sparse_decode/sparse_decode.h"
 
 namespace filigree {
 namespace {

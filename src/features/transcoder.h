@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "filigree/autograd/named_parameter.h"
-#include "filigree/base/names.h"
-#include "filigree/dist/communicator.h"
-#include "filigree/model/placement.h"
-#include "filigree/ops/sparse_encode/sparse_encode.h"
+#include "autograd/named_parameter.h"
+#include "base/names.h"
+#include "dist/communicator.h"
+#include "model/placement.h"
+#include "ops/sparse_encode/sparse_encode.h"
 
 namespace filigree {
 

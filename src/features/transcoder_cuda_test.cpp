@@ -2,12 +2,12 @@
 // bits.
 #include <gtest/gtest.h>
 
-#include "filigree/base/random.h"
-#include "filigree/features/transcoder_objective.h"
-#include "filigree/train/trainer.h"
+#include "base/random.h"
+#include "features/transcoder_objective.h"
 #include "support/check_cuda.h"
 #include "support/models.h"
 #include "support/temporary_folder.h"
+#include "train/trainer.h"
 
 namespace filigree {
 namespace {

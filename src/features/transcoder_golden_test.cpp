@@ -2,10 +2,10 @@
 // the gradient of every parameter as float64 arithmetic in PyTorch gives them.
 #include <gtest/gtest.h>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/features/transcoder_loss.h"
-#include "filigree/json/object.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "autograd/tape.h"
+#include "features/transcoder_loss.h"
+#include "json/object.h"
+#include "ops/elementwise/elementwise.h"
 #include "support/check_op.h"
 #include "support/golden_transcoder.h"
 #include "support/thread_ranks.h"

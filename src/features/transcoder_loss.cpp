@@ -1,12 +1,12 @@
-#include "filigree/features/transcoder_loss.h"
+#include "features/transcoder_loss.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/reconstruction/reconstruction.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/reconstruction/reconstruction.h"
+#include "ops/reduce/reduce.h"
 
 namespace filigree {
 

@@ -6,7 +6,7 @@
 // features, the third pulls features that are never active towards where they would be.
 #pragma once
 
-#include "filigree/features/transcoder.h"
+#include "features/transcoder.h"
 
 namespace filigree {
 

@@ -1,17 +1,17 @@
-#include "filigree/features/transcoder_objective.h"
+#include "features/transcoder_objective.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/features/trained_replacement.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/embedding/embedding.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/output_loss/output_loss.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/ops/sparse_decode/sparse_decode.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "features/trained_replacement.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/embedding/embedding.h"
+#include "ops/layout/layout.h"
+#include "ops/output_loss/output_loss.h"
+#include "ops/reduce/reduce.h"
+#include "ops/sparse_decode/sparse_decode.h"
 
 namespace filigree {
 namespace {

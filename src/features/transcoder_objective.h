@@ -18,10 +18,10 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/features/transcoder_loss.h"
-#include "filigree/features/transcoder_trainable.h"
-#include "filigree/train/multiplier.h"
-#include "filigree/train/objective.h"
+#include "features/transcoder_loss.h"
+#include "features/transcoder_trainable.h"
+#include "train/multiplier.h"
+#include "train/objective.h"
 
 namespace filigree {
 

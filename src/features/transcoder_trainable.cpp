@@ -1,4 +1,4 @@
-#include "filigree/features/transcoder_trainable.h"
+#include "features/transcoder_trainable.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,13 @@
 #include <cmath>
 #include <span>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/random.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/safetensors.h"
-#include "filigree/io/safetensors_writer.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "io/safetensors.h"
+#include "io/safetensors_writer.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/features/activation_source.h"
-#include "filigree/features/transcoder.h"
-#include "filigree/train/trainable.h"
+#include "features/activation_source.h"
+#include "features/transcoder.h"
+#include "train/trainable.h"
 
 namespace filigree {
 

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/features/feature_quality.h"
-#include "filigree/features/transcoder_objective.h"
-#include "filigree/train/trainer.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "features/feature_quality.h"
+#include "features/transcoder_objective.h"
 #include "support/models.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
+#include "train/trainer.h"
 
 namespace filigree {
 namespace {

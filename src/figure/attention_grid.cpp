@@ -1,4 +1,4 @@
-#include "filigree/figure/attention_grid.h"
+#include "figure/attention_grid.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include "filigree/base/component.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/page.h"
-#include "filigree/figure/token_labels.h"
+#include "base/component.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/page.h"
+#include "figure/token_labels.h"
 
 namespace filigree::figure {
 

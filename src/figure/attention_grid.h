@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/figure/figure.h"
-#include "filigree/figure/heatmap.h"
-#include "filigree/figure/theme.h"
+#include "figure/figure.h"
+#include "figure/heatmap.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

@@ -1,4 +1,4 @@
-#include "filigree/figure/axis.h"
+#include "figure/axis.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::figure {
 

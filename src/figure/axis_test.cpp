@@ -1,11 +1,11 @@
-#include "filigree/figure/axis.h"
+#include "figure/axis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::figure {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/figure/canvas.h"
+#include "figure/canvas.h"
 
 #include <cairo.h>
 
@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/figure/png_chunks.h"
-#include "filigree/figure/text_layout.h"
+#include "base/error.h"
+#include "figure/png_chunks.h"
+#include "figure/text_layout.h"
 
 namespace filigree::figure {
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/figure/color.h"
-#include "filigree/figure/geometry.h"
-#include "filigree/figure/heatmap.h"
-#include "filigree/figure/text.h"
+#include "figure/color.h"
+#include "figure/geometry.h"
+#include "figure/heatmap.h"
+#include "figure/text.h"
 
 struct _cairo;  // NOLINT(bugprone-reserved-identifier): the name that the library gave it
 

@@ -1,4 +1,4 @@
-#include "filigree/figure/carried_pair.h"
+#include "figure/carried_pair.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/heatmap.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/heatmap.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 namespace {

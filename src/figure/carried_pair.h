@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/component.h"
-#include "filigree/figure/figure.h"
-#include "filigree/figure/theme.h"
+#include "base/component.h"
+#include "figure/figure.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

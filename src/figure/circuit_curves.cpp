@@ -1,14 +1,14 @@
-#include "filigree/figure/circuit_curves.h"
+#include "figure/circuit_curves.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/line_chart.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/line_chart.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

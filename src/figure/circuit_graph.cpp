@@ -1,4 +1,4 @@
-#include "filigree/figure/circuit_graph.h"
+#include "figure/circuit_graph.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <memory>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/axis.h"
-#include "filigree/figure/graph_layout.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/axis.h"
+#include "figure/graph_layout.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

@@ -1,4 +1,4 @@
-#include "filigree/figure/color.h"
+#include "figure/color.h"
 
 #include <algorithm>
 #include <cmath>

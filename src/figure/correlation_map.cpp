@@ -1,13 +1,13 @@
-#include "filigree/figure/correlation_map.h"
+#include "figure/correlation_map.h"
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/figure/figure.h"
-#include "filigree/figure/labelled_map.h"
-#include "filigree/figure/theme.h"
+#include "figure/figure.h"
+#include "figure/labelled_map.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

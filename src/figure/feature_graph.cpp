@@ -1,4 +1,4 @@
-#include "filigree/figure/feature_graph.h"
+#include "figure/feature_graph.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <memory>
 #include <numeric>
 
-#include "filigree/base/component.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/page.h"
+#include "base/component.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 namespace {

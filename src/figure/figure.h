@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "filigree/figure/canvas.h"
-#include "filigree/figure/geometry.h"
+#include "figure/canvas.h"
+#include "figure/geometry.h"
 
 namespace filigree::figure {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "filigree/figure/save.h"
+#include "figure/save.h"
 #include "support/drawn_figures.h"
 #include "support/errors.h"
 #include "support/figure_samples.h"

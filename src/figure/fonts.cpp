@@ -1,4 +1,4 @@
-#include "filigree/figure/fonts.h"
+#include "figure/fonts.h"
 
 #include <fontconfig/fontconfig.h>
 #include <pango/pangofc-fontmap.h>
@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <string>
 
-#include "filigree/base/file_status.h"
-#include "filigree/base/log.h"
+#include "base/file_status.h"
+#include "base/log.h"
 
 namespace filigree::figure {
 

@@ -7,8 +7,8 @@
 #include <ostream>
 #include <string>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/figure/save.h"
+#include "base/atomic_file.h"
+#include "figure/save.h"
 #include "support/figure_samples.h"
 #include "support/files.h"
 #include "support/pictures.h"

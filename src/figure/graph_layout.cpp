@@ -1,4 +1,4 @@
-#include "filigree/figure/graph_layout.h"
+#include "figure/graph_layout.h"
 
 #include <algorithm>
 #include <cmath>

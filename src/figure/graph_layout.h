@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/circuit_graph.h"
-#include "filigree/figure/geometry.h"
+#include "base/circuit_graph.h"
+#include "figure/geometry.h"
 
 namespace filigree::figure {
 

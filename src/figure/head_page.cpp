@@ -1,4 +1,4 @@
-#include "filigree/figure/head_page.h"
+#include "figure/head_page.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <numeric>
 #include <optional>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/axis.h"
-#include "filigree/figure/page.h"
-#include "filigree/figure/token_labels.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/axis.h"
+#include "figure/page.h"
+#include "figure/token_labels.h"
 
 namespace filigree::figure {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/figure/head_strip.h"
+#include "figure/head_strip.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/axis.h"
-#include "filigree/figure/page.h"
-#include "filigree/figure/token_labels.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/axis.h"
+#include "figure/page.h"
+#include "figure/token_labels.h"
 
 namespace filigree::figure {
 

@@ -1,11 +1,11 @@
-#include "filigree/figure/heatmap.h"
+#include "figure/heatmap.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::figure {
 

@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/figure/color.h"
-#include "filigree/figure/theme.h"
+#include "figure/color.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

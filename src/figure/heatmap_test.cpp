@@ -1,4 +1,4 @@
-#include "filigree/figure/heatmap.h"
+#include "figure/heatmap.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

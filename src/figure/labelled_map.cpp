@@ -1,4 +1,4 @@
-#include "filigree/figure/labelled_map.h"
+#include "figure/labelled_map.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

@@ -1,13 +1,13 @@
-#include "filigree/figure/line_chart.h"
+#include "figure/line_chart.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

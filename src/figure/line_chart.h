@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/figure/axis.h"
-#include "filigree/figure/canvas.h"
-#include "filigree/figure/figure.h"
-#include "filigree/figure/theme.h"
+#include "figure/axis.h"
+#include "figure/canvas.h"
+#include "figure/figure.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

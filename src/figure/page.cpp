@@ -1,10 +1,10 @@
-#include "filigree/figure/page.h"
+#include "figure/page.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "filigree/figure/axis.h"
+#include "figure/axis.h"
 
 namespace filigree::figure {
 

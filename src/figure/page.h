@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/figure/canvas.h"
-#include "filigree/figure/figure.h"
-#include "filigree/figure/theme.h"
+#include "figure/canvas.h"
+#include "figure/figure.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "filigree/figure/graph_layout.h"
+#include "figure/graph_layout.h"
 #include "support/drawn_figures.h"
 #include "support/figure_samples.h"
 

@@ -1,11 +1,11 @@
-#include "filigree/figure/png_chunks.h"
+#include "figure/png_chunks.h"
 
 #include <zlib.h>
 
 #include <cmath>
 #include <cstdint>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::figure {
 

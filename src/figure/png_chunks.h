@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/figure/heatmap.h"
+#include "figure/heatmap.h"
 
 namespace filigree::figure {
 

@@ -1,4 +1,4 @@
-#include "filigree/figure/save.h"
+#include "figure/save.h"
 
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
@@ -8,11 +8,11 @@
 #include <cmath>
 #include <memory>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/png_chunks.h"
-#include "filigree/figure/svg_cleanup.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/png_chunks.h"
+#include "figure/svg_cleanup.h"
 
 namespace filigree::figure {
 

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "filigree/base/names.h"
-#include "filigree/figure/figure.h"
+#include "base/names.h"
+#include "figure/figure.h"
 
 namespace filigree::figure {
 

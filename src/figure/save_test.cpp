@@ -1,5 +1,5 @@
 // Formats: sizes, embedded fonts, the same bytes every time, errors.
-#include "filigree/figure/save.h"
+#include "figure/save.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

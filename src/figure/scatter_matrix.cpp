@@ -1,4 +1,4 @@
-#include "filigree/figure/scatter_matrix.h"
+#include "figure/scatter_matrix.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <cmath>
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/axis.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/axis.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

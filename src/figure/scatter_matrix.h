@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/figure/figure.h"
-#include "filigree/figure/theme.h"
+#include "figure/figure.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

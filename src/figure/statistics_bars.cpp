@@ -1,4 +1,4 @@
-#include "filigree/figure/statistics_bars.h"
+#include "figure/statistics_bars.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <cmath>
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

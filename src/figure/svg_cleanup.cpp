@@ -1,4 +1,4 @@
-#include "filigree/figure/svg_cleanup.h"
+#include "figure/svg_cleanup.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "filigree/figure/text.h"
+#include "figure/text.h"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 
-#include "filigree/base/utf8.h"
-#include "filigree/figure/text_layout.h"
+#include "base/utf8.h"
+#include "figure/text_layout.h"
 
 namespace filigree::figure {
 

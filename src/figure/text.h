@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/figure/color.h"
-#include "filigree/figure/geometry.h"
+#include "figure/color.h"
+#include "figure/geometry.h"
 
 namespace filigree::figure {
 

@@ -1,8 +1,8 @@
 // A laid-out piece of text (internal to text.cpp and canvas.cpp).
 #pragma once
 
-#include "filigree/figure/fonts.h"
-#include "filigree/figure/text.h"
+#include "figure/fonts.h"
+#include "figure/text.h"
 
 namespace filigree::figure {
 

@@ -1,11 +1,11 @@
-#include "filigree/figure/text.h"
+#include "figure/text.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "filigree/figure/canvas.h"
-#include "filigree/figure/fonts.h"
+#include "figure/canvas.h"
+#include "figure/fonts.h"
 
 namespace filigree::figure {
 namespace {

@@ -1,12 +1,12 @@
-#include "filigree/figure/theme.h"
+#include "figure/theme.h"
 
 #include <fmt/ranges.h>
 
 #include <span>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::figure {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/palette.h"
-#include "filigree/figure/color.h"
+#include "base/palette.h"
+#include "figure/color.h"
 
 namespace filigree::figure {
 

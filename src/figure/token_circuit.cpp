@@ -1,4 +1,4 @@
-#include "filigree/figure/token_circuit.h"
+#include "figure/token_circuit.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <memory>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/axis.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/axis.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

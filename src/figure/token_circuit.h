@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/figure/figure.h"
-#include "filigree/figure/theme.h"
-#include "filigree/figure/token_lines.h"
+#include "figure/figure.h"
+#include "figure/theme.h"
+#include "figure/token_lines.h"
 
 namespace filigree::figure {
 

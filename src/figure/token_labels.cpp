@@ -1,4 +1,4 @@
-#include "filigree/figure/token_labels.h"
+#include "figure/token_labels.h"
 
 #include <algorithm>
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/figure/canvas.h"
-#include "filigree/figure/theme.h"
+#include "figure/canvas.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

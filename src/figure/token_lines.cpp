@@ -1,4 +1,4 @@
-#include "filigree/figure/token_lines.h"
+#include "figure/token_lines.h"
 
 #include <fmt/format.h>
 

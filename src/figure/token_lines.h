@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/component.h"
+#include "base/component.h"
 
 namespace filigree::figure {
 

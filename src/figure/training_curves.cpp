@@ -1,13 +1,13 @@
-#include "filigree/figure/training_curves.h"
+#include "figure/training_curves.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/line_chart.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/line_chart.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

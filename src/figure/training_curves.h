@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/figure/figure.h"
-#include "filigree/figure/theme.h"
+#include "figure/figure.h"
+#include "figure/theme.h"
 
 namespace filigree::figure {
 

@@ -1,4 +1,4 @@
-#include "filigree/figure/transcoder_quality.h"
+#include "figure/transcoder_quality.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/figure/line_chart.h"
-#include "filigree/figure/page.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "figure/line_chart.h"
+#include "figure/page.h"
 
 namespace filigree::figure {
 

@@ -1,4 +1,4 @@
-#include "filigree/io/checkpoint.h"
+#include "io/checkpoint.h"
 
 #include <nlohmann/json.hpp>
 
@@ -6,13 +6,13 @@
 #include <set>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/matrix_type.h"
-#include "filigree/io/torch_file.h"
-#include "filigree/json/object.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "io/matrix_type.h"
+#include "io/torch_file.h"
+#include "json/object.h"
 
 namespace filigree {
 namespace {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/io/safetensors.h"
+#include "io/safetensors.h"
 
 namespace filigree {
 

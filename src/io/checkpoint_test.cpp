@@ -1,15 +1,15 @@
 // Checkpoint folders: the golden ones open, shards hold what one file would, and every way in which
 // a folder can be wrong has its message.
-#include "filigree/io/checkpoint.h"
+#include "io/checkpoint.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "filigree/io/safetensors_writer.h"
-#include "filigree/io/test_support.h"
-#include "filigree/json/json.h"
-#include "filigree/json/object.h"
+#include "io/safetensors_writer.h"
+#include "io/test_support.h"
+#include "json/json.h"
+#include "json/object.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"

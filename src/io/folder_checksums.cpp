@@ -1,15 +1,15 @@
-#include "filigree/io/folder_checksums.h"
+#include "io/folder_checksums.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/json.h"
-#include "filigree/json/object.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "json/json.h"
+#include "json/object.h"
 
 namespace filigree {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/io/stored_checksums.h"
+#include "io/stored_checksums.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
 // Every change of a file shows, and what the list itself may say is checked.
-#include "filigree/io/folder_checksums.h"
+#include "io/folder_checksums.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/io/test_support.h"
+#include "io/test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/names.h"
-#include "filigree/io/safetensors.h"
-#include "filigree/runtime/dtype.h"
+#include "base/names.h"
+#include "io/safetensors.h"
+#include "runtime/dtype.h"
 
 namespace filigree {
 

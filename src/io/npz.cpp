@@ -1,4 +1,4 @@
-#include "filigree/io/npz.h"
+#include "io/npz.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "base/utf8.h"
 
 namespace filigree {
 namespace {

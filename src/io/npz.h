@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/io/tensor_kind.h"
+#include "base/atomic_file.h"
+#include "io/tensor_kind.h"
 
 namespace filigree {
 

@@ -1,14 +1,14 @@
-#include "filigree/io/npz_file.h"
+#include "io/npz_file.h"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/zip_archive.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "io/zip_archive.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "filigree/io/npz_file.h"
+#include "io/npz_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/io/npz.h"
-#include "filigree/io/test_support.h"
+#include "io/npz.h"
+#include "io/test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

@@ -1,4 +1,4 @@
-#include "filigree/io/npz.h"
+#include "io/npz.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "filigree/io/test_support.h"
+#include "io/test_support.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/npz_reader.h"

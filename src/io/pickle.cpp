@@ -1,10 +1,10 @@
-#include "filigree/io/pickle.h"
+#include "io/pickle.h"
 
 #include <unordered_map>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

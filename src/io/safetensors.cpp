@@ -1,4 +1,4 @@
-#include "filigree/io/safetensors.h"
+#include "io/safetensors.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/safetensors_header.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "io/safetensors_header.h"
 
 namespace filigree {
 namespace {

@@ -19,10 +19,10 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/mapped_file.h"
-#include "filigree/io/byte_check.h"
-#include "filigree/io/tensor_kind.h"
-#include "filigree/runtime/dtype.h"
+#include "base/mapped_file.h"
+#include "io/byte_check.h"
+#include "io/tensor_kind.h"
+#include "runtime/dtype.h"
 
 namespace filigree {
 

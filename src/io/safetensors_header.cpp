@@ -1,12 +1,12 @@
-#include "filigree/io/safetensors_header.h"
+#include "io/safetensors_header.h"
 
 #include <limits>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/safetensors.h"
-#include "filigree/json/events.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "io/safetensors.h"
+#include "json/events.h"
 
 namespace filigree {
 namespace {

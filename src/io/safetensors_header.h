@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/io/tensor_kind.h"
+#include "io/tensor_kind.h"
 
 namespace filigree {
 

@@ -1,12 +1,12 @@
 // The safetensors reader: what it shows of good files, and its message for every kind of bad one.
-#include "filigree/io/safetensors.h"
+#include "io/safetensors.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
 
-#include "filigree/io/test_support.h"
+#include "io/test_support.h"
 #include "support/errors.h"
 
 namespace filigree {

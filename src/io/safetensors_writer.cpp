@@ -1,4 +1,4 @@
-#include "filigree/io/safetensors_writer.h"
+#include "io/safetensors_writer.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,12 +9,12 @@
 #include <tuple>
 #include <utility>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
-#include "filigree/io/safetensors.h"
-#include "filigree/io/safetensors_header.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "io/safetensors.h"
+#include "io/safetensors_header.h"
 
 namespace filigree {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/io/tensor_kind.h"
+#include "io/tensor_kind.h"
 
 namespace filigree {
 

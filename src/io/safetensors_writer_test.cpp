@@ -1,11 +1,11 @@
 // The safetensors writer: its bytes are the reference implementation's, and a failure keeps the old
 // file.
-#include "filigree/io/safetensors_writer.h"
+#include "io/safetensors_writer.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/io/safetensors.h"
-#include "filigree/io/test_support.h"
+#include "io/safetensors.h"
+#include "io/test_support.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/files.h"

@@ -1,14 +1,14 @@
-#include "filigree/io/stored_checksums.h"
+#include "io/stored_checksums.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/folder_checksums.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "io/folder_checksums.h"
 
 namespace filigree {
 namespace {

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "filigree/base/mapped_file.h"
-#include "filigree/io/byte_check.h"
+#include "base/mapped_file.h"
+#include "io/byte_check.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "filigree/io/stored_checksums.h"
+#include "io/stored_checksums.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/io/folder_checksums.h"
+#include "io/folder_checksums.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"

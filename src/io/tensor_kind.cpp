@@ -1,10 +1,10 @@
-#include "filigree/io/tensor_kind.h"
+#include "io/tensor_kind.h"
 
 #include <fmt/format.h>
 
 #include <array>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

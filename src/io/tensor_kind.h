@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/runtime/dtype.h"
+#include "runtime/dtype.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/io/torch_file.h"
+#include "io/torch_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,11 +8,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/pickle.h"
-#include "filigree/io/zip_archive.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "io/pickle.h"
+#include "io/zip_archive.h"
 
 namespace filigree {
 namespace {

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/io/safetensors.h"
-#include "filigree/io/zip_archive.h"
+#include "io/safetensors.h"
+#include "io/zip_archive.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "filigree/io/torch_file.h"
+#include "io/torch_file.h"
 
 #include <gmock/gmock.h>
 
 #include <cstring>
 
-#include "filigree/io/checkpoint.h"
+#include "io/checkpoint.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"

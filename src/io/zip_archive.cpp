@@ -1,12 +1,12 @@
-#include "filigree/io/zip_archive.h"
+#include "io/zip_archive.h"
 
 #include <zlib.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

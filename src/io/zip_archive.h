@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/io/byte_check.h"
+#include "io/byte_check.h"
 
 namespace filigree {
 

@@ -1,12 +1,12 @@
-#include "filigree/json/events.h"
+#include "json/events.h"
 
 #include <nlohmann/json.hpp>
 
 #include <iterator>
 #include <utility>
 
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
+#include "base/strings.h"
+#include "base/utf8.h"
 
 namespace filigree {
 namespace {

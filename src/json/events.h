@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/error.h"
-#include "filigree/json/limits.h"
+#include "base/error.h"
+#include "json/limits.h"
 
 namespace filigree {
 

@@ -1,13 +1,13 @@
-#include "filigree/json/json.h"
+#include "json/json.h"
 
 #include <utility>
 #include <vector>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/events.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "json/events.h"
 
 namespace filigree {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/json/limits.h"
+#include "json/limits.h"
 
 namespace filigree {
 

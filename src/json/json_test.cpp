@@ -1,5 +1,5 @@
 // What the JSON reader accepts, its limits and its messages.
-#include "filigree/json/json.h"
+#include "json/json.h"
 
 #include <gtest/gtest.h>
 

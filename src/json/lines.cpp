@@ -1,12 +1,12 @@
-#include "filigree/json/lines.h"
+#include "json/lines.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/json/events.h"
+#include "base/error.h"
+#include "json/events.h"
 
 namespace filigree {
 namespace {

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/mapped_file.h"
-#include "filigree/json/limits.h"
-#include "filigree/json/object.h"
+#include "base/mapped_file.h"
+#include "json/limits.h"
+#include "json/object.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // Files with one JSON object a line.
-#include "filigree/json/lines.h"
+#include "json/lines.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "filigree/json/object.h"
+#include "json/object.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/json.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "json/json.h"
 
 namespace filigree {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/json/limits.h"
+#include "json/limits.h"
 
 namespace filigree {
 

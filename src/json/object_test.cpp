@@ -1,9 +1,9 @@
 // Typed reading of JSON objects and its messages.
-#include "filigree/json/object.h"
+#include "json/object.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/json/json.h"
+#include "json/json.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -3,11 +3,11 @@
 
 #include <map>
 
-#include "filigree/base/error.h"
-#include "filigree/model/model.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "base/error.h"
+#include "model/model.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/models.h"
 

@@ -5,19 +5,19 @@
 #include <map>
 #include <unordered_map>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/log.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/checkpoint.h"
-#include "filigree/io/matrix_type.h"
-#include "filigree/io/safetensors.h"
-#include "filigree/io/torch_file.h"
-#include "filigree/json/object.h"
-#include "filigree/model/adapters_file.h"
-#include "filigree/model/family.h"
-#include "filigree/model/transformer_lens.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "io/checkpoint.h"
+#include "io/matrix_type.h"
+#include "io/safetensors.h"
+#include "io/torch_file.h"
+#include "json/object.h"
+#include "model/adapters_file.h"
+#include "model/family.h"
+#include "model/transformer_lens.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <fstream>
 
-#include "filigree/base/error.h"
-#include "filigree/base/log.h"
-#include "filigree/io/safetensors_writer.h"
-#include "filigree/json/json.h"
-#include "filigree/model/model.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "io/safetensors_writer.h"
+#include "json/json.h"
+#include "model/model.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"

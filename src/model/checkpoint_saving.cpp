@@ -1,16 +1,16 @@
 // Writing a model as a Hugging Face folder.
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/folders.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/checkpoint.h"
-#include "filigree/io/folder_checksums.h"
-#include "filigree/io/matrix_type.h"
-#include "filigree/io/safetensors_writer.h"
-#include "filigree/json/json.h"
-#include "filigree/model/adapters_file.h"
-#include "filigree/model/family.h"
-#include "filigree/model/model.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/folders.h"
+#include "base/strings.h"
+#include "io/checkpoint.h"
+#include "io/folder_checksums.h"
+#include "io/matrix_type.h"
+#include "io/safetensors_writer.h"
+#include "json/json.h"
+#include "model/adapters_file.h"
+#include "model/family.h"
+#include "model/model.h"
 
 namespace filigree {
 namespace {

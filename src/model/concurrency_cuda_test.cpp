@@ -1,8 +1,8 @@
 // One model on the GPU, several threads: their operations go through its one stream in turn.
 #include <tuple>
 
-#include "filigree/model/concurrent_runs_test_support.h"
-#include "filigree/model/family_samples_test_support.h"
+#include "model/concurrent_runs_test_support.h"
+#include "model/family_samples_test_support.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

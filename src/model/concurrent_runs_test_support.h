@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/model/model.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "autograd/tape.h"
+#include "model/model.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 

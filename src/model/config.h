@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/nn/norm.h"
-#include "filigree/nn/rotary_table.h"
-#include "filigree/runtime/activation.h"
+#include "nn/norm.h"
+#include "nn/rotary_table.h"
+#include "runtime/activation.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
-#include "filigree/model/copy_model.h"
+#include "model/copy_model.h"
 
-#include "filigree/base/error.h"
-#include "filigree/model/family.h"
+#include "base/error.h"
+#include "model/family.h"
 
 namespace filigree {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree {
 

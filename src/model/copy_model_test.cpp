@@ -1,8 +1,8 @@
-#include "filigree/model/copy_model.h"
+#include "model/copy_model.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

@@ -1,16 +1,16 @@
-#include "filigree/model/decoder.h"
+#include "model/decoder.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <utility>
 
-#include "filigree/autograd/recompute.h"
-#include "filigree/autograd/tape.h"
-#include "filigree/nn/branch_inputs.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/embedding/embedding.h"
-#include "filigree/ops/layout/layout.h"
+#include "autograd/recompute.h"
+#include "autograd/tape.h"
+#include "nn/branch_inputs.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/embedding/embedding.h"
+#include "ops/layout/layout.h"
 
 namespace filigree {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/model/family.h"
-#include "filigree/model/model.h"
+#include "model/family.h"
+#include "model/model.h"
 
 namespace filigree {
 

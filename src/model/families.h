@@ -1,7 +1,7 @@
 // The families that there are, each defined in a file of its name.
 #pragma once
 
-#include "filigree/model/family.h"
+#include "model/family.h"
 
 namespace filigree {
 

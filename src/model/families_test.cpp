@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <set>
 
-#include "filigree/model/family_samples_test_support.h"
-#include "filigree/model/reference_forward_test_support.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/output_loss/output_loss.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "model/family_samples_test_support.h"
+#include "model/reference_forward_test_support.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/output_loss/output_loss.h"
+#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"

@@ -1,11 +1,11 @@
-#include "filigree/model/family.h"
+#include "model/family.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/names.h"
-#include "filigree/base/strings.h"
-#include "filigree/model/families.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "base/strings.h"
+#include "model/families.h"
 
 namespace filigree {
 

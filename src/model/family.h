@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/json/object.h"
-#include "filigree/model/model.h"
+#include "json/object.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/model/model.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "filigree/model/llama_layout.h"
+#include "model/llama_layout.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/model/decoder.h"
-#include "filigree/model/families.h"
+#include "base/error.h"
+#include "model/decoder.h"
+#include "model/families.h"
 
 namespace filigree {
 namespace {

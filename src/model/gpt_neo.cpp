@@ -1,7 +1,7 @@
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/model/decoder.h"
-#include "filigree/model/families.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "model/decoder.h"
+#include "model/families.h"
 
 namespace filigree {
 namespace {

@@ -1,6 +1,6 @@
-#include "filigree/base/error.h"
-#include "filigree/model/decoder.h"
-#include "filigree/model/families.h"
+#include "base/error.h"
+#include "model/decoder.h"
+#include "model/families.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/model/living_heads.h"
+#include "model/living_heads.h"
 
 #include <algorithm>
 #include <numeric>

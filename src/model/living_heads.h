@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "filigree/base/component.h"
+#include "base/component.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/model/llama_layout.h"
+#include "model/llama_layout.h"
 
 namespace filigree {
 namespace {

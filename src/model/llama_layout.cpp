@@ -1,7 +1,7 @@
-#include "filigree/model/llama_layout.h"
+#include "model/llama_layout.h"
 
-#include "filigree/base/error.h"
-#include "filigree/model/decoder.h"
+#include "base/error.h"
+#include "model/decoder.h"
 
 namespace filigree {
 namespace {

@@ -2,7 +2,7 @@
 // says what of its configuration differs, and which biases there are.
 #pragma once
 
-#include "filigree/model/families.h"
+#include "model/families.h"
 
 namespace filigree {
 

@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "filigree/model/family.h"
-#include "filigree/model/family_samples_test_support.h"
+#include "model/family.h"
+#include "model/family_samples_test_support.h"
 
 namespace filigree {
 namespace {

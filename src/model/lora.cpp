@@ -1,10 +1,10 @@
 // Adapters on a model of any family. (The layer is nn/lora.h.)
-#include "filigree/nn/lora.h"
+#include "nn/lora.h"
 
 #include <array>
 
-#include "filigree/base/error.h"
-#include "filigree/model/model.h"
+#include "base/error.h"
+#include "model/model.h"
 
 namespace filigree {
 namespace {

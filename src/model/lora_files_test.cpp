@@ -1,10 +1,10 @@
 // Adapters in model folders.
 #include <filesystem>
 
-#include "filigree/io/folder_checksums.h"
-#include "filigree/io/safetensors_writer.h"
-#include "filigree/json/json.h"
-#include "filigree/model/lora_test_support.h"
+#include "io/folder_checksums.h"
+#include "io/safetensors_writer.h"
+#include "json/json.h"
+#include "model/lora_test_support.h"
 #include "support/check_op.h"
 #include "support/temporary_folder.h"
 

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "filigree/model/lora_test_support.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "model/lora_test_support.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/temporary_folder.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/random.h"
-#include "filigree/model/model.h"
+#include "base/random.h"
+#include "model/model.h"
 #include "support/errors.h"
 #include "support/models.h"
 

@@ -1,6 +1,6 @@
-#include "filigree/model/mix_models.h"
+#include "model/mix_models.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -2,7 +2,7 @@
 // the loss often has no barrier, and lies below a straight line.
 #pragma once
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,13 +1,13 @@
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/model/family.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "model/family.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -22,17 +22,17 @@
 #include <string>
 #include <vector>
 
-#include "filigree/autograd/named_parameter.h"
-#include "filigree/io/folder_checksums.h"
-#include "filigree/io/matrix_type.h"
-#include "filigree/model/config.h"
-#include "filigree/model/placement.h"
-#include "filigree/nn/kv_cache.h"
-#include "filigree/nn/lora.h"
-#include "filigree/nn/mlp.h"
-#include "filigree/nn/norm.h"
-#include "filigree/nn/self_attention.h"
-#include "filigree/nn/taps.h"
+#include "autograd/named_parameter.h"
+#include "io/folder_checksums.h"
+#include "io/matrix_type.h"
+#include "model/config.h"
+#include "model/placement.h"
+#include "nn/kv_cache.h"
+#include "nn/lora.h"
+#include "nn/mlp.h"
+#include "nn/norm.h"
+#include "nn/self_attention.h"
+#include "nn/taps.h"
 
 namespace filigree {
 

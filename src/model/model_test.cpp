@@ -1,14 +1,14 @@
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/log.h"
-#include "filigree/io/safetensors_writer.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "io/safetensors_writer.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/golden.h"

@@ -1,6 +1,6 @@
 // OLMo (norms without weights, clipped q, k and v) and OLMo 2 (norms behind the branches and on q
 // and k).
-#include "filigree/model/llama_layout.h"
+#include "model/llama_layout.h"
 
 namespace filigree {
 namespace {

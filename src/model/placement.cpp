@@ -1,6 +1,6 @@
-#include "filigree/model/placement.h"
+#include "model/placement.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 void check_placement(const Placement& placement) {

@@ -1,8 +1,8 @@
 // Where a model computes, and with which element type.
 #pragma once
 
-#include "filigree/runtime/device.h"
-#include "filigree/runtime/dtype.h"
+#include "runtime/device.h"
+#include "runtime/dtype.h"
 
 namespace filigree {
 

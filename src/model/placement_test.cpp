@@ -1,9 +1,9 @@
-#include "filigree/model/placement.h"
+#include "model/placement.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
-#include "filigree/model/lora_test_support.h"
+#include "base/error.h"
+#include "model/lora_test_support.h"
 
 namespace filigree {
 namespace {

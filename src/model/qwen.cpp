@@ -1,5 +1,5 @@
 // Qwen 2 (biases on q, k and v) and Qwen 3 (norms on q and k).
-#include "filigree/model/llama_layout.h"
+#include "model/llama_layout.h"
 
 namespace filigree {
 namespace {

@@ -2,12 +2,12 @@
 #include <functional>
 #include <map>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/model/lora_test_support.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/output_loss/output_loss.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/runtime/buffer.h"
+#include "autograd/tape.h"
+#include "model/lora_test_support.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/output_loss/output_loss.h"
+#include "ops/reduce/reduce.h"
+#include "runtime/buffer.h"
 
 namespace filigree {
 namespace {

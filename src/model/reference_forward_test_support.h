@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
-#include "filigree/model/rounded_weights.h"
+#include "model/rounded_weights.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

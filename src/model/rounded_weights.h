@@ -1,7 +1,7 @@
 // Models whose weights stay as they are, under adapters, in half the memory.
 #pragma once
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree {
 

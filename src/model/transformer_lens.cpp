@@ -1,13 +1,13 @@
-#include "filigree/model/transformer_lens.h"
+#include "model/transformer_lens.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/model/family.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "model/family.h"
 
 namespace filigree {
 namespace {

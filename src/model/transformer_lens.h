@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/io/safetensors.h"
-#include "filigree/model/model.h"
+#include "io/safetensors.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "filigree/nn/branch_inputs.h"
+#include "nn/branch_inputs.h"
 
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/linear/linear_by_head.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/linear/linear_by_head.h"
 
 namespace filigree {
 namespace {

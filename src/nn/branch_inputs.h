@@ -7,9 +7,9 @@
 // goes on from the shared stream.
 #pragma once
 
-#include "filigree/nn/norm.h"
-#include "filigree/nn/self_attention.h"
-#include "filigree/nn/taps.h"
+#include "nn/norm.h"
+#include "nn/self_attention.h"
+#include "nn/taps.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
-#include "filigree/nn/kv_cache.h"
+#include "nn/kv_cache.h"
 
-#include "filigree/base/error.h"
-#include "filigree/ops/layout/copy_blocks.h"
+#include "base/error.h"
+#include "ops/layout/copy_blocks.h"
 
 namespace filigree {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

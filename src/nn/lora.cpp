@@ -1,14 +1,14 @@
-#include "filigree/nn/lora.h"
+#include "nn/lora.h"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/matmul/gemm.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/matmul/gemm.h"
 
 namespace filigree {
 

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-#include "filigree/autograd/variable.h"
-#include "filigree/ops/linear/linear.h"
+#include "autograd/variable.h"
+#include "ops/linear/linear.h"
 
 namespace filigree {
 

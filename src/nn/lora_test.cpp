@@ -1,4 +1,4 @@
-#include "filigree/nn/lora.h"
+#include "nn/lora.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
-#include "filigree/nn/mlp.h"
+#include "nn/mlp.h"
 
-#include "filigree/ops/activation/activation.h"
+#include "ops/activation/activation.h"
 
 namespace filigree {
 namespace {

@@ -7,8 +7,8 @@
 // gate is multiplied with; hook_post is then the product.
 #pragma once
 
-#include "filigree/nn/taps.h"
-#include "filigree/ops/linear/linear.h"
+#include "nn/taps.h"
+#include "ops/linear/linear.h"
 
 namespace filigree {
 

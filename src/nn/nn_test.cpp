@@ -1,12 +1,12 @@
 // The blocks beyond what model_test.cpp shows through whole models.
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
-#include "filigree/nn/kv_cache.h"
-#include "filigree/nn/self_attention.h"
-#include "filigree/nn/taps.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/linear/linear_by_head.h"
+#include "base/error.h"
+#include "nn/kv_cache.h"
+#include "nn/self_attention.h"
+#include "nn/taps.h"
+#include "ops/layout/layout.h"
+#include "ops/linear/linear_by_head.h"
 #include "support/check_op.h"
 
 namespace filigree {

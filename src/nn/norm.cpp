@@ -1,8 +1,8 @@
-#include "filigree/nn/norm.h"
+#include "nn/norm.h"
 
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/norm/norm.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/norm/norm.h"
+#include "ops/reduce/reduce.h"
 
 namespace filigree {
 namespace {

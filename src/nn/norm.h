@@ -3,8 +3,8 @@
 // no norm the value passes as it is, and there are no taps.
 #pragma once
 
-#include "filigree/autograd/variable.h"
-#include "filigree/nn/taps.h"
+#include "autograd/variable.h"
+#include "nn/taps.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "filigree/nn/rotary_table.h"
+#include "nn/rotary_table.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "filigree/runtime/threads.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

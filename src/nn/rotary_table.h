@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

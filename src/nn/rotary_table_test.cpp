@@ -1,4 +1,4 @@
-#include "filigree/nn/rotary_table.h"
+#include "nn/rotary_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
-#include "filigree/nn/self_attention.h"
+#include "nn/self_attention.h"
 
-#include "filigree/base/error.h"
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/linear/linear_by_head.h"
-#include "filigree/ops/matmul/matmul.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/ops/rotary/rotary.h"
-#include "filigree/ops/softmax/softmax.h"
+#include "base/error.h"
+#include "ops/attention/attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/linear/linear_by_head.h"
+#include "ops/matmul/matmul.h"
+#include "ops/reduce/reduce.h"
+#include "ops/rotary/rotary.h"
+#include "ops/softmax/softmax.h"
 
 namespace filigree {
 namespace {

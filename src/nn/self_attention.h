@@ -10,13 +10,13 @@
 #include <memory>
 #include <utility>
 
-#include "filigree/nn/kv_cache.h"
-#include "filigree/nn/lora.h"
-#include "filigree/nn/norm.h"
-#include "filigree/nn/rotary_table.h"
-#include "filigree/nn/taps.h"
-#include "filigree/ops/attention/gated_attention.h"
-#include "filigree/ops/linear/linear.h"
+#include "nn/kv_cache.h"
+#include "nn/lora.h"
+#include "nn/norm.h"
+#include "nn/rotary_table.h"
+#include "nn/taps.h"
+#include "ops/attention/gated_attention.h"
+#include "ops/linear/linear.h"
 
 namespace filigree {
 

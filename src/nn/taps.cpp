@@ -1,9 +1,9 @@
-#include "filigree/nn/taps.h"
+#include "nn/taps.h"
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/ops/layout/layout.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "ops/layout/layout.h"
 
 namespace filigree {
 namespace {

@@ -31,7 +31,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/report/circuit_dot.h"
+#include "report/circuit_dot.h"
 
 #include <fmt/core.h>
 
@@ -7,8 +7,8 @@
 #include <iterator>
 #include <map>
 
-#include "filigree/base/palette.h"
-#include "filigree/base/strings.h"
+#include "base/palette.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

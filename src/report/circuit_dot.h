@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/circuit_graph.h"
+#include "base/circuit_graph.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/report/circuit_dot.h"
+#include "report/circuit_dot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

@@ -1,11 +1,11 @@
-#include "filigree/report/circuit_section.h"
+#include "report/circuit_section.h"
 
 #include <fmt/core.h>
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 

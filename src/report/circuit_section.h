@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/report/report.h"
+#include "report/report.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/report/feature_sheet.h"
+#include "report/feature_sheet.h"
 
 #include <fmt/format.h>
 

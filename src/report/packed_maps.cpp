@@ -1,8 +1,8 @@
-#include "filigree/report/packed_maps.h"
+#include "report/packed_maps.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "filigree/report/page_colors.h"
+#include "report/page_colors.h"
 
 #include <span>
 
-#include "filigree/base/palette.h"
+#include "base/palette.h"
 
 namespace filigree {
 namespace {

@@ -1,15 +1,15 @@
-#include "filigree/report/report.h"
+#include "report/report.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/component.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/report/packed_maps.h"
-#include "filigree/report/page_colors.h"
+#include "base/atomic_file.h"
+#include "base/component.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "report/packed_maps.h"
+#include "report/page_colors.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/report/report.h"
+#include "report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/palette.h"
-#include "filigree/report/packed_maps.h"
-#include "filigree/report/test_support.h"
+#include "base/error.h"
+#include "base/palette.h"
+#include "report/packed_maps.h"
+#include "report/test_support.h"
 #include "support/base64.h"
 
 namespace filigree {

@@ -7,9 +7,9 @@
 #include <limits>
 #include <string>
 
-#include "filigree/report/circuit_section.h"
-#include "filigree/report/packed_maps.h"
-#include "filigree/report/report.h"
+#include "report/circuit_section.h"
+#include "report/packed_maps.h"
+#include "report/report.h"
 
 namespace filigree {
 

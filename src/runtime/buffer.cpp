@@ -1,4 +1,4 @@
-#include "filigree/runtime/buffer.h"
+#include "runtime/buffer.h"
 
 #include <sys/mman.h>
 
@@ -6,10 +6,10 @@
 #include <cstring>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/cuda/memory_cuda.h"
-#include "filigree/runtime/has_cuda.h"
-#include "filigree/runtime/pool.h"
+#include "base/error.h"
+#include "runtime/cuda/memory_cuda.h"
+#include "runtime/has_cuda.h"
+#include "runtime/pool.h"
 
 namespace filigree {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "filigree/runtime/device.h"
-#include "filigree/runtime/pool_statistics.h"
+#include "runtime/device.h"
+#include "runtime/pool_statistics.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/runtime/buffer.h"
+#include "runtime/buffer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/pool.h"
+#include "base/error.h"
+#include "runtime/pool.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/runtime/device.h"
+#include "runtime/device.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include <thread>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/cpu/simd.h"
-#include "filigree/runtime/cuda/devices_cuda.h"
-#include "filigree/runtime/has_cuda.h"
+#include "base/error.h"
+#include "runtime/cpu/simd.h"
+#include "runtime/cuda/devices_cuda.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/name_table.h"
+#include "base/name_table.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // The list of devices is there on every machine and begins with the CPU.
-#include "filigree/runtime/device.h"
+#include "runtime/device.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/runtime/has_cuda.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/runtime/dtype.h"
+#include "runtime/dtype.h"
 
 #include <algorithm>
 #include <bit>

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "filigree/base/name_table.h"
+#include "base/name_table.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
 // Every 16-bit value both ways, and the rounding of every boundary between two neighbours, against
 // arithmetic in double.
-#include "filigree/runtime/dtype.h"
+#include "runtime/dtype.h"
 
 #include <gtest/gtest.h>
 

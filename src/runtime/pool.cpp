@@ -1,10 +1,10 @@
-#include "filigree/runtime/pool.h"
+#include "runtime/pool.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -18,7 +18,7 @@
 #include <mutex>
 #include <string>
 
-#include "filigree/runtime/pool_statistics.h"
+#include "runtime/pool_statistics.h"
 
 namespace filigree {
 

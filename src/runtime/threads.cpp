@@ -3,7 +3,7 @@
 // that is asleep or not scheduled in time is not waited for: a short job then costs what the caller
 // alone needs, not a wake-up.
 
-#include "filigree/runtime/threads.h"
+#include "runtime/threads.h"
 
 #include <pthread.h>
 
@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/device.h"
+#include "base/error.h"
+#include "runtime/device.h"
 
 namespace filigree {
 namespace {

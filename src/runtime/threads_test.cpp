@@ -1,6 +1,6 @@
 // parallel_for covers every index once, whatever the numbers; run under ThreadSanitizer, these
 // tests also show that the pool has no races.
-#include "filigree/runtime/threads.h"
+#include "runtime/threads.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -1,4 +1,4 @@
-#include "filigree/serve/answer.h"
+#include "serve/answer.h"
 
 namespace filigree::serve {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "filigree/study/json.h"
+#include "study/json.h"
 
 namespace filigree::serve {
 

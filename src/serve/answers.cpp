@@ -1,8 +1,8 @@
-#include "filigree/serve/answers.h"
+#include "serve/answers.h"
 
-#include "filigree/base/version.h"
-#include "filigree/report/page_colors.h"
-#include "filigree/serve/features_work.h"
+#include "base/version.h"
+#include "report/page_colors.h"
+#include "serve/features_work.h"
 
 namespace filigree::serve {
 

@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/requests.h"
+#include "serve/answer.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

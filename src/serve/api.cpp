@@ -1,4 +1,4 @@
-#include "filigree/serve/api.h"
+#include "serve/api.h"
 
 #include <fmt/format.h>
 
@@ -9,21 +9,21 @@
 #include <numeric>
 #include <thread>
 
-#include "filigree/analyze/roles/head_role.h"
-#include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/serve/answers.h"
-#include "filigree/serve/assets.h"
-#include "filigree/serve/change_check.h"
-#include "filigree/serve/export.h"
-#include "filigree/serve/features_work.h"
-#include "filigree/serve/generation.h"
-#include "filigree/serve/head_answer.h"
-#include "filigree/serve/head_order.h"
-#include "filigree/serve/lens_answers.h"
-#include "filigree/serve/long_work.h"
-#include "filigree/study/attention/prompts.h"
+#include "analyze/roles/head_role.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "serve/answers.h"
+#include "serve/assets.h"
+#include "serve/change_check.h"
+#include "serve/export.h"
+#include "serve/features_work.h"
+#include "serve/generation.h"
+#include "serve/head_answer.h"
+#include "serve/head_order.h"
+#include "serve/lens_answers.h"
+#include "serve/long_work.h"
+#include "study/attention/prompts.h"
 
 namespace filigree::serve {
 namespace {

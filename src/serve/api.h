@@ -30,14 +30,14 @@
 #include <string>
 #include <vector>
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/features_work.h"
-#include "filigree/serve/jobs.h"
-#include "filigree/serve/limits.h"
-#include "filigree/serve/look.h"
-#include "filigree/serve/requests.h"
-#include "filigree/serve/turns.h"
-#include "filigree/study/loaded_model.h"
+#include "serve/answer.h"
+#include "serve/features_work.h"
+#include "serve/jobs.h"
+#include "serve/limits.h"
+#include "serve/look.h"
+#include "serve/requests.h"
+#include "serve/turns.h"
+#include "study/loaded_model.h"
 
 namespace filigree::serve {
 

@@ -1,15 +1,15 @@
-#include "filigree/serve/arcs.h"
+#include "serve/arcs.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "filigree/analyze/interventions/cut_edges.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/serve/model_run.h"
-#include "filigree/study/tokens.h"
+#include "analyze/interventions/cut_edges.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "serve/model_run.h"
+#include "study/tokens.h"
 
 namespace filigree::serve {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <span>
 
-#include "filigree/figure/token_arcs.h"
-#include "filigree/serve/answer.h"
-#include "filigree/serve/requests.h"
+#include "figure/token_arcs.h"
+#include "serve/answer.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

@@ -1,4 +1,4 @@
-#include "filigree/serve/assets.h"
+#include "serve/assets.h"
 
 #include <array>
 

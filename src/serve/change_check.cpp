@@ -1,10 +1,10 @@
-#include "filigree/serve/change_check.h"
+#include "serve/change_check.h"
 
 #include <optional>
 
-#include "filigree/base/error.h"
-#include "filigree/study/interventions.h"
-#include "filigree/study/tokens.h"
+#include "base/error.h"
+#include "study/interventions.h"
+#include "study/tokens.h"
 
 namespace filigree::serve {
 namespace {

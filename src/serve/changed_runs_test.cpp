@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "filigree/analyze/next_token.h"
-#include "filigree/serve/api.h"
+#include "analyze/next_token.h"
+#include "serve/api.h"
 #include "support/served_models.h"
 
 namespace filigree::serve {

@@ -1,4 +1,4 @@
-#include "filigree/serve/connection.h"
+#include "serve/connection.h"
 
 #include <poll.h>
 #include <sys/socket.h>

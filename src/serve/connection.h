@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "filigree/serve/limits.h"
+#include "serve/limits.h"
 
 namespace filigree::serve {
 

@@ -1,4 +1,4 @@
-#include "filigree/serve/export.h"
+#include "serve/export.h"
 
 #include <fmt/format.h>
 
@@ -6,15 +6,15 @@
 #include <memory>
 #include <utility>
 
-#include "filigree/analyze/maps/map_file.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/version.h"
-#include "filigree/serve/arcs.h"
-#include "filigree/serve/model_run.h"
-#include "filigree/serve/scratch.h"
-#include "filigree/study/attention/attention.h"
-#include "filigree/study/lens/logit_attribution.h"
-#include "filigree/study/lens/logit_lens.h"
+#include "analyze/maps/map_file.h"
+#include "base/mapped_file.h"
+#include "base/version.h"
+#include "serve/arcs.h"
+#include "serve/model_run.h"
+#include "serve/scratch.h"
+#include "study/attention/attention.h"
+#include "study/lens/logit_attribution.h"
+#include "study/lens/logit_lens.h"
 
 namespace filigree::serve {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/job_result.h"
-#include "filigree/serve/requests.h"
+#include "serve/answer.h"
+#include "serve/job_result.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

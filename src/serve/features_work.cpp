@@ -1,18 +1,18 @@
-#include "filigree/serve/features_work.h"
+#include "serve/features_work.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/serve/scratch.h"
-#include "filigree/study/data/corpus_writing.h"
-#include "filigree/study/data/preparation.h"
-#include "filigree/study/features/feature_training.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/trace/trace_figures.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "features/files/transcoder_files.h"
+#include "serve/scratch.h"
+#include "study/data/corpus_writing.h"
+#include "study/data/preparation.h"
+#include "study/features/feature_training.h"
+#include "study/model_places.h"
+#include "study/trace/trace_figures.h"
 
 namespace filigree::serve {
 namespace {

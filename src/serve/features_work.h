@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "filigree/base/scratch_folder.h"
-#include "filigree/serve/job_result.h"
-#include "filigree/serve/requests.h"
+#include "base/scratch_folder.h"
+#include "serve/job_result.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

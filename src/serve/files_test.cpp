@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "filigree/serve/api.h"
+#include "serve/api.h"
 #include "support/file_size_limit.h"
 #include "support/served_models.h"
 

@@ -1,11 +1,11 @@
-#include "filigree/serve/generation.h"
+#include "serve/generation.h"
 
 #include <memory>
 #include <new>
 
-#include "filigree/base/error.h"
-#include "filigree/serve/model_run.h"
-#include "filigree/study/tokens.h"
+#include "base/error.h"
+#include "serve/model_run.h"
+#include "study/tokens.h"
 
 namespace filigree::serve {
 namespace {

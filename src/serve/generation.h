@@ -7,9 +7,9 @@
 // Each token takes a turn of its own with the model, so that others are not kept waiting.
 #pragma once
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/requests.h"
-#include "filigree/serve/turns.h"
+#include "serve/answer.h"
+#include "serve/requests.h"
+#include "serve/turns.h"
 
 namespace filigree::serve {
 

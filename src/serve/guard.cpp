@@ -1,4 +1,4 @@
-#include "filigree/serve/guard.h"
+#include "serve/guard.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 #include <cctype>
 #include <charconv>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::serve {
 namespace {

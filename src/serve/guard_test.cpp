@@ -1,5 +1,5 @@
 // Who is refused before a request is read, and why.
-#include "filigree/serve/guard.h"
+#include "serve/guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

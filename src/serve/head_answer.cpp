@@ -1,14 +1,14 @@
-#include "filigree/serve/head_answer.h"
+#include "serve/head_answer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/serve/model_run.h"
-#include "filigree/study/head/head_parts.h"
-#include "filigree/study/not_finite.h"
+#include "base/error.h"
+#include "serve/model_run.h"
+#include "study/head/head_parts.h"
+#include "study/not_finite.h"
 
 namespace filigree::serve {
 namespace {

@@ -1,8 +1,8 @@
 // One head on one prompt, in numbers: what the large view shows.
 #pragma once
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/requests.h"
+#include "serve/answer.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

@@ -1,9 +1,9 @@
-#include "filigree/serve/head_order.h"
+#include "serve/head_order.h"
 
-#include "filigree/base/error.h"
-#include "filigree/study/attention/model_analysis.h"
-#include "filigree/study/circuits/task_selection.h"
-#include "filigree/study/run/run.h"
+#include "base/error.h"
+#include "study/attention/model_analysis.h"
+#include "study/circuits/task_selection.h"
+#include "study/run/run.h"
 
 namespace filigree::serve {
 namespace {

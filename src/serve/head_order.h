@@ -1,8 +1,8 @@
 // What heads can be put in order and chosen by, besides their maps.
 #pragma once
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/requests.h"
+#include "serve/answer.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

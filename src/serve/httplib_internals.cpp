@@ -1,4 +1,4 @@
-#include "filigree/serve/httplib_internals.h"
+#include "serve/httplib_internals.h"
 
 #include <sys/socket.h>
 

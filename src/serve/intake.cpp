@@ -1,4 +1,4 @@
-#include "filigree/serve/intake.h"
+#include "serve/intake.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -11,8 +11,8 @@
 #include <numeric>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/serve/guard.h"
+#include "base/error.h"
+#include "serve/guard.h"
 
 namespace filigree::serve {
 namespace {

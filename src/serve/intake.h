@@ -16,8 +16,8 @@
 #include <variant>
 #include <vector>
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/limits.h"
+#include "serve/answer.h"
+#include "serve/limits.h"
 
 namespace filigree::serve {
 

@@ -1,4 +1,4 @@
-#include "filigree/serve/jobs.h"
+#include "serve/jobs.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <memory>
 #include <new>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "runtime/threads.h"
 
 namespace filigree::serve {
 

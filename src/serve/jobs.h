@@ -10,11 +10,11 @@
 #include <string>
 #include <thread>
 
-#include "filigree/base/names.h"
-#include "filigree/serve/answer.h"
-#include "filigree/serve/job_result.h"
-#include "filigree/serve/limits.h"
-#include "filigree/study/context.h"
+#include "base/names.h"
+#include "serve/answer.h"
+#include "serve/job_result.h"
+#include "serve/limits.h"
+#include "study/context.h"
 
 namespace filigree::serve {
 

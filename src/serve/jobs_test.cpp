@@ -1,5 +1,5 @@
 // Jobs and turns: order, bounds, ends.
-#include "filigree/serve/jobs.h"
+#include "serve/jobs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <atomic>
 #include <future>
 
-#include "filigree/base/error.h"
-#include "filigree/serve/turns.h"
+#include "base/error.h"
+#include "serve/turns.h"
 
 namespace filigree::serve {
 namespace {

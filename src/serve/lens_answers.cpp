@@ -1,10 +1,10 @@
-#include "filigree/serve/lens_answers.h"
+#include "serve/lens_answers.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/error.h"
-#include "filigree/study/lens/logit_attribution.h"
-#include "filigree/study/lens/logit_lens.h"
+#include "base/error.h"
+#include "study/lens/logit_attribution.h"
+#include "study/lens/logit_lens.h"
 
 namespace filigree::serve {
 

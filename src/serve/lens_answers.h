@@ -1,8 +1,8 @@
 // How a prediction comes about: the logit lens, what each part adds to a logit, and tasks to try.
 #pragma once
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/requests.h"
+#include "serve/answer.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

@@ -1,7 +1,7 @@
-#include "filigree/serve/long_work.h"
+#include "serve/long_work.h"
 
-#include "filigree/study/circuits/circuit_drawings.h"
-#include "filigree/study/circuits/token_circuits.h"
+#include "study/circuits/circuit_drawings.h"
+#include "study/circuits/token_circuits.h"
 
 namespace filigree::serve {
 

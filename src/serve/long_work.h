@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "filigree/serve/job_result.h"
-#include "filigree/serve/requests.h"
+#include "serve/job_result.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

@@ -1,11 +1,11 @@
-#include "filigree/serve/look.h"
+#include "serve/look.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "filigree/analyze/interventions/cut_edges.h"
-#include "filigree/serve/model_run.h"
+#include "analyze/interventions/cut_edges.h"
+#include "serve/model_run.h"
 
 namespace filigree::serve {
 

@@ -26,10 +26,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/serve/answer.h"
-#include "filigree/serve/requests.h"
-#include "filigree/serve/typed_text.h"
-#include "filigree/study/run/prediction.h"
+#include "serve/answer.h"
+#include "serve/requests.h"
+#include "serve/typed_text.h"
+#include "study/run/prediction.h"
 
 namespace filigree::serve {
 

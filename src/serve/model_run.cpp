@@ -1,10 +1,10 @@
-#include "filigree/serve/model_run.h"
+#include "serve/model_run.h"
 
 #include <fmt/format.h>
 
-#include "filigree/serve/answer.h"
-#include "filigree/study/interventions.h"
-#include "filigree/study/tokens.h"
+#include "serve/answer.h"
+#include "study/interventions.h"
+#include "study/tokens.h"
 
 namespace filigree::serve {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/prompt.h"
-#include "filigree/serve/requests.h"
+#include "analyze/prompt.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

@@ -1,4 +1,4 @@
-#include "filigree/serve/requests.h"
+#include "serve/requests.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/serve/answer.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "serve/answer.h"
 
 namespace filigree::serve {
 namespace {

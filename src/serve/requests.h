@@ -8,16 +8,16 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/analyze/interventions/interventions.h"
-#include "filigree/analyze/maps/capture.h"
-#include "filigree/json/object.h"
-#include "filigree/serve/limits.h"
-#include "filigree/study/circuits/model_circuits.h"
-#include "filigree/study/circuits/patching.h"
-#include "filigree/study/figures.h"
-#include "filigree/study/generation/token_steps.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/study/trace/trace.h"
+#include "analyze/interventions/interventions.h"
+#include "analyze/maps/capture.h"
+#include "json/object.h"
+#include "serve/limits.h"
+#include "study/circuits/model_circuits.h"
+#include "study/circuits/patching.h"
+#include "study/figures.h"
+#include "study/generation/token_steps.h"
+#include "study/loaded_model.h"
+#include "study/trace/trace.h"
 
 namespace filigree::serve {
 

@@ -1,10 +1,10 @@
-#include "filigree/serve/scratch.h"
+#include "serve/scratch.h"
 
 #include <string>
 #include <string_view>
 
-#include "filigree/base/error.h"
-#include "filigree/serve/answer.h"
+#include "base/error.h"
+#include "serve/answer.h"
 
 namespace filigree::serve {
 namespace {

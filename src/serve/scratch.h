@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "filigree/base/scratch_folder.h"
+#include "base/scratch_folder.h"
 
 namespace filigree::serve {
 

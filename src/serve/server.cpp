@@ -1,4 +1,4 @@
-#include "filigree/serve/server.h"
+#include "serve/server.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -7,12 +7,12 @@
 #include <chrono>
 #include <thread>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/serve/connection.h"
-#include "filigree/serve/guard.h"
-#include "filigree/serve/httplib_internals.h"
-#include "filigree/serve/intake.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "serve/connection.h"
+#include "serve/guard.h"
+#include "serve/httplib_internals.h"
+#include "serve/intake.h"
 
 namespace filigree::serve {
 namespace {

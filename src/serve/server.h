@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "filigree/serve/api.h"
+#include "serve/api.h"
 
 namespace filigree::serve {
 

@@ -1,5 +1,5 @@
 // The server as a client sees it: what it answers, and what it refuses.
-#include "filigree/serve/server.h"
+#include "serve/server.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -18,10 +18,10 @@
 #include <fstream>
 #include <thread>
 
-#include "filigree/base/error.h"
-#include "filigree/serve/connection.h"
-#include "filigree/serve/guard.h"
-#include "filigree/study/run/run.h"
+#include "base/error.h"
+#include "serve/connection.h"
+#include "serve/guard.h"
+#include "study/run/run.h"
 #include "support/looked_at.h"
 #include "support/served_models.h"
 

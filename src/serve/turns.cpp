@@ -1,13 +1,13 @@
-#include "filigree/serve/turns.h"
+#include "serve/turns.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "filigree/runtime/threads.h"
-#include "filigree/serve/answer.h"
-#include "filigree/study/context.h"
+#include "runtime/threads.h"
+#include "serve/answer.h"
+#include "study/context.h"
 
 namespace filigree::serve {
 

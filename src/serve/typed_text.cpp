@@ -1,4 +1,4 @@
-#include "filigree/serve/typed_text.h"
+#include "serve/typed_text.h"
 
 #include <fmt/format.h>
 

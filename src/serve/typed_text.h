@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/nn/kv_cache.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/study/run/prediction.h"
+#include "nn/kv_cache.h"
+#include "study/loaded_model.h"
+#include "study/run/prediction.h"
 
 namespace filigree::serve {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/error.h"
-#include "filigree/dist/communicator.h"
-#include "filigree/model/placement.h"
+#include "base/error.h"
+#include "dist/communicator.h"
+#include "model/placement.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/context.h"
+#include "study/context.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "filigree/study/data_table.h"
+#include "study/data_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/csv.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::study {
 namespace {

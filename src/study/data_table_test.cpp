@@ -1,4 +1,4 @@
-#include "filigree/study/data_table.h"
+#include "study/data_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "filigree/study/figures.h"
+#include "study/figures.h"
 
 namespace filigree::study {
 namespace {

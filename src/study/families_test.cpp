@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/model/family_samples_test_support.h"
-#include "filigree/study/attention/attention.h"
-#include "filigree/study/generation/generation.h"
-#include "filigree/study/lens/logit_lens.h"
+#include "base/error.h"
+#include "model/family_samples_test_support.h"
+#include "study/attention/attention.h"
+#include "study/generation/generation.h"
+#include "study/lens/logit_lens.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
 

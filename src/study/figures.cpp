@@ -1,9 +1,9 @@
-#include "filigree/study/figures.h"
+#include "study/figures.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/strings.h"
-#include "filigree/study/context.h"
+#include "base/strings.h"
+#include "study/context.h"
 
 namespace filigree::study {
 

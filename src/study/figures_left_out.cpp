@@ -1,6 +1,6 @@
 // Stands for drawn_figures.cpp in a build without Cairo.
-#include "filigree/base/error.h"
-#include "filigree/study/figures.h"
+#include "base/error.h"
+#include "study/figures.h"
 
 namespace filigree::study {
 namespace {

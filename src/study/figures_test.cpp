@@ -1,9 +1,9 @@
-#include "filigree/study/figures.h"
+#include "study/figures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/study/context.h"
+#include "study/context.h"
 #include "support/temporary_folder.h"
 
 namespace filigree::study {

@@ -1,6 +1,6 @@
-#include "filigree/study/interventions.h"
+#include "study/interventions.h"
 
-#include "filigree/study/tokens.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 

@@ -1,6 +1,6 @@
-#include "filigree/study/loaded_model.h"
+#include "study/loaded_model.h"
 
-#include "filigree/study/model_places.h"
+#include "study/model_places.h"
 
 namespace filigree::study {
 

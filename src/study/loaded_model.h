@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/model/model.h"
-#include "filigree/study/context.h"
-#include "filigree/text/tokenizer.h"
+#include "model/model.h"
+#include "study/context.h"
+#include "text/tokenizer.h"
 
 namespace filigree::study {
 

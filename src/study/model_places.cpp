@@ -1,16 +1,16 @@
-#include "filigree/study/model_places.h"
+#include "study/model_places.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/circuit_tracer_names.h"
-#include "filigree/io/torch_file.h"
-#include "filigree/study/context.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/strings.h"
+#include "features/files/circuit_tracer_names.h"
+#include "io/torch_file.h"
+#include "study/context.h"
 
 namespace filigree::study {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/text/tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace filigree::study {
 

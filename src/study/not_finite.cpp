@@ -1,10 +1,10 @@
-#include "filigree/study/not_finite.h"
+#include "study/not_finite.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::study {
 namespace {

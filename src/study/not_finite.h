@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/model/model.h"
-#include "filigree/study/loaded_model.h"
+#include "model/model.h"
+#include "study/loaded_model.h"
 
 namespace filigree::study {
 

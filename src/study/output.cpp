@@ -1,6 +1,6 @@
-#include "filigree/study/output.h"
+#include "study/output.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::study {
 

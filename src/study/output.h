@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "filigree/base/output_folder.h"
-#include "filigree/study/context.h"
+#include "base/output_folder.h"
+#include "study/context.h"
 
 namespace filigree::study {
 

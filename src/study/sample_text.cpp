@@ -1,16 +1,16 @@
-#include "filigree/study/sample_text.h"
+#include "study/sample_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/text_input.h"
-#include "filigree/text/corpus/corpus.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "study/model_places.h"
+#include "study/text_input.h"
+#include "text/corpus/corpus.h"
 
 namespace filigree::study {
 namespace {

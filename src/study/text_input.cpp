@@ -1,9 +1,9 @@
-#include "filigree/study/text_input.h"
+#include "study/text_input.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::study {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace filigree::study {
 

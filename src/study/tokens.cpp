@@ -1,10 +1,10 @@
-#include "filigree/study/tokens.h"
+#include "study/tokens.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/text_input.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/text_input.h"
 
 namespace filigree::study {
 

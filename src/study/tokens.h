@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/loaded_model.h"
+#include "study/loaded_model.h"
 
 namespace filigree::study {
 

@@ -7,9 +7,9 @@
 // with data<T>(). The second function is compiled only where the build has its CUDA side.
 #pragma once
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/has_cuda.h"
-#include "filigree/tensor/tensor.h"
+#include "base/error.h"
+#include "runtime/has_cuda.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
-#include "filigree/tensor/shape.h"
+#include "tensor/shape.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,12 @@
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/cuda/vector_cuda.h"
-#include "filigree/runtime/has_cuda.h"
+#include "base/error.h"
+#include "runtime/cuda/vector_cuda.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

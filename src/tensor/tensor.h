@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
-#include "filigree/runtime/buffer.h"
-#include "filigree/runtime/dtype.h"
-#include "filigree/tensor/shape.h"
+#include "runtime/buffer.h"
+#include "runtime/dtype.h"
+#include "tensor/shape.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

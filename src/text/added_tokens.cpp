@@ -1,13 +1,13 @@
-#include "filigree/text/added_tokens.h"
+#include "text/added_tokens.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
-#include "filigree/text/unicode_whitespace.h"
-#include "filigree/text/word_table.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "text/unicode_whitespace.h"
+#include "text/word_table.h"
 
 namespace filigree {
 namespace {

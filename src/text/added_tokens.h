@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/normalizer.h"
-#include "filigree/text/pair_table.h"
-#include "filigree/text/token_id.h"
+#include "text/normalizer.h"
+#include "text/pair_table.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

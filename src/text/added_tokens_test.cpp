@@ -1,7 +1,7 @@
-#include "filigree/text/added_tokens.h"
+#include "text/added_tokens.h"
 
-#include "filigree/text/test_support.h"
-#include "filigree/text/unicode_whitespace.h"
+#include "text/test_support.h"
+#include "text/unicode_whitespace.h"
 
 namespace filigree {
 namespace {

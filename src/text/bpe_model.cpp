@@ -1,13 +1,13 @@
-#include "filigree/text/bpe_model.h"
+#include "text/bpe_model.h"
 
 #include <algorithm>
 #include <functional>
 #include <queue>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
-#include "filigree/text/byte_level.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "text/byte_level.h"
 
 namespace filigree {
 namespace {

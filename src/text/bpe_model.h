@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/text/pair_table.h"
-#include "filigree/text/token_id.h"
-#include "filigree/text/vocabulary.h"
+#include "text/pair_table.h"
+#include "text/token_id.h"
+#include "text/vocabulary.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "filigree/text/bpe_model.h"
+#include "text/bpe_model.h"
 
 #include <random>
 
-#include "filigree/text/test_support.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

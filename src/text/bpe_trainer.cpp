@@ -1,4 +1,4 @@
-#include "filigree/text/bpe_trainer.h"
+#include "text/bpe_trainer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,15 +7,15 @@
 #include <mutex>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/text/byte_level.h"
-#include "filigree/text/merge_learner.h"
-#include "filigree/text/pre_tokenizer.h"
-#include "filigree/text/tokenizer_files.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "runtime/threads.h"
+#include "text/byte_level.h"
+#include "text/merge_learner.h"
+#include "text/pre_tokenizer.h"
+#include "text/tokenizer_files.h"
 
 namespace filigree {
 namespace {

@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/added_tokens.h"
-#include "filigree/text/tokenizer.h"
-#include "filigree/text/word_counts.h"
+#include "text/added_tokens.h"
+#include "text/tokenizer.h"
+#include "text/word_counts.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "filigree/text/bpe_trainer.h"
+#include "text/bpe_trainer.h"
 
 #include <random>
 
-#include "filigree/runtime/threads.h"
-#include "filigree/text/test_support.h"
+#include "runtime/threads.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

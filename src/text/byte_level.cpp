@@ -1,8 +1,8 @@
-#include "filigree/text/byte_level.h"
+#include "text/byte_level.h"
 
 #include <cstddef>
 
-#include "filigree/base/utf8.h"
+#include "base/utf8.h"
 
 namespace filigree {
 namespace {

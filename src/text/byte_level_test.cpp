@@ -1,4 +1,4 @@
-#include "filigree/text/byte_level.h"
+#include "text/byte_level.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "filigree/base/name_table.h"
+#include "base/name_table.h"
 
 namespace filigree {
 

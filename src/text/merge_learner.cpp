@@ -1,4 +1,4 @@
-#include "filigree/text/merge_learner.h"
+#include "text/merge_learner.h"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,9 @@
 #include <queue>
 #include <tuple>
 
-#include "filigree/base/error.h"
-#include "filigree/text/byte_level.h"
-#include "filigree/text/pair_table.h"
+#include "base/error.h"
+#include "text/byte_level.h"
+#include "text/pair_table.h"
 
 namespace filigree {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/text/token_id.h"
-#include "filigree/text/word_counts.h"
+#include "text/token_id.h"
+#include "text/word_counts.h"
 
 namespace filigree {
 

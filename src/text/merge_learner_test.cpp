@@ -1,10 +1,10 @@
-#include "filigree/text/merge_learner.h"
+#include "text/merge_learner.h"
 
 #include <algorithm>
 #include <map>
 #include <random>
 
-#include "filigree/text/test_support.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,11 @@
-#include "filigree/text/normalizer.h"
+#include "text/normalizer.h"
 
 #include <glib.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

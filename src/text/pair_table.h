@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/text/hashing.h"
+#include "text/hashing.h"
 
 namespace filigree {
 

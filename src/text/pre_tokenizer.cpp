@@ -1,4 +1,4 @@
-#include "filigree/text/pre_tokenizer.h"
+#include "text/pre_tokenizer.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,8 +7,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "filigree/base/error.h"
-#include "filigree/base/lack_of_memory.h"
+#include "base/error.h"
+#include "base/lack_of_memory.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/text/pre_tokenizer.h"
+#include "text/pre_tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

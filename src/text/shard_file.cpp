@@ -1,13 +1,13 @@
-#include "filigree/text/shard_file.h"
+#include "text/shard_file.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/atomic_file.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -10,9 +10,9 @@
 #include <span>
 #include <string>
 
-#include "filigree/base/mapped_file.h"
-#include "filigree/text/shard_index.h"
-#include "filigree/text/token_id.h"
+#include "base/mapped_file.h"
+#include "text/shard_index.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

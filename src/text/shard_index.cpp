@@ -1,4 +1,4 @@
-#include "filigree/text/shard_index.h"
+#include "text/shard_index.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -6,10 +6,10 @@
 #include <charconv>
 #include <set>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/object.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "json/object.h"
 
 namespace filigree {
 namespace {

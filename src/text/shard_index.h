@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/token_id.h"
-#include "filigree/text/tokenizer.h"
+#include "text/token_id.h"
+#include "text/tokenizer.h"
 
 namespace filigree {
 

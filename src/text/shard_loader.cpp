@@ -1,14 +1,14 @@
-#include "filigree/text/shard_loader.h"
+#include "text/shard_loader.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/base/strings.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/text/shard_permutation.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "runtime/threads.h"
+#include "text/shard_permutation.h"
 
 namespace filigree {
 namespace {

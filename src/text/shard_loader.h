@@ -12,8 +12,8 @@
 
 #include <cstdint>
 
-#include "filigree/tensor/tensor.h"
-#include "filigree/text/token_shards.h"
+#include "tensor/tensor.h"
+#include "text/token_shards.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "filigree/text/shard_loader.h"
+#include "text/shard_loader.h"
 
 #include <algorithm>
 #include <numeric>
 #include <set>
 
-#include "filigree/runtime/threads.h"
-#include "filigree/text/test_support.h"
+#include "runtime/threads.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

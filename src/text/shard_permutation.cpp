@@ -1,11 +1,11 @@
-#include "filigree/text/shard_permutation.h"
+#include "text/shard_permutation.h"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
+#include "base/error.h"
+#include "base/random.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "filigree/text/shard_permutation.h"
+#include "text/shard_permutation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "filigree/text/test_support.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

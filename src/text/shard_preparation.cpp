@@ -1,15 +1,15 @@
-#include "filigree/text/shard_preparation.h"
+#include "text/shard_preparation.h"
 
 #include <cmath>
 #include <string>
 #include <utility>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/text/text_source.h"
-#include "filigree/text/tokenizer_files.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "runtime/threads.h"
+#include "text/text_source.h"
+#include "text/tokenizer_files.h"
 
 namespace filigree {
 namespace {

@@ -9,9 +9,9 @@
 #include <functional>
 #include <vector>
 
-#include "filigree/text/bpe_trainer.h"
-#include "filigree/text/token_shards.h"
-#include "filigree/text/tokenizer.h"
+#include "text/bpe_trainer.h"
+#include "text/token_shards.h"
+#include "text/tokenizer.h"
 
 namespace filigree {
 

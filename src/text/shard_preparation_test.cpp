@@ -1,11 +1,11 @@
-#include "filigree/text/shard_preparation.h"
+#include "text/shard_preparation.h"
 
 #include <map>
 #include <set>
 
-#include "filigree/runtime/threads.h"
-#include "filigree/text/test_support.h"
-#include "filigree/text/tokenizer_files.h"
+#include "runtime/threads.h"
+#include "text/test_support.h"
+#include "text/tokenizer_files.h"
 
 namespace filigree {
 namespace {

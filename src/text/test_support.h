@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/text/byte_level.h"
-#include "filigree/text/tokenizer_files.h"
+#include "base/error.h"
 #include "support/files.h"
+#include "text/byte_level.h"
+#include "text/tokenizer_files.h"
 
 // `statement` throws Error, and its message contains `part`.
 #define EXPECT_ERROR(statement, part) \

@@ -1,12 +1,12 @@
-#include "filigree/text/text_source.h"
+#include "text/text_source.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
-#include "filigree/text/tokenizer_files.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "text/tokenizer_files.h"
 
 namespace filigree {
 namespace {

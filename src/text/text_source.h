@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "filigree/text/text_source_bytes.h"
+#include "text/text_source_bytes.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/text/text_source_bytes.h"
+#include "text/text_source_bytes.h"
 
 #include <fcntl.h>
 #include <lzma.h>
@@ -14,9 +14,9 @@
 #include <string_view>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/lack_of_memory.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/lack_of_memory.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
-#include "filigree/text/text_source.h"
+#include "text/text_source.h"
 
 #include <lzma.h>
 #include <zstd.h>
 
-#include "filigree/text/test_support.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,18 +1,18 @@
-#include "filigree/text/token_shards.h"
+#include "text/token_shards.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/folders.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/runtime/threads.h"
+#include "base/atomic_file.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/folders.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/shard_file.h"
-#include "filigree/text/shard_index.h"
-#include "filigree/text/token_id.h"
+#include "text/shard_file.h"
+#include "text/shard_index.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

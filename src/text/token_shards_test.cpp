@@ -1,12 +1,12 @@
-#include "filigree/text/token_shards.h"
+#include "text/token_shards.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <numeric>
 
-#include "filigree/base/checksum.h"
-#include "filigree/text/test_support.h"
+#include "base/checksum.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/text/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -8,21 +8,21 @@
 #include <system_error>
 #include <utility>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/folders.h"
-#include "filigree/base/log.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
-#include "filigree/text/added_tokens.h"
-#include "filigree/text/bpe_model.h"
-#include "filigree/text/byte_level.h"
-#include "filigree/text/pre_tokenizer.h"
-#include "filigree/text/tokenizer_files.h"
-#include "filigree/text/word_table.h"
+#include "base/atomic_file.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/folders.h"
+#include "base/log.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "text/added_tokens.h"
+#include "text/bpe_model.h"
+#include "text/byte_level.h"
+#include "text/pre_tokenizer.h"
+#include "text/tokenizer_files.h"
+#include "text/word_table.h"
 
 namespace filigree {
 namespace {

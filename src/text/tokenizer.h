@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/token_id.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

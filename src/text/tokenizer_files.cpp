@@ -1,4 +1,4 @@
-#include "filigree/text/tokenizer_files.h"
+#include "text/tokenizer_files.h"
 
 #include <nlohmann/json.hpp>
 
@@ -7,10 +7,10 @@
 #include <unordered_set>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
-#include "filigree/json/object.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "json/object.h"
 
 namespace filigree {
 namespace {

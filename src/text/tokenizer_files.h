@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/added_tokens.h"
-#include "filigree/text/bpe_model.h"
-#include "filigree/text/normalizer.h"
-#include "filigree/text/pre_tokenizer.h"
-#include "filigree/text/vocabulary.h"
+#include "text/added_tokens.h"
+#include "text/bpe_model.h"
+#include "text/normalizer.h"
+#include "text/pre_tokenizer.h"
+#include "text/vocabulary.h"
 
 namespace filigree {
 

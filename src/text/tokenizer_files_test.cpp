@@ -1,10 +1,10 @@
-#include "filigree/text/tokenizer_files.h"
+#include "text/tokenizer_files.h"
 
 #include <nlohmann/json.hpp>
 
-#include "filigree/base/log.h"
-#include "filigree/text/test_support.h"
-#include "filigree/text/tokenizer.h"
+#include "base/log.h"
+#include "text/test_support.h"
+#include "text/tokenizer.h"
 
 namespace filigree {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "filigree/text/test_support.h"
-#include "filigree/text/tokenizer.h"
+#include "text/test_support.h"
+#include "text/tokenizer.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/text/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -6,7 +6,7 @@
 #include <csignal>
 #include <thread>
 
-#include "filigree/text/test_support.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/text/tokenizer_files.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "text/tokenizer_files.h"
 
 namespace filigree {
 namespace {

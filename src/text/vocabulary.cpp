@@ -1,10 +1,10 @@
-#include "filigree/text/vocabulary.h"
+#include "text/vocabulary.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "base/utf8.h"
 
 namespace filigree {
 

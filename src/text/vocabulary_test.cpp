@@ -1,8 +1,8 @@
-#include "filigree/text/vocabulary.h"
+#include "text/vocabulary.h"
 
 #include <limits>
 
-#include "filigree/text/test_support.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/word_table.h"
+#include "text/word_table.h"
 
 namespace filigree {
 

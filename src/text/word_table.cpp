@@ -1,7 +1,7 @@
-#include "filigree/text/word_table.h"
+#include "text/word_table.h"
 
-#include "filigree/base/error.h"
-#include "filigree/text/hashing.h"
+#include "base/error.h"
+#include "text/hashing.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/text/word_table.h"
+#include "text/word_table.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "filigree/text/pair_table.h"
+#include "text/pair_table.h"
 
 namespace filigree {
 namespace {

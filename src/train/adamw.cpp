@@ -1,12 +1,12 @@
-#include "filigree/train/adamw.h"
+#include "train/adamw.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <span>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
+#include "base/checksum.h"
+#include "base/error.h"
 
 namespace filigree {
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/autograd/named_parameter.h"
-#include "filigree/dist/communicator.h"
-#include "filigree/ops/optimizer/optimizer.h"
-#include "filigree/train/settings.h"
-#include "filigree/train/trainable.h"
+#include "autograd/named_parameter.h"
+#include "dist/communicator.h"
+#include "ops/optimizer/optimizer.h"
+#include "train/settings.h"
+#include "train/trainable.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "filigree/train/batch.h"
+#include "train/batch.h"
 
 #include <algorithm>
 
-#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "ops/cross_entropy/cross_entropy.h"
 
 namespace filigree {
 

@@ -1,16 +1,16 @@
-#include "filigree/train/checkpoint.h"
+#include "train/checkpoint.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/folders.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/folder_checksums.h"
-#include "filigree/io/safetensors.h"
-#include "filigree/io/safetensors_writer.h"
-#include "filigree/json/json.h"
-#include "filigree/json/object.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/folders.h"
+#include "base/strings.h"
+#include "io/folder_checksums.h"
+#include "io/safetensors.h"
+#include "io/safetensors_writer.h"
+#include "json/json.h"
+#include "json/object.h"
 
 namespace filigree {
 namespace {

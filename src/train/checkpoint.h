@@ -21,10 +21,10 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/base/output_folder.h"
-#include "filigree/train/adamw.h"
-#include "filigree/train/settings.h"
-#include "filigree/train/trainable.h"
+#include "base/output_folder.h"
+#include "train/adamw.h"
+#include "train/settings.h"
+#include "train/trainable.h"
 
 namespace filigree {
 

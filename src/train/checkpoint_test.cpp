@@ -1,5 +1,5 @@
 // What a run folder promises: one run at a time, nothing of others touched, damage noticed.
-#include "filigree/train/checkpoint.h"
+#include "train/checkpoint.h"
 
 #include <gmock/gmock.h>
 
@@ -7,11 +7,11 @@
 #include <cstring>
 #include <functional>
 
-#include "filigree/io/folder_checksums.h"
-#include "filigree/train/test_support.h"
+#include "io/folder_checksums.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
+#include "train/test_support.h"
 
 namespace filigree {
 namespace {

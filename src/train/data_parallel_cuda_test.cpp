@@ -1,9 +1,9 @@
 // Training through the ranks' sums on the GPU, as far as one GPU can show it.
-#include "filigree/dist/has_mpi.h"
-#include "filigree/dist/nccl/nccl_communicator.h"
-#include "filigree/train/test_support.h"
+#include "dist/has_mpi.h"
+#include "dist/nccl/nccl_communicator.h"
 #include "support/check_cuda.h"
 #include "support/temporary_folder.h"
+#include "train/test_support.h"
 
 namespace filigree {
 namespace {

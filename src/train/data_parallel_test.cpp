@@ -5,16 +5,16 @@
 #include <atomic>
 #include <cmath>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/train/evaluation.h"
-#include "filigree/train/gradient_sum.h"
-#include "filigree/train/test_support.h"
+#include "autograd/tape.h"
+#include "ops/cross_entropy/cross_entropy.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
+#include "train/evaluation.h"
+#include "train/gradient_sum.h"
+#include "train/test_support.h"
 
 namespace filigree {
 namespace {

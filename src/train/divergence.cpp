@@ -1,4 +1,4 @@
-#include "filigree/train/divergence.h"
+#include "train/divergence.h"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/train/divergence.h"
+#include "train/divergence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

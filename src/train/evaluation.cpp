@@ -1,13 +1,13 @@
-#include "filigree/train/evaluation.h"
+#include "train/evaluation.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/cross_entropy/cross_entropy.h"
 
 namespace filigree {
 namespace {

@@ -12,10 +12,10 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/dist/communicator.h"
-#include "filigree/model/living_heads.h"
-#include "filigree/model/model.h"
-#include "filigree/train/evaluation_windows.h"
+#include "dist/communicator.h"
+#include "model/living_heads.h"
+#include "model/model.h"
+#include "train/evaluation_windows.h"
 
 namespace filigree {
 

@@ -1,17 +1,17 @@
-#include "filigree/train/evaluation.h"
+#include "train/evaluation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/train/shard_source.h"
-#include "filigree/train/weights_checksum.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "ops/cross_entropy/cross_entropy.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "train/shard_source.h"
+#include "train/weights_checksum.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,11 @@
-#include "filigree/train/evaluation_windows.h"
+#include "train/evaluation_windows.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/text/shard_loader.h"
+#include "base/error.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "text/shard_loader.h"
 
 namespace filigree {
 namespace {

@@ -16,10 +16,10 @@
 #include <span>
 #include <vector>
 
-#include "filigree/model/config.h"
-#include "filigree/text/token_id.h"
-#include "filigree/text/token_shards.h"
-#include "filigree/train/batch.h"
+#include "model/config.h"
+#include "text/token_id.h"
+#include "text/token_shards.h"
+#include "train/batch.h"
 
 namespace filigree {
 

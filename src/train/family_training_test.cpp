@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/model/family_samples_test_support.h"
-#include "filigree/train/adamw.h"
-#include "filigree/train/evaluation.h"
-#include "filigree/train/model_trainable.h"
-#include "filigree/train/sparsification.h"
+#include "autograd/tape.h"
+#include "model/family_samples_test_support.h"
+#include "train/adamw.h"
+#include "train/evaluation.h"
+#include "train/model_trainable.h"
+#include "train/sparsification.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
-#include "filigree/train/gate_adjustment.h"
+#include "train/gate_adjustment.h"
 
 #include <algorithm>
 
-#include "filigree/train/head_gates.h"
+#include "train/head_gates.h"
 
 namespace filigree {
 namespace {

@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "filigree/train/evaluation.h"
+#include "train/evaluation.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
 // Gates are set to the loss that is asked for.
-#include "filigree/train/gate_adjustment.h"
+#include "train/gate_adjustment.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
+#include "base/error.h"
+#include "base/random.h"
 
 namespace filigree {
 namespace {

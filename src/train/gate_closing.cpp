@@ -1,9 +1,9 @@
-#include "filigree/train/gate_closing.h"
+#include "train/gate_closing.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "filigree/train/head_gates.h"
+#include "train/head_gates.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
 // Gates are closed to the edges that are asked for, where that costs least.
-#include "filigree/train/gate_closing.h"
+#include "train/gate_closing.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/train/gradient_sum.h"
+#include "train/gradient_sum.h"
 
 #include <span>
 

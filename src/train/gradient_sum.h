@@ -11,9 +11,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "filigree/autograd/named_parameter.h"
-#include "filigree/autograd/tape.h"
-#include "filigree/dist/communicator.h"
+#include "autograd/named_parameter.h"
+#include "autograd/tape.h"
+#include "dist/communicator.h"
 
 namespace filigree {
 

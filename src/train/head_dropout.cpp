@@ -1,10 +1,10 @@
-#include "filigree/train/head_dropout.h"
+#include "train/head_dropout.h"
 
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "filigree/nn/taps.h"
-#include "filigree/train/batch.h"
+#include "nn/taps.h"
+#include "train/batch.h"
 
 namespace filigree {
 

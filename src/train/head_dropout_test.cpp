@@ -1,10 +1,10 @@
-#include "filigree/train/head_dropout.h"
+#include "train/head_dropout.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/train/test_support.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "train/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,6 +1,6 @@
-#include "filigree/train/head_gates.h"
+#include "train/head_gates.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
-#include "filigree/train/language_modelling.h"
+#include "train/language_modelling.h"
 
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/output_loss/output_loss.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/output_loss/output_loss.h"
 
 namespace filigree {
 

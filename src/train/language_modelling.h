@@ -2,10 +2,10 @@
 // runs away ends it.
 #pragma once
 
-#include "filigree/model/model.h"
-#include "filigree/train/divergence.h"
-#include "filigree/train/head_dropout.h"
-#include "filigree/train/objective.h"
+#include "model/model.h"
+#include "train/divergence.h"
+#include "train/head_dropout.h"
+#include "train/objective.h"
 
 namespace filigree {
 

@@ -1,13 +1,13 @@
 // Small runs that train adapters: what they change, what they leave, and how they resume.
 #include <algorithm>
 
-#include "filigree/train/language_modelling.h"
-#include "filigree/train/sparsification.h"
-#include "filigree/train/test_support.h"
-#include "filigree/train/trainer.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "train/language_modelling.h"
+#include "train/sparsification.h"
+#include "train/test_support.h"
+#include "train/trainer.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "filigree/train/model_trainable.h"
+#include "train/model_trainable.h"
 
 #include <algorithm>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/train/weights_checksum.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "train/weights_checksum.h"
 
 namespace filigree {
 namespace {

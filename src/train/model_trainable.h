@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "filigree/model/model.h"
-#include "filigree/train/trainable.h"
+#include "model/model.h"
+#include "train/trainable.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "filigree/train/multiplier.h"
+#include "train/multiplier.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

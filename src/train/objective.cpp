@@ -1,6 +1,6 @@
-#include "filigree/train/objective.h"
+#include "train/objective.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

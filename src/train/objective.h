@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/autograd/variable.h"
-#include "filigree/dist/communicator.h"
-#include "filigree/train/batch.h"
-#include "filigree/train/settings.h"
+#include "autograd/variable.h"
+#include "dist/communicator.h"
+#include "train/batch.h"
+#include "train/settings.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/train/run_log.h"
+#include "train/run_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,11 +7,11 @@
 #include <system_error>
 #include <utility>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/lines.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/strings.h"
+#include "json/lines.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,5 @@
 // What a log holds after a run is taken up again.
-#include "filigree/train/run_log.h"
+#include "train/run_log.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "filigree/train/settings.h"
+#include "train/settings.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/train/settings.h"
+#include "train/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <new>
 #include <string>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -1,9 +1,9 @@
-#include "filigree/train/shard_source.h"
+#include "train/shard_source.h"
 
 #include <utility>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
+#include "base/checksum.h"
+#include "base/error.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
 // Batches for training from a split of token shards, shuffled reproducibly.
 #pragma once
 
-#include "filigree/text/shard_loader.h"
-#include "filigree/train/objective.h"
+#include "text/shard_loader.h"
+#include "train/objective.h"
 
 namespace filigree {
 

@@ -1,18 +1,18 @@
-#include "filigree/train/sparsification.h"
+#include "train/sparsification.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/output_loss/output_loss.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/train/weights_checksum.h"
+#include "autograd/tape.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/output_loss/output_loss.h"
+#include "ops/reduce/reduce.h"
+#include "train/weights_checksum.h"
 
 namespace filigree {
 namespace {

@@ -26,11 +26,11 @@
 #include <functional>
 #include <memory>
 
-#include "filigree/base/component.h"
-#include "filigree/base/names.h"
-#include "filigree/model/model.h"
-#include "filigree/train/multiplier.h"
-#include "filigree/train/objective.h"
+#include "base/component.h"
+#include "base/names.h"
+#include "model/model.h"
+#include "train/multiplier.h"
+#include "train/objective.h"
 
 namespace filigree {
 

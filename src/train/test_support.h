@@ -3,14 +3,14 @@
 
 #include <memory>
 
-#include "filigree/base/random.h"
-#include "filigree/model/model.h"
-#include "filigree/train/adamw.h"
-#include "filigree/train/language_modelling.h"
-#include "filigree/train/model_trainable.h"
-#include "filigree/train/objective.h"
-#include "filigree/train/sparsification.h"
-#include "filigree/train/trainer.h"
+#include "base/random.h"
+#include "model/model.h"
+#include "train/adamw.h"
+#include "train/language_modelling.h"
+#include "train/model_trainable.h"
+#include "train/objective.h"
+#include "train/sparsification.h"
+#include "train/trainer.h"
 
 namespace filigree {
 

@@ -1,12 +1,12 @@
 // The parts of training: schedule, multiplier, optimiser state, sparsification.
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/train/adamw.h"
-#include "filigree/train/multiplier.h"
-#include "filigree/train/schedule.h"
-#include "filigree/train/sparsification.h"
+#include "base/error.h"
 #include "support/check_op.h"
+#include "train/adamw.h"
+#include "train/multiplier.h"
+#include "train/schedule.h"
+#include "train/sparsification.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "filigree/train/trainable.h"
+#include "train/trainable.h"
 
 #include <cstring>
 #include <span>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
+#include "base/checksum.h"
+#include "base/error.h"
 
 namespace filigree {
 

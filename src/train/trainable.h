@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "filigree/autograd/named_parameter.h"
-#include "filigree/dist/communicator.h"
-#include "filigree/train/settings.h"
+#include "autograd/named_parameter.h"
+#include "dist/communicator.h"
+#include "train/settings.h"
 
 namespace filigree {
 

@@ -1,18 +1,18 @@
-#include "filigree/train/trainer.h"
+#include "train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/json.h"
-#include "filigree/train/divergence.h"
-#include "filigree/train/gradient_sum.h"
-#include "filigree/train/run_log.h"
+#include "autograd/tape.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "json/json.h"
+#include "train/divergence.h"
+#include "train/gradient_sum.h"
+#include "train/run_log.h"
 
 namespace filigree {
 namespace {

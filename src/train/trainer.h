@@ -13,12 +13,12 @@
 #include <optional>
 #include <string>
 
-#include "filigree/base/names.h"
-#include "filigree/train/adamw.h"
-#include "filigree/train/checkpoint.h"
-#include "filigree/train/objective.h"
-#include "filigree/train/schedule.h"
-#include "filigree/train/trainable.h"
+#include "base/names.h"
+#include "train/adamw.h"
+#include "train/checkpoint.h"
+#include "train/objective.h"
+#include "train/schedule.h"
+#include "train/trainable.h"
 
 namespace filigree {
 

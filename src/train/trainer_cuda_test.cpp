@@ -1,13 +1,13 @@
 // Runs on the GPU, and runs that change devices between checkpoints.
 #include <fmt/format.h>
 
-#include "filigree/runtime/buffer.h"
-#include "filigree/train/language_modelling.h"
-#include "filigree/train/sparsification.h"
-#include "filigree/train/test_support.h"
-#include "filigree/train/trainer.h"
+#include "runtime/buffer.h"
 #include "support/check_cuda.h"
 #include "support/temporary_folder.h"
+#include "train/language_modelling.h"
+#include "train/sparsification.h"
+#include "train/test_support.h"
+#include "train/trainer.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,5 @@
 // Whole small runs: learning, interruption, resumption, and what is refused.
-#include "filigree/train/trainer.h"
+#include "train/trainer.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -11,14 +11,14 @@
 #include <fstream>
 #include <functional>
 
-#include "filigree/base/random.h"
-#include "filigree/train/divergence.h"
-#include "filigree/train/language_modelling.h"
-#include "filigree/train/sparsification.h"
-#include "filigree/train/test_support.h"
+#include "base/random.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "train/divergence.h"
+#include "train/language_modelling.h"
+#include "train/sparsification.h"
+#include "train/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
-#include "filigree/train/weights_checksum.h"
+#include "train/weights_checksum.h"
 
 #include <span>
 
-#include "filigree/base/checksum.h"
-#include "filigree/train/trainable.h"
+#include "base/checksum.h"
+#include "train/trainable.h"
 
 namespace filigree {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/base64.h"
 
 namespace filigree {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "browser/browser.h"
-#include "filigree/serve/server.h"
+#include "serve/server.h"
 #include "support/served_models.h"
 
 namespace filigree {

@@ -14,10 +14,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.h"
 #include "browser/browser.h"
-#include "filigree/base/error.h"
-#include "filigree/report/test_support.h"
-#include "filigree/serve/server.h"
+#include "report/test_support.h"
+#include "serve/server.h"
 #include "support/files.h"
 #include "support/served_models.h"
 #include "support/temporary_folder.h"

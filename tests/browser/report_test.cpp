@@ -1,5 +1,5 @@
 // The report page in a real browser: what a reader clicks and points at.
-#include "filigree/report/report.h"
+#include "report/report.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,9 +7,9 @@
 
 #include <fstream>
 
+#include "base/palette.h"
 #include "browser/browser.h"
-#include "filigree/base/palette.h"
-#include "filigree/report/test_support.h"
+#include "report/test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

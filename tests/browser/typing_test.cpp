@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "browser/browser.h"
-#include "filigree/serve/server.h"
+#include "serve/server.h"
 #include "support/served_models.h"
 
 namespace filigree {

@@ -15,9 +15,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/base/scratch_folder.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/scratch_folder.h"
 #include "tests/faults/parts.h"
 #include "tests/faults/power_cut.h"
 #include "tests/faults/scenarios.h"

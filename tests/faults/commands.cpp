@@ -1,8 +1,8 @@
 // The commands that write, as small as they can be.
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/json/json.h"
+#include "base/error.h"
+#include "json/json.h"
 #include "support/test_task.h"
 #include "tests/faults/scenarios.h"
 

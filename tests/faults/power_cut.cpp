@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
+#include "base/error.h"
+#include "base/random.h"
 
 namespace filigree::faults {
 namespace {

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <thread>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::faults {
 namespace {

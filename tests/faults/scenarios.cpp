@@ -1,11 +1,11 @@
 #include "tests/faults/scenarios.h"
 
-#include "filigree/base/error.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/io/folder_checksums.h"
-#include "filigree/model/model.h"
-#include "filigree/text/token_shards.h"
-#include "filigree/train/checkpoint.h"
+#include "base/error.h"
+#include "features/files/transcoder_files.h"
+#include "io/folder_checksums.h"
+#include "model/model.h"
+#include "text/token_shards.h"
+#include "train/checkpoint.h"
 
 namespace filigree::faults {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "filigree/base/random.h"
+#include "base/random.h"
 #include "tests/faults/parts.h"
 
 namespace filigree::faults {

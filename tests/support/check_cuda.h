@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/runtime/device.h"
+#include "autograd/tape.h"
+#include "runtime/device.h"
 #include "support/check_op.h"
 
 // Begins every test that computes on a GPU.

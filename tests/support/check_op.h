@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/random.h"
-#include "filigree/runtime/cpu/simd.h"
-#include "filigree/runtime/threads.h"
+#include "autograd/tape.h"
+#include "base/random.h"
+#include "runtime/cpu/simd.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/random.h"
-#include "filigree/figure/circuit_curves.h"
-#include "filigree/figure/circuit_graph.h"
-#include "filigree/figure/labelled_map.h"
-#include "filigree/figure/token_arcs.h"
-#include "filigree/figure/token_circuit.h"
+#include "base/random.h"
+#include "figure/circuit_curves.h"
+#include "figure/circuit_graph.h"
+#include "figure/labelled_map.h"
+#include "figure/token_arcs.h"
+#include "figure/token_circuit.h"
 
 namespace filigree::figure::samples {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "filigree/figure/save.h"
+#include "figure/save.h"
 #include "support/pictures.h"
 
 namespace filigree::figure {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "filigree/model/family.h"
+#include "model/family.h"
 #include "support/golden.h"
 
 namespace filigree {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/features/graph/attribution_graph.h"
-#include "filigree/json/json.h"
+#include "features/graph/attribution_graph.h"
+#include "json/json.h"
 #include "support/golden_transcoder.h"
 
 namespace filigree {

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "filigree/features/transcoder.h"
-#include "filigree/model/model.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "features/transcoder.h"
+#include "model/model.h"
+#include "ops/elementwise/elementwise.h"
 #include "support/golden.h"
 
 namespace filigree {

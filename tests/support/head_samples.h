@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/figure/head_page.h"
+#include "figure/head_page.h"
 
 namespace filigree::figure::samples {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/run/run.h"
+#include "study/run/run.h"
 
 namespace filigree {
 

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/model/config.h"
+#include "features/files/transcoder_files.h"
+#include "model/config.h"
 #include "support/check_op.h"
 
 namespace filigree {

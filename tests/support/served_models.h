@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/study/loaded_model.h"
+#include "features/files/transcoder_files.h"
+#include "study/loaded_model.h"
 #include "support/model_folder.h"
 #include "support/random_transcoder.h"
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/task/check.h"
-#include "filigree/analyze/task/tasks.h"
-#include "filigree/base/utf8.h"
+#include "analyze/task/check.h"
+#include "analyze/task/tasks.h"
+#include "base/utf8.h"
 #include "support/model_folder.h"
 
 namespace filigree {

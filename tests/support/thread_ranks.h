@@ -13,8 +13,8 @@
 #include <mutex>
 #include <thread>
 
-#include "filigree/base/error.h"
-#include "filigree/dist/communicator.h"
+#include "base/error.h"
+#include "dist/communicator.h"
 
 namespace filigree {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/random.h"
-#include "filigree/figure/carried_pair.h"
-#include "filigree/figure/feature_graph.h"
-#include "filigree/figure/transcoder_quality.h"
+#include "base/random.h"
+#include "figure/carried_pair.h"
+#include "figure/feature_graph.h"
+#include "figure/transcoder_quality.h"
 
 namespace filigree::figure::samples {
 

@@ -1,5 +1,5 @@
 // filigree attention: the attention maps of a model or two, on prompts, and what they show.
-#include "filigree/study/attention/attention.h"
+#include "study/attention/attention.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,10 +15,10 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/model_places.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/strings.h"
+#include "study/model_places.h"
 
 namespace filigree::cli {
 namespace {

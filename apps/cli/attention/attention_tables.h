@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/statistics/comparison.h"
-#include "filigree/study/attention/model_analysis.h"
+#include "analyze/statistics/comparison.h"
+#include "study/attention/model_analysis.h"
 
 namespace filigree::cli {
 

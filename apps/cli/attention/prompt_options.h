@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/attention/prompts.h"
+#include "study/attention/prompts.h"
 
 namespace filigree::cli {
 

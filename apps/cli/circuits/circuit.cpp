@@ -11,8 +11,8 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/circuits/circuit_files.h"
+#include "base/strings.h"
+#include "study/circuits/circuit_files.h"
 
 namespace filigree::cli {
 namespace {

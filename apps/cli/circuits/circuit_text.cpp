@@ -8,7 +8,7 @@
 
 #include "apps/cli/circuits/task_text.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/circuits/task_circuits.h"
+#include "study/circuits/task_circuits.h"
 
 namespace filigree::cli {
 

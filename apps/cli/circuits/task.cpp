@@ -13,9 +13,9 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/model_places.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/model_places.h"
 
 namespace filigree::cli {
 namespace {

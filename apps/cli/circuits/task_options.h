@@ -3,7 +3,7 @@
 
 #include <CLI/App.hpp>
 
-#include "filigree/study/circuits/task_selection.h"
+#include "study/circuits/task_selection.h"
 
 namespace filigree::cli {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 

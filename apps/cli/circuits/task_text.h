@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "filigree/analyze/task/check.h"
+#include "analyze/task/check.h"
 
 namespace filigree::cli {
 

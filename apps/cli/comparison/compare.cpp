@@ -12,7 +12,7 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "filigree/study/comparison/comparison.h"
+#include "study/comparison/comparison.h"
 
 namespace filigree::cli {
 namespace {

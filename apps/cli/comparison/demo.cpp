@@ -1,6 +1,6 @@
 // filigree demo: the whole story on the two bundled models. Figures, data and one offline page go
 // into a folder, a summary to the terminal.
-#include "filigree/study/comparison/demo.h"
+#include "study/comparison/demo.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/evaluation/heads_alive.h"
+#include "base/strings.h"
+#include "study/evaluation/heads_alive.h"
 
 namespace filigree::cli {
 namespace {

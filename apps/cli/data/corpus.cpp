@@ -9,10 +9,10 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/data/corpus_writing.h"
-#include "filigree/text/corpus/tasks.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/data/corpus_writing.h"
+#include "text/corpus/tasks.h"
 
 namespace filigree::cli {
 namespace {

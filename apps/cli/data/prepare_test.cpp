@@ -9,9 +9,9 @@
 #include <map>
 
 #include "apps/cli/tests/run_program.h"
-#include "filigree/base/scratch_folder.h"
-#include "filigree/text/token_shards.h"
-#include "filigree/text/tokenizer.h"
+#include "base/scratch_folder.h"
+#include "text/token_shards.h"
+#include "text/tokenizer.h"
 
 namespace filigree::cli {
 namespace {

@@ -1,7 +1,7 @@
 // While commands are moved to studies, which have these.
 #pragma once
 
-#include "filigree/study/training/training_data.h"
+#include "study/training/training_data.h"
 
 namespace filigree::cli {
 

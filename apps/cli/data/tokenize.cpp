@@ -11,9 +11,9 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
-#include "filigree/study/data/tokens.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "study/data/tokens.h"
 
 namespace filigree::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "filigree/study/data/tokenizer_training.h"
+#include "study/data/tokenizer_training.h"
 
 namespace filigree::cli {
 

@@ -7,8 +7,8 @@
 #include "apps/cli/features/feature_commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/features/feature_conversion.h"
+#include "base/strings.h"
+#include "study/features/feature_conversion.h"
 
 namespace filigree::cli {
 namespace {

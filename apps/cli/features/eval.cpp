@@ -10,9 +10,9 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/features/feature_evaluation.h"
-#include "filigree/study/features/quality_figure.h"
+#include "base/strings.h"
+#include "study/features/feature_evaluation.h"
+#include "study/features/quality_figure.h"
 
 namespace filigree::cli {
 namespace {

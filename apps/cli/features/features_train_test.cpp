@@ -6,7 +6,7 @@
 
 #include "apps/cli/tests/test_figures.h"
 #include "apps/cli/training/training_test_support.h"
-#include "filigree/features/files/transcoder_files.h"
+#include "features/files/transcoder_files.h"
 
 namespace filigree::cli {
 namespace {

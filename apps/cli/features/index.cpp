@@ -9,10 +9,10 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/features/feature_export.h"
-#include "filigree/study/features/indexing.h"
-#include "filigree/study/output.h"
+#include "base/strings.h"
+#include "study/features/feature_export.h"
+#include "study/features/indexing.h"
+#include "study/output.h"
 
 namespace filigree::cli {
 namespace {

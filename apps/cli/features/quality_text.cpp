@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

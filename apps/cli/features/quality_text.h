@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/features/feature_quality.h"
+#include "features/feature_quality.h"
 
 namespace filigree::cli {
 

@@ -8,11 +8,11 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/features/feature_export.h"
-#include "filigree/study/features/feature_sheet.h"
-#include "filigree/study/features/indexing.h"
+#include "base/atomic_file.h"
+#include "base/strings.h"
+#include "study/features/feature_export.h"
+#include "study/features/feature_sheet.h"
+#include "study/features/indexing.h"
 
 namespace filigree::cli {
 namespace {

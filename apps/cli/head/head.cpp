@@ -11,8 +11,8 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "filigree/study/head/head_figure.h"
-#include "filigree/study/head/head_page.h"
+#include "study/head/head_figure.h"
+#include "study/head/head_page.h"
 
 namespace filigree::cli {
 namespace {

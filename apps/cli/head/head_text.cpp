@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

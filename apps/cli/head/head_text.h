@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "filigree/study/head/head_page.h"
+#include "study/head/head_page.h"
 
 namespace filigree::cli {
 

@@ -1,5 +1,5 @@
 // filigree head-circuits: what heads copy, look for and read of each other, by their weights alone.
-#include "filigree/study/lens/head_circuits.h"
+#include "study/lens/head_circuits.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

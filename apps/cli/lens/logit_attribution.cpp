@@ -1,5 +1,5 @@
 // filigree logit-attribution: what each part of a model adds to a logit or a difference of logits.
-#include "filigree/study/lens/logit_attribution.h"
+#include "study/lens/logit_attribution.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

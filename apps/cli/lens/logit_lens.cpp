@@ -1,5 +1,5 @@
 // filigree logit-lens: what a model would predict after each of its layers.
-#include "filigree/study/lens/logit_lens.h"
+#include "study/lens/logit_lens.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

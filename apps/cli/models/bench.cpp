@@ -10,10 +10,10 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/version.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/study/bench/benchmark.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "runtime/threads.h"
+#include "study/bench/benchmark.h"
 
 namespace filigree::cli {
 namespace {

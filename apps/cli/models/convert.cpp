@@ -7,8 +7,8 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/models/conversion.h"
+#include "base/strings.h"
+#include "study/models/conversion.h"
 
 namespace filigree::cli {
 namespace {

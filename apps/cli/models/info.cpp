@@ -11,11 +11,11 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/model/model.h"
-#include "filigree/runtime/device.h"
-#include "filigree/study/models/model_summary.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "model/model.h"
+#include "runtime/device.h"
+#include "study/models/model_summary.h"
 
 namespace filigree::cli {
 namespace {

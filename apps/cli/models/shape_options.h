@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "filigree/study/models/model_shape.h"
+#include "study/models/model_shape.h"
 
 namespace filigree::cli {
 

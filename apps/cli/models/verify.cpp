@@ -6,8 +6,8 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/models/verification.h"
+#include "base/strings.h"
+#include "study/models/verification.h"
 
 namespace filigree::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "apps/cli/program/values.h"
-#include "filigree/base/names.h"
+#include "base/names.h"
 
 namespace filigree::cli {
 

@@ -10,7 +10,7 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "apps/cli/program/values.h"
-#include "filigree/base/progress.h"
+#include "base/progress.h"
 
 namespace filigree::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "apps/cli/program/session.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/study/model_places.h"
-#include "filigree/study/text_input.h"
-#include "filigree/text/tokenizer.h"
+#include "study/model_places.h"
+#include "study/text_input.h"
+#include "text/tokenizer.h"
 
 namespace filigree::cli {
 

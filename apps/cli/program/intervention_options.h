@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "filigree/analyze/interventions/interventions.h"
-#include "filigree/features/steering.h"
+#include "analyze/interventions/interventions.h"
+#include "features/steering.h"
 
 namespace filigree::cli {
 

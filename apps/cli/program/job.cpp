@@ -7,7 +7,7 @@
 #include <iostream>
 #include <thread>
 
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/cli/program/session.h"
-#include "filigree/dist/communicator.h"
+#include "dist/communicator.h"
 
 namespace filigree::cli {
 

@@ -8,8 +8,8 @@
 #include <exception>
 #include <new>
 
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/partial_names.h"
+#include "base/mapped_file.h"
+#include "base/partial_names.h"
 
 namespace filigree::cli {
 namespace {

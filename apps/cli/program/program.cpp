@@ -12,16 +12,16 @@
 
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/help.h"
-#include "filigree/base/error.h"
-#include "filigree/base/lack_of_memory.h"
-#include "filigree/base/log.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/names.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/version.h"
-#include "filigree/model/placement.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/train/divergence.h"
+#include "base/error.h"
+#include "base/lack_of_memory.h"
+#include "base/log.h"
+#include "base/mapped_file.h"
+#include "base/names.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "model/placement.h"
+#include "runtime/threads.h"
+#include "train/divergence.h"
 
 namespace filigree::cli {
 namespace {

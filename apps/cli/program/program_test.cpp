@@ -11,9 +11,9 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
-#include "filigree/base/version.h"
-#include "filigree/runtime/device.h"
-#include "filigree/runtime/has_cuda.h"
+#include "base/version.h"
+#include "runtime/device.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree::cli {
 namespace {

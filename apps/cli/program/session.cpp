@@ -8,12 +8,12 @@
 #include <cstring>
 #include <iostream>
 
-#include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/partial_names.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/version.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/partial_names.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "runtime/threads.h"
 
 namespace filigree::cli {
 namespace {

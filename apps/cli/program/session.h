@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
-#include "filigree/base/progress.h"
-#include "filigree/dist/communicator.h"
-#include "filigree/study/context.h"
+#include "base/progress.h"
+#include "dist/communicator.h"
+#include "study/context.h"
 
 namespace filigree::cli {
 

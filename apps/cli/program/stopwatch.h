@@ -1,4 +1,4 @@
 // While commands are moved to studies, which take it from there.
 #pragma once
 
-#include "filigree/base/stopwatch.h"
+#include "base/stopwatch.h"

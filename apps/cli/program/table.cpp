@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/utf8.h"
+#include "base/error.h"
+#include "base/utf8.h"
 
 namespace filigree::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "filigree/analyze/maps/head_selection.h"
-#include "filigree/base/strings.h"
+#include "analyze/maps/head_selection.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

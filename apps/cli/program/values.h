@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/cli/program/session.h"
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::cli {
 

@@ -1,5 +1,5 @@
 // filigree run: one prompt through a model, with taps read and parts changed.
-#include "filigree/study/run/run.h"
+#include "study/run/run.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

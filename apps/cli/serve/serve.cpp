@@ -10,10 +10,10 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/strings.h"
-#include "filigree/serve/guard.h"
-#include "filigree/serve/server.h"
-#include "filigree/study/model_places.h"
+#include "base/strings.h"
+#include "serve/guard.h"
+#include "serve/server.h"
+#include "study/model_places.h"
 
 namespace filigree::cli {
 namespace {

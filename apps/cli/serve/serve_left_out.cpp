@@ -7,7 +7,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/program.h"
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::cli {
 

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "apps/cli/tests/run_program.h"
-#include "filigree/base/scratch_folder.h"
-#include "filigree/study/model_places.h"
+#include "base/scratch_folder.h"
+#include "study/model_places.h"
 
 namespace filigree::cli {
 namespace {

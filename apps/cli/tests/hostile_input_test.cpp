@@ -14,7 +14,7 @@
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
 #include "apps/cli/training/training_test_support.h"
-#include "filigree/base/mapped_file.h"
+#include "base/mapped_file.h"
 #include "support/files.h"
 #include "support/random_transcoder.h"
 #include "support/temporary_folder.h"

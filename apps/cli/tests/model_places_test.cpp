@@ -1,6 +1,6 @@
 // Models by name: where they are looked for, that every command takes them, and what is said when
 // there is none.
-#include "filigree/study/model_places.h"
+#include "study/model_places.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
-#include "filigree/study/figures.h"
+#include "study/figures.h"
 #include "support/random_transcoder.h"
 
 namespace filigree::cli {

@@ -10,8 +10,8 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
-#include "filigree/text/tokenizer.h"
-#include "filigree/train/evaluation.h"
+#include "text/tokenizer.h"
+#include "train/evaluation.h"
 
 namespace filigree::cli {
 namespace {

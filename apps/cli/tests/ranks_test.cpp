@@ -5,8 +5,8 @@
 
 #include "apps/cli/tests/test_task.h"
 #include "apps/cli/training/training_test_support.h"
-#include "filigree/dist/has_mpi.h"
-#include "filigree/model/model.h"
+#include "dist/has_mpi.h"
+#include "model/model.h"
 
 namespace filigree::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "filigree/base/error.h"
-#include "filigree/base/scratch_folder.h"
+#include "base/error.h"
+#include "base/scratch_folder.h"
 
 namespace filigree::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/figures.h"
+#include "study/figures.h"
 
 namespace filigree::cli {
 

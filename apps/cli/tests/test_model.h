@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "filigree/base/scratch_folder.h"
+#include "base/scratch_folder.h"
 #include "support/model_folder.h"
 
 namespace filigree::cli {

@@ -1,5 +1,5 @@
 // filigree trace: what a prompt's prediction comes from, through features and heads.
-#include "filigree/study/trace/trace.h"
+#include "study/trace/trace.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,13 +13,13 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/trace/trace_text.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/study/features/feature_page.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/trace/graph_files.h"
-#include "filigree/study/trace/trace_figures.h"
-#include "filigree/study/trace/trace_task.h"
+#include "base/strings.h"
+#include "features/files/transcoder_files.h"
+#include "study/features/feature_page.h"
+#include "study/model_places.h"
+#include "study/trace/graph_files.h"
+#include "study/trace/trace_figures.h"
+#include "study/trace/trace_task.h"
 
 namespace filigree::cli {
 namespace {

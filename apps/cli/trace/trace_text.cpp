@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "apps/cli/program/table.h"
-#include "filigree/base/component.h"
-#include "filigree/base/strings.h"
+#include "base/component.h"
+#include "base/strings.h"
 
 namespace filigree::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/trace/trace_task.h"
+#include "study/trace/trace_task.h"
 
 namespace filigree::cli {
 

@@ -1,5 +1,5 @@
 // filigree close-gates: a sparse model with fewer open edges, where they are worth least.
-#include "filigree/study/training/close_gates.h"
+#include "study/training/close_gates.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

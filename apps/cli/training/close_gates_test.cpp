@@ -1,6 +1,6 @@
 // close-gates: fewer open edges without training.
 #include "apps/cli/training/training_test_support.h"
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree::cli {
 namespace {

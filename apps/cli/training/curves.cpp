@@ -1,5 +1,5 @@
 // filigree curves: how training runs went, drawn from their logs.
-#include "filigree/study/training/curves.h"
+#include "study/training/curves.h"
 
 #include <CLI/CLI.hpp>
 

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "apps/cli/program/session.h"
-#include "filigree/study/evaluation/evaluation.h"
+#include "study/evaluation/evaluation.h"
 
 namespace filigree::cli {
 

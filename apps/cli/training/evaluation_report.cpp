@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "apps/cli/program/table.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/evaluation/heads_alive.h"
+#include "base/strings.h"
+#include "study/evaluation/heads_alive.h"
 
 namespace filigree::cli {
 namespace {

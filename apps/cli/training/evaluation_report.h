@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/evaluation/evaluation.h"
+#include "study/evaluation/evaluation.h"
 
 namespace filigree::cli {
 

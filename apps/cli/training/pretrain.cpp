@@ -1,5 +1,5 @@
 // filigree pretrain: a GPT-2-style model on token shards, from scratch or from a trained one.
-#include "filigree/study/training/pretrain.h"
+#include "study/training/pretrain.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

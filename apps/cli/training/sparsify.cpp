@@ -1,5 +1,5 @@
 // filigree sparsify: sparse post-training of a dense model, and its dense control.
-#include "filigree/study/training/sparsify.h"
+#include "study/training/sparsify.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

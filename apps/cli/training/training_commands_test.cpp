@@ -5,8 +5,8 @@
 #include <csignal>
 
 #include "apps/cli/training/training_test_support.h"
-#include "filigree/model/model.h"
-#include "filigree/study/figures.h"
+#include "model/model.h"
+#include "study/figures.h"
 
 namespace filigree::cli {
 namespace {

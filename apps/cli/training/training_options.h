@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "filigree/study/training/training_run.h"
+#include "study/training/training_run.h"
 
 namespace filigree::cli {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "apps/cli/program/session.h"
-#include "filigree/study/training/dry_run.h"
-#include "filigree/study/training/training_run.h"
+#include "study/training/dry_run.h"
+#include "study/training/training_run.h"
 
 namespace filigree::cli {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "apps/cli/tests/run_program.h"
-#include "filigree/base/scratch_folder.h"
+#include "base/scratch_folder.h"
 
 namespace filigree::cli {
 

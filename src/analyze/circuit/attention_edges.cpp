@@ -1,15 +1,15 @@
-#include "filigree/analyze/circuit/attention_edges.h"
+#include "analyze/circuit/attention_edges.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
 
-#include "filigree/analyze/circuit/clean_run.h"
-#include "filigree/analyze/circuit/gradient_run.h"
-#include "filigree/analyze/circuit/sweep.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "analyze/circuit/clean_run.h"
+#include "analyze/circuit/gradient_run.h"
+#include "analyze/circuit/sweep.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {

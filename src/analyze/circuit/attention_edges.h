@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/analyze/circuit/circuit.h"
+#include "analyze/circuit/circuit.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // Cells of attention patterns: which there are, their scores, and circuits of them.
-#include "filigree/analyze/circuit/attention_edges.h"
+#include "analyze/circuit/attention_edges.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/analyze/circuit/induction_model_test_support.h"
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/task/check.h"
+#include "analyze/circuit/induction_model_test_support.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/task/check.h"
 
 namespace filigree {
 namespace {

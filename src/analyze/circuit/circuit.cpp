@@ -1,10 +1,10 @@
-#include "filigree/analyze/circuit/circuit.h"
+#include "analyze/circuit/circuit.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

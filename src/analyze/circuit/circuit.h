@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/analyze/circuit/importance.h"
+#include "analyze/circuit/importance.h"
 
 namespace filigree {
 

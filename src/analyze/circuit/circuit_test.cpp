@@ -1,5 +1,5 @@
 // Circuits: curves, their sizes, and a model built by hand whose circuit is known.
-#include "filigree/analyze/circuit/circuit.h"
+#include "analyze/circuit/circuit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <numeric>
 #include <set>
 
-#include "filigree/analyze/circuit/induction_model_test_support.h"
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/induction_model_test_support.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/task/check.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

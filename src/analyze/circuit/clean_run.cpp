@@ -1,11 +1,11 @@
-#include "filigree/analyze/circuit/clean_run.h"
+#include "analyze/circuit/clean_run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "filigree/analyze/task/check.h"
+#include "analyze/task/check.h"
 
 namespace filigree {
 

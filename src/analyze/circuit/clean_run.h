@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/circuit/replacements.h"
+#include "analyze/circuit/replacements.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/analyze/circuit/edge_circuit.h"
+#include "analyze/circuit/edge_circuit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <queue>
 #include <set>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/analyze/circuit/circuit.h"
-#include "filigree/analyze/circuit/edge_scores.h"
-#include "filigree/base/circuit_graph.h"
+#include "analyze/circuit/circuit.h"
+#include "analyze/circuit/edge_scores.h"
+#include "base/circuit_graph.h"
 
 namespace filigree {
 

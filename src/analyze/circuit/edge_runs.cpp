@@ -1,4 +1,4 @@
-#include "filigree/analyze/circuit/edge_runs.h"
+#include "analyze/circuit/edge_runs.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,13 @@
 #include <map>
 #include <set>
 
-#include "filigree/analyze/circuit/clean_run.h"
-#include "filigree/analyze/circuit/head_outputs.h"
-#include "filigree/analyze/circuit/sweep.h"
-#include "filigree/base/circuit_graph.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/regions/regions.h"
+#include "analyze/circuit/clean_run.h"
+#include "analyze/circuit/head_outputs.h"
+#include "analyze/circuit/sweep.h"
+#include "base/circuit_graph.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 namespace {

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/analyze/circuit/graph.h"
-#include "filigree/analyze/circuit/patched_runs.h"
+#include "analyze/circuit/graph.h"
+#include "analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

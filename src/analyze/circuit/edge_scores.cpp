@@ -1,18 +1,18 @@
-#include "filigree/analyze/circuit/edge_scores.h"
+#include "analyze/circuit/edge_scores.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "filigree/analyze/circuit/gradient_run.h"
-#include "filigree/analyze/circuit/head_outputs.h"
-#include "filigree/analyze/circuit/pass_limits.h"
-#include "filigree/analyze/circuit/replacements.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/matmul/matmul.h"
-#include "filigree/ops/regions/regions.h"
+#include "analyze/circuit/gradient_run.h"
+#include "analyze/circuit/head_outputs.h"
+#include "analyze/circuit/pass_limits.h"
+#include "analyze/circuit/replacements.h"
+#include "analyze/task/check.h"
+#include "base/error.h"
+#include "ops/matmul/matmul.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 namespace {

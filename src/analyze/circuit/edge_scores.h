@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/analyze/circuit/edge_runs.h"
+#include "analyze/circuit/edge_runs.h"
 
 namespace filigree {
 

@@ -7,11 +7,11 @@
 #include <numeric>
 #include <set>
 
-#include "filigree/analyze/circuit/edge_circuit.h"
-#include "filigree/analyze/circuit/induction_model_test_support.h"
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/autograd/tape.h"
+#include "analyze/circuit/edge_circuit.h"
+#include "analyze/circuit/induction_model_test_support.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/task/check.h"
+#include "autograd/tape.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "filigree/analyze/circuit/gradient_run.h"
+#include "analyze/circuit/gradient_run.h"
 
-#include "filigree/analyze/circuit/replacements.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "analyze/circuit/replacements.h"
+#include "analyze/task/check.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 

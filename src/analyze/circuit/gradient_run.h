@@ -2,7 +2,7 @@
 // attributions share.
 #pragma once
 
-#include "filigree/analyze/circuit/patched_runs.h"
+#include "analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/component.h"
-#include "filigree/model/config.h"
+#include "base/component.h"
+#include "model/config.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "filigree/analyze/circuit/head_outputs.h"
+#include "analyze/circuit/head_outputs.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
 
 namespace filigree {
 namespace {

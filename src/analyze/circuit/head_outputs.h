@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/circuit/replacements.h"
-#include "filigree/nn/norm.h"
+#include "analyze/circuit/replacements.h"
+#include "nn/norm.h"
 
 namespace filigree {
 

@@ -1,14 +1,14 @@
-#include "filigree/analyze/circuit/importance.h"
+#include "analyze/circuit/importance.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "filigree/analyze/circuit/gradient_run.h"
-#include "filigree/analyze/circuit/pass_limits.h"
-#include "filigree/analyze/circuit/replacements.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "analyze/circuit/gradient_run.h"
+#include "analyze/circuit/pass_limits.h"
+#include "analyze/circuit/replacements.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
 
 namespace filigree {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <vector>
 
-#include "filigree/analyze/circuit/patched_runs.h"
+#include "analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

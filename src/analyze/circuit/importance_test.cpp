@@ -1,14 +1,14 @@
 // Importance: exact drops, their first-order estimates and what relates the two.
-#include "filigree/analyze/circuit/importance.h"
+#include "analyze/circuit/importance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/task/check.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/task/prompt.h"
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/model/model.h"
+#include "analyze/task/prompt.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "filigree/analyze/circuit/pass_limits.h"
+#include "analyze/circuit/pass_limits.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/device.h"
+#include "base/error.h"
+#include "runtime/device.h"
 
 namespace filigree {
 namespace {

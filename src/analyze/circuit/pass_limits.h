@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "filigree/analyze/circuit/graph.h"
-#include "filigree/analyze/circuit/patched_runs.h"
+#include "analyze/circuit/graph.h"
+#include "analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "filigree/analyze/circuit/pass_limits.h"
+#include "analyze/circuit/pass_limits.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "filigree/analyze/circuit/patch.h"
+#include "analyze/circuit/patch.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

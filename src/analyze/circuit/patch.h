@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/component.h"
-#include "filigree/base/names.h"
-#include "filigree/model/model.h"
+#include "base/component.h"
+#include "base/names.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/analyze/circuit/patched_runs.h"
+#include "analyze/circuit/patched_runs.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <optional>
 #include <set>
 
-#include "filigree/analyze/circuit/clean_run.h"
-#include "filigree/analyze/circuit/stretches.h"
-#include "filigree/analyze/circuit/sweep.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/regions/regions.h"
+#include "analyze/circuit/clean_run.h"
+#include "analyze/circuit/stretches.h"
+#include "analyze/circuit/sweep.h"
+#include "analyze/task/check.h"
+#include "base/error.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 namespace {

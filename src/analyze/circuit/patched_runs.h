@@ -11,10 +11,10 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/analyze/circuit/patch.h"
-#include "filigree/analyze/task/metric.h"
-#include "filigree/dist/communicator.h"
-#include "filigree/model/model.h"
+#include "analyze/circuit/patch.h"
+#include "analyze/task/metric.h"
+#include "dist/communicator.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -5,14 +5,14 @@
 #include <map>
 #include <tuple>
 
-#include "filigree/analyze/circuit/attention_edges.h"
-#include "filigree/analyze/circuit/edge_circuit.h"
-#include "filigree/analyze/circuit/importance.h"
-#include "filigree/analyze/circuit/pass_limits.h"
-#include "filigree/analyze/circuit/patched_runs.h"
-#include "filigree/analyze/circuit/sweep_state.h"
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/attention_edges.h"
+#include "analyze/circuit/edge_circuit.h"
+#include "analyze/circuit/importance.h"
+#include "analyze/circuit/pass_limits.h"
+#include "analyze/circuit/patched_runs.h"
+#include "analyze/circuit/sweep_state.h"
+#include "analyze/circuit/test_support.h"
+#include "base/error.h"
 #include "support/check_cuda.h"
 #include "support/temporary_folder.h"
 

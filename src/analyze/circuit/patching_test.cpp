@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "filigree/analyze/circuit/patched_runs.h"
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/analyze/test_support.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/patched_runs.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/task/check.h"
+#include "analyze/test_support.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

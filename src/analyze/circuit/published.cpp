@@ -1,8 +1,8 @@
-#include "filigree/analyze/circuit/published.h"
+#include "analyze/circuit/published.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

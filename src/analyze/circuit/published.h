@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/analyze/circuit/patch.h"
+#include "analyze/circuit/patch.h"
 
 namespace filigree {
 

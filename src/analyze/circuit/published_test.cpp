@@ -1,11 +1,11 @@
-#include "filigree/analyze/circuit/published.h"
+#include "analyze/circuit/published.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

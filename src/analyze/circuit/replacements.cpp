@@ -1,11 +1,11 @@
-#include "filigree/analyze/circuit/replacements.h"
+#include "analyze/circuit/replacements.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "filigree/analyze/task/check.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/regions/regions.h"
+#include "analyze/task/check.h"
+#include "base/error.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/circuit/patched_runs.h"
+#include "analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

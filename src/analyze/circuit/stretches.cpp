@@ -1,4 +1,4 @@
-#include "filigree/analyze/circuit/stretches.h"
+#include "analyze/circuit/stretches.h"
 
 namespace filigree {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/analyze/circuit/patch.h"
+#include "analyze/circuit/patch.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "filigree/analyze/circuit/stretches.h"
+#include "analyze/circuit/stretches.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/analyze/circuit/patched_runs.h"
-#include "filigree/analyze/circuit/test_support.h"
+#include "analyze/circuit/patched_runs.h"
+#include "analyze/circuit/test_support.h"
 
 namespace filigree {
 namespace {

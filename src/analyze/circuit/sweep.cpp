@@ -1,12 +1,12 @@
-#include "filigree/analyze/circuit/sweep.h"
+#include "analyze/circuit/sweep.h"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include "filigree/analyze/circuit/clean_run.h"
-#include "filigree/analyze/circuit/sweep_state.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/clean_run.h"
+#include "analyze/circuit/sweep_state.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "filigree/analyze/circuit/pass_limits.h"
-#include "filigree/analyze/circuit/patched_runs.h"
+#include "analyze/circuit/pass_limits.h"
+#include "analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

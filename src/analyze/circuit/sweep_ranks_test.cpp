@@ -4,12 +4,12 @@
 #include <atomic>
 #include <cmath>
 
-#include "filigree/analyze/circuit/attention_edges.h"
-#include "filigree/analyze/circuit/edge_scores.h"
-#include "filigree/analyze/circuit/importance.h"
-#include "filigree/analyze/circuit/sweep.h"
-#include "filigree/analyze/circuit/sweep_state.h"
-#include "filigree/analyze/circuit/test_support.h"
+#include "analyze/circuit/attention_edges.h"
+#include "analyze/circuit/edge_scores.h"
+#include "analyze/circuit/importance.h"
+#include "analyze/circuit/sweep.h"
+#include "analyze/circuit/sweep_state.h"
+#include "analyze/circuit/test_support.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
 

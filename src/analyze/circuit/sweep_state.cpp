@@ -1,12 +1,12 @@
-#include "filigree/analyze/circuit/sweep_state.h"
+#include "analyze/circuit/sweep_state.h"
 
 #include <cstring>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

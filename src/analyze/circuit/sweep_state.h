@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/analyze/task/prompt.h"
-#include "filigree/model/model.h"
+#include "analyze/task/prompt.h"
+#include "model/model.h"
 
 namespace filigree {
 

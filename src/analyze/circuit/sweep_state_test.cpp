@@ -1,15 +1,15 @@
 // Sweeps that stop in the middle and go on, and files that must not be trusted.
-#include "filigree/analyze/circuit/sweep_state.h"
+#include "analyze/circuit/sweep_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "filigree/analyze/circuit/edge_circuit.h"
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/test_support.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/edge_circuit.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/test_support.h"
+#include "base/error.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
 

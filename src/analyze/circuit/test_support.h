@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "filigree/analyze/task/prompt.h"
-#include "filigree/base/random.h"
-#include "filigree/model/model.h"
+#include "analyze/task/prompt.h"
+#include "base/random.h"
+#include "model/model.h"
 #include "support/models.h"
 
 namespace filigree {

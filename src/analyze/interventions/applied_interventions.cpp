@@ -1,11 +1,11 @@
-#include "filigree/analyze/interventions/applied_interventions.h"
+#include "analyze/interventions/applied_interventions.h"
 
 #include <algorithm>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {

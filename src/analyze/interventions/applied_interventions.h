@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/interventions/interventions.h"
+#include "analyze/interventions/interventions.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
-#include "filigree/analyze/interventions/cut_edges.h"
+#include "analyze/interventions/cut_edges.h"
 
 #include <algorithm>
 
-#include "filigree/nn/taps.h"
+#include "nn/taps.h"
 
 namespace filigree {
 namespace {

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "filigree/analyze/interventions/interventions.h"
-#include "filigree/base/component.h"
-#include "filigree/model/config.h"
+#include "analyze/interventions/interventions.h"
+#include "base/component.h"
+#include "model/config.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // The edges that carry nothing in a changed run.
-#include "filigree/analyze/interventions/cut_edges.h"
+#include "analyze/interventions/cut_edges.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "filigree/analyze/interventions/interventions.h"
+#include "analyze/interventions/interventions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -26,8 +26,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/analyze/circuit/patch.h"
-#include "filigree/text/token_id.h"
+#include "analyze/circuit/patch.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

@@ -5,11 +5,11 @@
 
 #include <cmath>
 
-#include "filigree/analyze/circuit/induction_model_test_support.h"
-#include "filigree/analyze/circuit/patched_runs.h"
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/interventions/applied_interventions.h"
-#include "filigree/analyze/task/check.h"
+#include "analyze/circuit/induction_model_test_support.h"
+#include "analyze/circuit/patched_runs.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/interventions/applied_interventions.h"
+#include "analyze/task/check.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -1,8 +1,8 @@
-#include "filigree/analyze/lens/eigenvalues.h"
+#include "analyze/lens/eigenvalues.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 // LAPACK has no header of its own in C; strings pass their lengths behind the other arguments.
 extern "C" void dgeev_(const char* left, const char* right, const int* n, double* matrix,

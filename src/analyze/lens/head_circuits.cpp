@@ -1,4 +1,4 @@
-#include "filigree/analyze/lens/head_circuits.h"
+#include "analyze/lens/head_circuits.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 #include <numeric>
 #include <span>
 
-#include "filigree/analyze/lens/eigenvalues.h"
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/ops/matmul/matmul.h"
-#include "filigree/runtime/threads.h"
+#include "analyze/lens/eigenvalues.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "ops/matmul/matmul.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

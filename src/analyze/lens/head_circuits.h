@@ -7,10 +7,10 @@
 #include <functional>
 #include <vector>
 
-#include "filigree/analyze/lens/head_matrices.h"
-#include "filigree/analyze/lens/token_inputs.h"
-#include "filigree/base/names.h"
-#include "filigree/text/token_id.h"
+#include "analyze/lens/head_matrices.h"
+#include "analyze/lens/token_inputs.h"
+#include "base/names.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

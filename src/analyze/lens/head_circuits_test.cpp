@@ -1,5 +1,5 @@
 // Heads' circuits against d x d and V x V matrices in double precision.
-#include "filigree/analyze/lens/head_circuits.h"
+#include "analyze/lens/head_circuits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <limits>
 #include <numeric>
 
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/lens/eigenvalues.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/lens/eigenvalues.h"
+#include "base/error.h"
 #include "support/errors.h"
 
 namespace filigree {

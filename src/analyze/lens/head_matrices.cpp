@@ -1,9 +1,9 @@
-#include "filigree/analyze/lens/head_matrices.h"
+#include "analyze/lens/head_matrices.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

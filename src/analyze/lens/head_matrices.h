@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree {
 

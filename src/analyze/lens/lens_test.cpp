@@ -5,11 +5,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/lens/logit_attribution.h"
-#include "filigree/analyze/lens/logit_lens.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/lens/logit_attribution.h"
+#include "analyze/lens/logit_lens.h"
+#include "analyze/task/check.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/analyze/lens/logit_attribution.h"
+#include "analyze/lens/logit_attribution.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <numeric>
 #include <span>
 
-#include "filigree/analyze/circuit/head_outputs.h"
-#include "filigree/analyze/task/check.h"
-#include "filigree/autograd/tape.h"
-#include "filigree/base/component.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/head_outputs.h"
+#include "analyze/task/check.h"
+#include "autograd/tape.h"
+#include "base/component.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

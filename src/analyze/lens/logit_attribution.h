@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/interventions/applied_interventions.h"
-#include "filigree/analyze/task/metric.h"
-#include "filigree/model/model.h"
+#include "analyze/interventions/applied_interventions.h"
+#include "analyze/task/metric.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,14 +1,14 @@
-#include "filigree/analyze/lens/logit_lens.h"
+#include "analyze/lens/logit_lens.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <span>
 
-#include "filigree/analyze/next_token.h"
-#include "filigree/base/component.h"
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "analyze/next_token.h"
+#include "base/component.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/interventions/applied_interventions.h"
-#include "filigree/model/model.h"
-#include "filigree/text/token_id.h"
+#include "analyze/interventions/applied_interventions.h"
+#include "model/model.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

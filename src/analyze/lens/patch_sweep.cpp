@@ -1,11 +1,11 @@
-#include "filigree/analyze/lens/patch_sweep.h"
+#include "analyze/lens/patch_sweep.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "filigree/analyze/circuit/circuit.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/circuit.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/analyze/circuit/patched_runs.h"
+#include "analyze/circuit/patched_runs.h"
 
 namespace filigree {
 

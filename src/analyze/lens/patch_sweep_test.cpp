@@ -1,10 +1,10 @@
-#include "filigree/analyze/lens/patch_sweep.h"
+#include "analyze/lens/patch_sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/task/check.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/task/check.h"
 #include "support/errors.h"
 
 namespace filigree {

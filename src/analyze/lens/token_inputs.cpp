@@ -1,4 +1,4 @@
-#include "filigree/analyze/lens/token_inputs.h"
+#include "analyze/lens/token_inputs.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <limits>
 #include <numeric>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/embedding/embedding.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/embedding/embedding.h"
 
 namespace filigree {
 namespace {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/names.h"
-#include "filigree/model/model.h"
-#include "filigree/text/token_id.h"
+#include "base/names.h"
+#include "model/model.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // What heads read for a token, against the taps of runs.
-#include "filigree/analyze/lens/token_inputs.h"
+#include "analyze/lens/token_inputs.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/base/error.h"
+#include "analyze/circuit/test_support.h"
+#include "base/error.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -1,9 +1,9 @@
-#include "filigree/analyze/maps/average.h"
+#include "analyze/maps/average.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

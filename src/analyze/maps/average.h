@@ -10,7 +10,7 @@
 #include <functional>
 #include <span>
 
-#include "filigree/analyze/maps/capture.h"
+#include "analyze/maps/capture.h"
 
 namespace filigree {
 

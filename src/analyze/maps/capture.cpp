@@ -1,10 +1,10 @@
-#include "filigree/analyze/maps/capture.h"
+#include "analyze/maps/capture.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -20,11 +20,11 @@
 #include <span>
 #include <vector>
 
-#include "filigree/analyze/interventions/applied_interventions.h"
-#include "filigree/analyze/maps/head_selection.h"
-#include "filigree/analyze/prompt.h"
-#include "filigree/base/names.h"
-#include "filigree/model/model.h"
+#include "analyze/interventions/applied_interventions.h"
+#include "analyze/maps/head_selection.h"
+#include "analyze/prompt.h"
+#include "base/names.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
 // Attention maps of a model on the GPU are those of the CPU.
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/maps/capture.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/maps/capture.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,4 +1,4 @@
-#include "filigree/analyze/maps/capture.h"
+#include "analyze/maps/capture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/analyze/maps/average.h"
-#include "filigree/analyze/test_support.h"
-#include "filigree/runtime/buffer.h"
+#include "analyze/maps/average.h"
+#include "analyze/test_support.h"
+#include "runtime/buffer.h"
 
 namespace filigree {
 namespace {

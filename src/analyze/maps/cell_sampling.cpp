@@ -1,9 +1,9 @@
-#include "filigree/analyze/maps/cell_sampling.h"
+#include "analyze/maps/cell_sampling.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

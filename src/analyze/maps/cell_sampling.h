@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/base/random.h"
+#include "base/random.h"
 
 namespace filigree {
 

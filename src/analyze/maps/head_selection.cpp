@@ -1,4 +1,4 @@
-#include "filigree/analyze/maps/head_selection.h"
+#include "analyze/maps/head_selection.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

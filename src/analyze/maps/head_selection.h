@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/component.h"
+#include "base/component.h"
 
 namespace filigree {
 

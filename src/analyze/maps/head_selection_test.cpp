@@ -1,9 +1,9 @@
-#include "filigree/analyze/maps/head_selection.h"
+#include "analyze/maps/head_selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,14 +1,14 @@
-#include "filigree/analyze/maps/map_file.h"
+#include "analyze/maps/map_file.h"
 
 #include <array>
 #include <cmath>
 
-#include "filigree/analyze/maps/cell_sampling.h"
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/npz.h"
-#include "filigree/io/safetensors_writer.h"
+#include "analyze/maps/cell_sampling.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "io/npz.h"
+#include "io/safetensors_writer.h"
 
 namespace filigree {
 namespace {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/maps/capture.h"
+#include "analyze/maps/capture.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/analyze/maps/map_file.h"
+#include "analyze/maps/map_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <fstream>
 #include <limits>
 
-#include "filigree/analyze/test_support.h"
-#include "filigree/io/safetensors.h"
+#include "analyze/test_support.h"
+#include "io/safetensors.h"
 #include "support/npz_reader.h"
 #include "support/temporary_folder.h"
 

@@ -1,9 +1,9 @@
-#include "filigree/analyze/pairs/clustering.h"
+#include "analyze/pairs/clustering.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,13 +1,13 @@
-#include "filigree/analyze/pairs/correlation.h"
+#include "analyze/pairs/correlation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/matmul/matmul.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "ops/matmul/matmul.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

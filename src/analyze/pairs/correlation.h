@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "filigree/analyze/pairs/head_pairs.h"
+#include "analyze/pairs/head_pairs.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -20,10 +20,10 @@
 #include <span>
 #include <vector>
 
-#include "filigree/analyze/maps/capture.h"
-#include "filigree/analyze/maps/cell_sampling.h"
-#include "filigree/analyze/pairs/clustering.h"
-#include "filigree/analyze/pairs/correlation.h"
+#include "analyze/maps/capture.h"
+#include "analyze/maps/cell_sampling.h"
+#include "analyze/pairs/clustering.h"
+#include "analyze/pairs/correlation.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // Correlations of heads against plain computations, within bounds on memory.
-#include "filigree/analyze/pairs/head_pairs.h"
+#include "analyze/pairs/head_pairs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "filigree/analyze/test_support.h"
-#include "filigree/runtime/buffer.h"
+#include "analyze/test_support.h"
+#include "runtime/buffer.h"
 
 namespace filigree {
 namespace {

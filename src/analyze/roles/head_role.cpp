@@ -1,4 +1,4 @@
-#include "filigree/analyze/roles/head_role.h"
+#include "analyze/roles/head_role.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

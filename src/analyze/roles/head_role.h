@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/roles/role_scores.h"
+#include "analyze/roles/role_scores.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // Roles of maps that were made to have them, dense and sparse, pure, mixed and noisy.
-#include "filigree/analyze/roles/head_role.h"
+#include "analyze/roles/head_role.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <cctype>
 #include <string>
 
-#include "filigree/analyze/constructed_maps_test_support.h"
-#include "filigree/analyze/roles/name_probe.h"
-#include "filigree/analyze/test_support.h"
+#include "analyze/constructed_maps_test_support.h"
+#include "analyze/roles/name_probe.h"
+#include "analyze/test_support.h"
 #include "support/files.h"
 
 namespace filigree {

@@ -1,6 +1,6 @@
-#include "filigree/analyze/roles/head_roles.h"
+#include "analyze/roles/head_roles.h"
 
-#include "filigree/runtime/threads.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "filigree/analyze/maps/capture.h"
-#include "filigree/analyze/roles/head_role.h"
-#include "filigree/analyze/roles/name_probe.h"
-#include "filigree/analyze/roles/repeated_text.h"
+#include "analyze/maps/capture.h"
+#include "analyze/roles/head_role.h"
+#include "analyze/roles/name_probe.h"
+#include "analyze/roles/repeated_text.h"
 
 namespace filigree {
 

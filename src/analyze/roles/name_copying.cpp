@@ -1,8 +1,8 @@
-#include "filigree/analyze/roles/name_copying.h"
+#include "analyze/roles/name_copying.h"
 
 #include <algorithm>
 
-#include "filigree/analyze/lens/head_circuits.h"
+#include "analyze/lens/head_circuits.h"
 
 namespace filigree {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "filigree/analyze/roles/name_probe.h"
-#include "filigree/analyze/roles/role_scores.h"
-#include "filigree/base/component.h"
-#include "filigree/model/model.h"
+#include "analyze/roles/name_probe.h"
+#include "analyze/roles/role_scores.h"
+#include "base/component.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "filigree/analyze/roles/name_probe.h"
+#include "analyze/roles/name_probe.h"
 
 #include <optional>
 #include <string_view>
 
-#include "filigree/analyze/task/tasks.h"
-#include "filigree/base/error.h"
+#include "analyze/task/tasks.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/analyze/prompt.h"
-#include "filigree/text/tokenizer.h"
+#include "analyze/prompt.h"
+#include "text/tokenizer.h"
 
 namespace filigree {
 

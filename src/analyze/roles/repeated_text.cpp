@@ -1,9 +1,9 @@
-#include "filigree/analyze/roles/repeated_text.h"
+#include "analyze/roles/repeated_text.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
+#include "base/error.h"
+#include "base/random.h"
 
 namespace filigree {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "filigree/analyze/prompt.h"
+#include "analyze/prompt.h"
 
 namespace filigree {
 

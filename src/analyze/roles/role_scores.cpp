@@ -1,9 +1,9 @@
-#include "filigree/analyze/roles/role_scores.h"
+#include "analyze/roles/role_scores.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

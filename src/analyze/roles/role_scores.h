@@ -40,8 +40,8 @@
 #include <span>
 #include <vector>
 
-#include "filigree/analyze/roles/role_thresholds.h"
-#include "filigree/base/names.h"
+#include "analyze/roles/role_thresholds.h"
+#include "base/names.h"
 
 namespace filigree {
 

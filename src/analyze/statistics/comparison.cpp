@@ -1,4 +1,4 @@
-#include "filigree/analyze/statistics/comparison.h"
+#include "analyze/statistics/comparison.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include <numeric>
 #include <set>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

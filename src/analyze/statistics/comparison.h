@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/analyze/statistics/resampling.h"
-#include "filigree/analyze/statistics/statistics.h"
+#include "analyze/statistics/resampling.h"
+#include "analyze/statistics/statistics.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/analyze/statistics/cross_layer.h"
+#include "analyze/statistics/cross_layer.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/analyze/lens/head_matrices.h"
-#include "filigree/autograd/tape.h"
-#include "filigree/ops/matmul/matmul.h"
+#include "analyze/lens/head_matrices.h"
+#include "autograd/tape.h"
+#include "ops/matmul/matmul.h"
 
 namespace filigree {
 namespace {

@@ -17,10 +17,10 @@
 #include <span>
 #include <vector>
 
-#include "filigree/analyze/interventions/applied_interventions.h"
-#include "filigree/analyze/prompt.h"
-#include "filigree/base/component.h"
-#include "filigree/model/model.h"
+#include "analyze/interventions/applied_interventions.h"
+#include "analyze/prompt.h"
+#include "base/component.h"
+#include "model/model.h"
 
 namespace filigree {
 

@@ -1,12 +1,12 @@
 // What heads read of earlier heads, against runs with one head's output taken out of the stream.
-#include "filigree/analyze/statistics/cross_layer.h"
+#include "analyze/statistics/cross_layer.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "filigree/analyze/circuit/test_support.h"
-#include "filigree/analyze/lens/head_matrices.h"
-#include "filigree/analyze/maps/head_selection.h"
+#include "analyze/circuit/test_support.h"
+#include "analyze/lens/head_matrices.h"
+#include "analyze/maps/head_selection.h"
 
 namespace filigree {
 namespace {

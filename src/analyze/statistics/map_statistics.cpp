@@ -1,11 +1,11 @@
-#include "filigree/analyze/statistics/map_statistics.h"
+#include "analyze/statistics/map_statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -35,7 +35,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/names.h"
+#include "base/names.h"
 
 namespace filigree {
 

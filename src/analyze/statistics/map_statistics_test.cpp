@@ -1,12 +1,12 @@
-#include "filigree/analyze/statistics/map_statistics.h"
+#include "analyze/statistics/map_statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "filigree/analyze/constructed_maps_test_support.h"
-#include "filigree/analyze/test_support.h"
+#include "analyze/constructed_maps_test_support.h"
+#include "analyze/test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "filigree/analyze/statistics/resampling.h"
+#include "analyze/statistics/resampling.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
+#include "base/error.h"
+#include "base/random.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,12 @@
 // Intervals and p-values against what is known of them.
-#include "filigree/analyze/statistics/resampling.h"
+#include "analyze/statistics/resampling.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "filigree/analyze/test_support.h"
+#include "analyze/test_support.h"
 
 namespace filigree {
 namespace {

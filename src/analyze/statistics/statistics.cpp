@@ -1,12 +1,12 @@
-#include "filigree/analyze/statistics/statistics.h"
+#include "analyze/statistics/statistics.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/analyze/maps/capture.h"
-#include "filigree/analyze/statistics/map_statistics.h"
-#include "filigree/model/living_heads.h"
+#include "analyze/maps/capture.h"
+#include "analyze/statistics/map_statistics.h"
+#include "model/living_heads.h"
 
 namespace filigree {
 

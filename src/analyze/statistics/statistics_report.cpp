@@ -1,11 +1,11 @@
-#include "filigree/analyze/statistics/statistics_report.h"
+#include "analyze/statistics/statistics_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/csv.h"
+#include "base/csv.h"
 
 namespace filigree {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/statistics/comparison.h"
-#include "filigree/analyze/statistics/statistics.h"
+#include "analyze/statistics/comparison.h"
+#include "analyze/statistics/statistics.h"
 
 namespace filigree {
 

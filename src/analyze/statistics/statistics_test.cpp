@@ -1,5 +1,5 @@
 // Statistics of models: groups, means, and the comparison of two.
-#include "filigree/analyze/statistics/statistics.h"
+#include "analyze/statistics/statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <numeric>
 #include <set>
 
-#include "filigree/analyze/roles/head_roles.h"
-#include "filigree/analyze/statistics/comparison.h"
-#include "filigree/analyze/statistics/statistics_report.h"
-#include "filigree/analyze/test_support.h"
+#include "analyze/roles/head_roles.h"
+#include "analyze/statistics/comparison.h"
+#include "analyze/statistics/statistics_report.h"
+#include "analyze/test_support.h"
 
 namespace filigree {
 namespace {

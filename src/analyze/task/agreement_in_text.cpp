@@ -14,8 +14,8 @@
 #include <set>
 #include <span>
 
-#include "filigree/analyze/task/text_passages.h"
-#include "filigree/analyze/task/text_tasks.h"
+#include "analyze/task/text_passages.h"
+#include "analyze/task/text_tasks.h"
 
 namespace filigree {
 namespace {

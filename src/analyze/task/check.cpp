@@ -1,8 +1,8 @@
-#include "filigree/analyze/task/check.h"
+#include "analyze/task/check.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

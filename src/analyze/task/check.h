@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "filigree/analyze/task/metric.h"
-#include "filigree/model/model.h"
+#include "analyze/task/metric.h"
+#include "model/model.h"
 
 namespace filigree {
 

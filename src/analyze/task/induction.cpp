@@ -1,11 +1,11 @@
-#include "filigree/analyze/task/induction.h"
+#include "analyze/task/induction.h"
 
 #include <algorithm>
 #include <memory>
 #include <string>
 
-#include "filigree/base/error.h"
-#include "filigree/text/corpus/compose.h"
+#include "base/error.h"
+#include "text/corpus/compose.h"
 
 namespace filigree {
 namespace {

@@ -2,7 +2,7 @@
 // the repetition predicts the next one.
 #pragma once
 
-#include "filigree/analyze/task/tasks.h"
+#include "analyze/task/tasks.h"
 
 namespace filigree {
 

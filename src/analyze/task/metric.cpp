@@ -1,19 +1,19 @@
-#include "filigree/analyze/task/metric.h"
+#include "analyze/task/metric.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "filigree/analyze/next_token.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/embedding/embedding.h"
-#include "filigree/ops/kl_divergence/kl_divergence.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/ops/regions/regions.h"
-#include "filigree/ops/softmax/softmax.h"
-#include "filigree/runtime/threads.h"
+#include "analyze/next_token.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/embedding/embedding.h"
+#include "ops/kl_divergence/kl_divergence.h"
+#include "ops/layout/layout.h"
+#include "ops/reduce/reduce.h"
+#include "ops/regions/regions.h"
+#include "ops/softmax/softmax.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "filigree/analyze/task/prompt.h"
-#include "filigree/autograd/variable.h"
-#include "filigree/base/names.h"
+#include "analyze/task/prompt.h"
+#include "autograd/variable.h"
+#include "base/names.h"
 
 namespace filigree {
 

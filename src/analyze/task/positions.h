@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "filigree/analyze/task/prompt.h"
+#include "analyze/task/prompt.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "filigree/analyze/task/prompt.h"
+#include "analyze/task/prompt.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/corpus/task.h"
-#include "filigree/text/tokenizer.h"
+#include "text/corpus/task.h"
+#include "text/tokenizer.h"
 
 namespace filigree {
 

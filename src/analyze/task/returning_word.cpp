@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "filigree/analyze/task/text_passages.h"
-#include "filigree/analyze/task/text_tasks.h"
+#include "analyze/task/text_passages.h"
+#include "analyze/task/text_tasks.h"
 
 namespace filigree {
 namespace {

@@ -8,15 +8,15 @@
 #include <numeric>
 #include <set>
 
-#include "filigree/analyze/task/check.h"
-#include "filigree/analyze/task/positions.h"
-#include "filigree/analyze/task/tasks.h"
-#include "filigree/analyze/task/user_task.h"
-#include "filigree/analyze/test_support.h"
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/text/byte_level.h"
+#include "analyze/task/check.h"
+#include "analyze/task/positions.h"
+#include "analyze/task/tasks.h"
+#include "analyze/task/user_task.h"
+#include "analyze/test_support.h"
+#include "autograd/tape.h"
+#include "base/error.h"
 #include "support/files.h"
+#include "text/byte_level.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
-#include "filigree/analyze/task/task_text.h"
+#include "analyze/task/task_text.h"
 
 #include <algorithm>
 #include <array>
 
-#include "filigree/text/text_source.h"
+#include "text/text_source.h"
 
 namespace filigree {
 namespace {

@@ -1,15 +1,15 @@
-#include "filigree/analyze/task/tasks.h"
+#include "analyze/task/tasks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "filigree/analyze/task/induction.h"
-#include "filigree/analyze/task/text_tasks.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "analyze/task/induction.h"
+#include "analyze/task/text_tasks.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/analyze/task/metric.h"
-#include "filigree/analyze/task/prompt.h"
-#include "filigree/analyze/task/task_text.h"
-#include "filigree/base/random.h"
-#include "filigree/text/corpus/pairs.h"
+#include "analyze/task/metric.h"
+#include "analyze/task/prompt.h"
+#include "analyze/task/task_text.h"
+#include "base/random.h"
+#include "text/corpus/pairs.h"
 
 namespace filigree {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/analyze/task/tasks.h"
+#include "analyze/task/tasks.h"
 
 namespace filigree {
 

@@ -10,7 +10,7 @@
 // tokens but those of the place that was changed.
 #pragma once
 
-#include "filigree/analyze/task/tasks.h"
+#include "analyze/task/tasks.h"
 
 namespace filigree {
 

@@ -8,12 +8,12 @@
 #include <numeric>
 #include <set>
 
-#include "filigree/analyze/task/tasks.h"
-#include "filigree/analyze/test_support.h"
-#include "filigree/base/error.h"
-#include "filigree/base/scratch_folder.h"
-#include "filigree/text/test_support.h"
+#include "analyze/task/tasks.h"
+#include "analyze/test_support.h"
+#include "base/error.h"
+#include "base/scratch_folder.h"
 #include "support/files.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

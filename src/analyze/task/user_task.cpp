@@ -1,4 +1,4 @@
-#include "filigree/analyze/task/user_task.h"
+#include "analyze/task/user_task.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -6,11 +6,11 @@
 #include <set>
 #include <tuple>
 
-#include "filigree/analyze/task/tasks.h"
-#include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/lines.h"
+#include "analyze/task/tasks.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "json/lines.h"
 
 namespace filigree {
 namespace {

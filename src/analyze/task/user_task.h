@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "filigree/analyze/task/prompt.h"
+#include "analyze/task/prompt.h"
 
 namespace filigree {
 

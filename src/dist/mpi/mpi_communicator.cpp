@@ -1,4 +1,4 @@
-#include "filigree/dist/mpi/mpi_communicator.h"
+#include "dist/mpi/mpi_communicator.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::mpi {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "filigree/dist/communicator.h"
+#include "dist/communicator.h"
 
 namespace filigree::mpi {
 

@@ -1,14 +1,14 @@
-#include "filigree/dist/nccl/nccl_communicator.h"
+#include "dist/nccl/nccl_communicator.h"
 
 #include <nccl.h>
 
 #include <thread>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/runtime/cuda/check_cuda.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "base/error.h"
+#include "runtime/buffer.h"
+#include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::nccl {
 namespace {

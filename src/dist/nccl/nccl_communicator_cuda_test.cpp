@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "filigree/dist/nccl/nccl_communicator.h"
-#include "filigree/runtime/buffer.h"
+#include "dist/nccl/nccl_communicator.h"
+#include "runtime/buffer.h"
 
 namespace filigree {
 namespace {

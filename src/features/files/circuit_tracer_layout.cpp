@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/circuit_tracer_names.h"
-#include "filigree/features/files/flat_yaml.h"
-#include "filigree/features/files/layouts.h"
-#include "filigree/io/matrix_type.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/strings.h"
+#include "features/files/circuit_tracer_names.h"
+#include "features/files/flat_yaml.h"
+#include "features/files/layouts.h"
+#include "io/matrix_type.h"
 
 namespace filigree {
 namespace {

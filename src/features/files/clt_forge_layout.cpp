@@ -4,9 +4,9 @@
 // were divided by in training.
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/features/files/layouts.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "features/files/layouts.h"
 
 namespace filigree {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "filigree/features/files/layouts.h"
-#include "filigree/features/files/test_support.h"
-#include "filigree/io/folder_checksums.h"
+#include "features/files/layouts.h"
+#include "features/files/test_support.h"
+#include "io/folder_checksums.h"
 #include "support/errors.h"
 #include "support/files.h"
 

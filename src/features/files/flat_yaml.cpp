@@ -1,14 +1,14 @@
-#include "filigree/features/files/flat_yaml.h"
+#include "features/files/flat_yaml.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "filigree/base/error.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/utf8.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "base/utf8.h"
 
 namespace filigree {
 namespace {

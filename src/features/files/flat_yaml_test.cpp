@@ -1,4 +1,4 @@
-#include "filigree/features/files/flat_yaml.h"
+#include "features/files/flat_yaml.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "filigree/features/files/stored_dictionary.h"
-#include "filigree/io/stored_checksums.h"
+#include "features/files/stored_dictionary.h"
+#include "io/stored_checksums.h"
 
 namespace filigree {
 

@@ -4,13 +4,13 @@
 #include <charconv>
 #include <map>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/layouts.h"
-#include "filigree/io/matrix_type.h"
-#include "filigree/io/npz_file.h"
-#include "filigree/json/object.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/strings.h"
+#include "features/files/layouts.h"
+#include "io/matrix_type.h"
+#include "io/npz_file.h"
+#include "json/object.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "filigree/features/files/stored_dictionary.h"
+#include "features/files/stored_dictionary.h"
 
 #include <algorithm>
 #include <functional>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
+#include "autograd/tape.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

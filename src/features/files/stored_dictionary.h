@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "filigree/features/dictionary.h"
-#include "filigree/features/files/stored_matrix.h"
+#include "features/dictionary.h"
+#include "features/files/stored_matrix.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "filigree/features/files/stored_matrix.h"
+#include "features/files/stored_matrix.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/mapped_file.h"
-#include "filigree/io/safetensors.h"
-#include "filigree/tensor/tensor.h"
+#include "base/mapped_file.h"
+#include "io/safetensors.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/features/files/stored_matrix.h"
+#include "features/files/stored_matrix.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/io/safetensors_writer.h"
+#include "features/files/transcoder_files.h"
+#include "io/safetensors_writer.h"
 #include "support/check_op.h"
 #include "support/files.h"
 #include "support/random_transcoder.h"

@@ -1,15 +1,15 @@
-#include "filigree/features/files/transcoder_files.h"
+#include "features/files/transcoder_files.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/features/files/circuit_tracer_names.h"
-#include "filigree/features/files/layouts.h"
-#include "filigree/features/files/transcoder_writer.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "features/files/circuit_tracer_names.h"
+#include "features/files/layouts.h"
+#include "features/files/transcoder_writer.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/features/dictionary.h"
-#include "filigree/io/matrix_type.h"
+#include "features/dictionary.h"
+#include "io/matrix_type.h"
 
 namespace filigree {
 

@@ -1,15 +1,15 @@
 // Transcoders written and read again, and read from every layout that others write.
-#include "filigree/features/files/transcoder_files.h"
+#include "features/files/transcoder_files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "filigree/features/files/layouts.h"
-#include "filigree/features/files/test_support.h"
-#include "filigree/io/folder_checksums.h"
-#include "filigree/io/npz.h"
+#include "features/files/layouts.h"
+#include "features/files/test_support.h"
+#include "io/folder_checksums.h"
+#include "io/npz.h"
 #include "support/errors.h"
 #include "support/golden_transcoder.h"
 #include "support/run_python.h"

@@ -1,4 +1,4 @@
-#include "filigree/features/files/transcoder_writer.h"
+#include "features/files/transcoder_writer.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/folders.h"
-#include "filigree/features/files/circuit_tracer_names.h"
-#include "filigree/features/files/flat_yaml.h"
-#include "filigree/io/folder_checksums.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/folders.h"
+#include "features/files/circuit_tracer_names.h"
+#include "features/files/flat_yaml.h"
+#include "io/folder_checksums.h"
 
 namespace filigree {
 namespace {

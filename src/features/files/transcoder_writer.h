@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/io/safetensors_writer.h"
+#include "features/files/transcoder_files.h"
+#include "io/safetensors_writer.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "filigree/features/graph/attribution_graph.h"
+#include "features/graph/attribution_graph.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/features/graph/influence.h"
+#include "base/error.h"
+#include "features/graph/influence.h"
 
 namespace filigree {
 namespace {

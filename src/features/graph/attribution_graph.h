@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/features/graph/sweep.h"
+#include "features/graph/sweep.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/features/graph/changed_runs.h"
+#include "features/graph/changed_runs.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace filigree {
 namespace {

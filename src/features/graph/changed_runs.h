@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/base/component.h"
-#include "filigree/base/names.h"
-#include "filigree/features/graph/attribution_graph.h"
+#include "base/component.h"
+#include "base/names.h"
+#include "features/graph/attribution_graph.h"
 
 namespace filigree {
 

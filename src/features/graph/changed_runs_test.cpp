@@ -1,9 +1,9 @@
-#include "filigree/features/graph/changed_runs.h"
+#include "features/graph/changed_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/model/family_samples_test_support.h"
+#include "model/family_samples_test_support.h"
 #include "support/random_transcoder.h"
 
 namespace filigree {

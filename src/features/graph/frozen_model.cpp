@@ -1,4 +1,4 @@
-#include "filigree/features/graph/frozen_model.h"
+#include "features/graph/frozen_model.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree {
 

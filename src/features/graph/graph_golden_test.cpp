@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/features/graph/head_loadings.h"
-#include "filigree/features/graph/influence.h"
-#include "filigree/features/graph/qk_attribution.h"
+#include "features/graph/head_loadings.h"
+#include "features/graph/influence.h"
+#include "features/graph/qk_attribution.h"
 #include "support/check_op.h"
 #include "support/golden_graph.h"
 

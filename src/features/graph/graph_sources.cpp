@@ -1,8 +1,8 @@
-#include "filigree/features/graph/graph_sources.h"
+#include "features/graph/graph_sources.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

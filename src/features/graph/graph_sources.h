@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/base/names.h"
-#include "filigree/features/dictionary.h"
-#include "filigree/features/graph/frozen_model.h"
+#include "base/names.h"
+#include "features/dictionary.h"
+#include "features/graph/frozen_model.h"
 
 namespace filigree {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/features/graph/attribution_graph.h"
+#include "base/error.h"
+#include "features/graph/attribution_graph.h"
 
 namespace filigree {
 namespace {

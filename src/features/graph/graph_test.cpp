@@ -7,12 +7,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/features/graph/attribution_graph.h"
-#include "filigree/features/graph/head_loadings.h"
-#include "filigree/features/graph/influence.h"
-#include "filigree/features/graph/qk_attribution.h"
-#include "filigree/model/family_samples_test_support.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "features/graph/attribution_graph.h"
+#include "features/graph/head_loadings.h"
+#include "features/graph/influence.h"
+#include "features/graph/qk_attribution.h"
+#include "model/family_samples_test_support.h"
+#include "ops/elementwise/elementwise.h"
 #include "support/errors.h"
 #include "support/random_transcoder.h"
 

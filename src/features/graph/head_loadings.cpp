@@ -1,12 +1,12 @@
-#include "filigree/features/graph/head_loadings.h"
+#include "features/graph/head_loadings.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/features/graph/attribution_graph.h"
+#include "features/graph/attribution_graph.h"
 
 namespace filigree {
 

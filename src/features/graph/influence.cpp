@@ -1,4 +1,4 @@
-#include "filigree/features/graph/influence.h"
+#include "features/graph/influence.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

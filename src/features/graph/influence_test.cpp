@@ -1,4 +1,4 @@
-#include "filigree/features/graph/influence.h"
+#include "features/graph/influence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

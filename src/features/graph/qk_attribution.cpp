@@ -1,11 +1,11 @@
-#include "filigree/features/graph/qk_attribution.h"
+#include "features/graph/qk_attribution.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

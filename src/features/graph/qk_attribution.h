@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/features/graph/sweep.h"
+#include "features/graph/sweep.h"
 
 namespace filigree {
 

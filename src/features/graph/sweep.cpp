@@ -1,10 +1,10 @@
-#include "filigree/features/graph/sweep.h"
+#include "features/graph/sweep.h"
 
 #include <algorithm>
 #include <map>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/matmul/gemm.h"
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
 
 namespace filigree {
 namespace {

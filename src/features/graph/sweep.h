@@ -7,8 +7,8 @@
 #include <functional>
 #include <span>
 
-#include "filigree/features/graph/graph_sources.h"
-#include "filigree/ops/regions/regions.h"
+#include "features/graph/graph_sources.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/features/index/feature_index.h"
+#include "features/index/feature_index.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/json/json.h"
-#include "filigree/json/object.h"
-#include "filigree/runtime/dtype.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "json/json.h"
+#include "json/object.h"
+#include "runtime/dtype.h"
 
 namespace filigree {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/component.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/features/index/feature_record.h"
+#include "base/atomic_file.h"
+#include "base/component.h"
+#include "base/mapped_file.h"
+#include "features/index/feature_record.h"
 
 namespace filigree {
 

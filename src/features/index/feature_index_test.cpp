@@ -1,4 +1,4 @@
-#include "filigree/features/index/feature_index.h"
+#include "features/index/feature_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/features/index/index_builder.h"
+#include "features/index/index_builder.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/files.h"

@@ -1,10 +1,10 @@
-#include "filigree/features/index/feature_record.h"
+#include "features/index/feature_record.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

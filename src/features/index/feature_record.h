@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/text/token_id.h"
+#include "text/token_id.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "filigree/features/index/index_builder.h"
+#include "features/index/index_builder.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/runtime/dtype.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "runtime/dtype.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 

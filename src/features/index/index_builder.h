@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
-#include "filigree/features/index/feature_index.h"
-#include "filigree/ops/sparse_code/sparse_code.h"
+#include "features/index/feature_index.h"
+#include "ops/sparse_code/sparse_code.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
 // The nonlinear functions of MLPs (runtime/activation.h), alone and as a gate.
 #pragma once
 
-#include "filigree/autograd/variable.h"
-#include "filigree/runtime/activation.h"
+#include "autograd/variable.h"
+#include "runtime/activation.h"
 
 namespace filigree {
 

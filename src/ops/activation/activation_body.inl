@@ -1,7 +1,7 @@
 // Kernels of activation_cpu.cpp, compiled once per vector level.
 
-#include "filigree/runtime/cpu/simd_activation.inl"
-#include "filigree/runtime/cpu/simd_map.inl"
+#include "runtime/cpu/simd_activation.inl"
+#include "runtime/cpu/simd_map.inl"
 
 inline void activate_range(const ActivationArgs<>& args, std::int64_t begin, std::int64_t end) {
   map_vectors(begin, end, args.x, args.x, args.x, args.y,

@@ -1,11 +1,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "filigree/ops/activation/activation_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/activation/activation_kernels.h"
+#include "runtime/threads.h"
 
-#define FILIGREE_SIMD_BODY "filigree/ops/activation/activation_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "ops/activation/activation_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::cpu {
 namespace {

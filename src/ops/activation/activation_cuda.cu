@@ -1,6 +1,6 @@
-#include "filigree/ops/activation/activation_kernels.h"
-#include "filigree/runtime/cuda/activation_cuda.cuh"
-#include "filigree/runtime/cuda/map_cuda.cuh"
+#include "ops/activation/activation_kernels.h"
+#include "runtime/cuda/activation_cuda.cuh"
+#include "runtime/cuda/map_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

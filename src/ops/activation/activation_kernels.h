@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "filigree/runtime/activation.h"
+#include "runtime/activation.h"
 
 namespace filigree {
 

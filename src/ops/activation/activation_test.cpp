@@ -1,9 +1,9 @@
-#include "filigree/ops/activation/activation.h"
+#include "ops/activation/activation.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/activation/test_support.h"
+#include "base/error.h"
+#include "ops/activation/test_support.h"
 #include "support/check_op.h"
 
 namespace filigree {

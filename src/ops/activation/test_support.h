@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "filigree/runtime/activation.h"
+#include "runtime/activation.h"
 
 namespace filigree {
 

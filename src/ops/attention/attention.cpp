@@ -1,14 +1,14 @@
-#include "filigree/ops/attention/attention.h"
+#include "ops/attention/attention.h"
 
 #include <array>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/attention/attention_operands.h"
-#include "filigree/ops/matmul/gemm.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/attention/attention_operands.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/threads.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

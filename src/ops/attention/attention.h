@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

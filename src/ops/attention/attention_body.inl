@@ -3,8 +3,8 @@
 // A job holds one head's keys and values, packed for the tile kernel, and walks over blocks of
 // queries; the scores of a block live in a scratch matrix of kQueryBlock rows.
 
-#include "filigree/runtime/cpu/simd_rows.inl"
-#include "filigree/runtime/cpu/simd_tile.inl"
+#include "runtime/cpu/simd_rows.inl"
+#include "runtime/cpu/simd_tile.inl"
 
 inline std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
@@ -107,7 +107,7 @@ inline void cap_row(const AttentionShape& s, float* x, std::int64_t padded,
   }
 }
 
-#include "filigree/ops/attention/gate_body.inl"
+#include "ops/attention/gate_body.inl"
 
 // Few queries against many keys, as in generation: dot products straight from the cache.
 inline void attend_directly(const AttentionArgs<>& args, std::int64_t b, std::int64_t h,

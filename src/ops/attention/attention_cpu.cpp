@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "filigree/ops/attention/attention_kernels.h"
-#include "filigree/runtime/cpu/scratch.h"
-#include "filigree/runtime/threads.h"
+#include "ops/attention/attention_kernels.h"
+#include "runtime/cpu/scratch.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {
@@ -20,8 +20,8 @@ float* scratch(std::size_t floats) { return scratch_floats(ScratchSlot::kJob, fl
 }  // namespace
 }  // namespace filigree
 
-#define FILIGREE_SIMD_BODY "filigree/ops/attention/attention_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "ops/attention/attention_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::cpu {
 

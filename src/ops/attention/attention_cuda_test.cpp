@@ -2,12 +2,12 @@
 
 #include <cmath>
 
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/attention/gated_attention.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/ops/softmax/softmax.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/gated_attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/reduce/reduce.h"
+#include "ops/softmax/softmax.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

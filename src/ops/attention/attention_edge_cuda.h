@@ -2,7 +2,7 @@
 // gated_attention.h. For .cu files.
 #pragma once
 
-#include "filigree/ops/attention/attention_kernels.h"
+#include "ops/attention/attention_kernels.h"
 
 namespace filigree::cuda {
 

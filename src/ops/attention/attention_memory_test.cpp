@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/attention/gated_attention.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/runtime/buffer.h"
+#include "autograd/tape.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/gated_attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
+#include "runtime/buffer.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,9 +1,9 @@
-#include "filigree/ops/attention/attention_operands.h"
+#include "ops/attention/attention_operands.h"
 
 #include <cmath>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
+#include "autograd/tape.h"
+#include "base/error.h"
 
 namespace filigree {
 

@@ -2,9 +2,9 @@
 // side by side.
 #pragma once
 
-#include "filigree/autograd/variable.h"
-#include "filigree/ops/attention/attention_shape.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/variable.h"
+#include "ops/attention/attention_shape.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 

@@ -1,12 +1,12 @@
 // Formulas as in gated_attention.h. A block works on one row: of queries for z and dq, of keys for
 // dk and dv, so that every sum has one owner and a fixed order.
 
-#include "filigree/ops/attention/attention_edge_cuda.h"
-#include "filigree/ops/attention/attention_plain_cuda.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/shared_memory_cuda.h"
-#include "filigree/runtime/cuda/sum_cuda.h"
+#include "ops/attention/attention_edge_cuda.h"
+#include "ops/attention/attention_plain_cuda.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/shared_memory_cuda.h"
+#include "runtime/cuda/sum_cuda.h"
 
 namespace filigree::cuda {
 namespace {

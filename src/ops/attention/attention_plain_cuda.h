@@ -1,7 +1,7 @@
 // Attention row by row, for every shape and every option: what runs where no faster kernel applies.
 #pragma once
 
-#include "filigree/ops/attention/attention_kernels.h"
+#include "ops/attention/attention_kernels.h"
 
 namespace filigree::cuda::plain {
 

@@ -1,9 +1,9 @@
-#include "filigree/ops/attention/attention_shape.h"
+#include "ops/attention/attention_shape.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/tensor/dispatch.h"
+#include "base/error.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 

@@ -3,10 +3,10 @@
 
 #include <initializer_list>
 
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/attention/attention_kernels.h"
-#include "filigree/tensor/shape.h"
-#include "filigree/tensor/tensor.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/attention_kernels.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

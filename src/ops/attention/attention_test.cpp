@@ -1,9 +1,9 @@
-#include "filigree/ops/attention/attention.h"
+#include "ops/attention/attention.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/softmax/softmax.h"
+#include "base/error.h"
+#include "ops/softmax/softmax.h"
 #include "support/check_op.h"
 
 namespace filigree {

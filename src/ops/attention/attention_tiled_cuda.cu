@@ -3,12 +3,12 @@
 
 #include <type_traits>
 
-#include "filigree/ops/attention/attention_tiled_cuda.h"
-#include "filigree/ops/attention/attention_tiles_cuda.h"
-#include "filigree/runtime/cuda/devices_cuda.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/shared_memory_cuda.h"
-#include "filigree/runtime/cuda/sum_cuda.h"
+#include "ops/attention/attention_tiled_cuda.h"
+#include "ops/attention/attention_tiles_cuda.h"
+#include "runtime/cuda/devices_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/shared_memory_cuda.h"
+#include "runtime/cuda/sum_cuda.h"
 
 namespace filigree::cuda::tiled {
 namespace {

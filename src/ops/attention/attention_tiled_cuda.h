@@ -3,7 +3,7 @@
 // has one owner and one order.
 #pragma once
 
-#include "filigree/ops/attention/attention_kernels.h"
+#include "ops/attention/attention_kernels.h"
 
 namespace filigree::cuda::tiled {
 

@@ -4,8 +4,8 @@
 // are one thread's.
 #pragma once
 
-#include "filigree/ops/attention/attention_edge_cuda.h"
-#include "filigree/ops/attention/attention_kernels.h"
+#include "ops/attention/attention_edge_cuda.h"
+#include "ops/attention/attention_kernels.h"
 
 namespace filigree::cuda::tiled {
 

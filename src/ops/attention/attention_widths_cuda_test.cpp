@@ -2,10 +2,10 @@
 // results and every gradient. With FILIGREE_TIME_OPS=1 in the environment also how long it takes.
 #include <cstdlib>
 
-#include "filigree/base/stopwatch.h"
-#include "filigree/ops/attention/doubles_test_support.h"
-#include "filigree/ops/attention/flash_attention_cuda.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "base/stopwatch.h"
+#include "ops/attention/doubles_test_support.h"
+#include "ops/attention/flash_attention_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

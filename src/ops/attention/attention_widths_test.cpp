@@ -1,6 +1,6 @@
 // Attention with windows, soft caps and gates on the CPU against double precision, at widths that
 // are and are not multiples of a vector.
-#include "filigree/ops/attention/doubles_test_support.h"
+#include "ops/attention/doubles_test_support.h"
 
 namespace filigree {
 namespace {

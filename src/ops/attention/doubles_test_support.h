@@ -8,14 +8,14 @@
 #include <cmath>
 #include <optional>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/attention/attention_shape.h"
-#include "filigree/ops/attention/gated_attention.h"
-#include "filigree/ops/attention/reference_test_support.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/reduce/reduce.h"
+#include "autograd/tape.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/attention_shape.h"
+#include "ops/attention/gated_attention.h"
+#include "ops/attention/reference_test_support.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 
 namespace filigree::against_doubles {

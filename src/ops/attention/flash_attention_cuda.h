@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "filigree/ops/attention/gate_noise.h"
+#include "ops/attention/gate_noise.h"
 
 namespace filigree::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "filigree/ops/attention/flash_attention_cuda.h"
+#include "ops/attention/flash_attention_cuda.h"
 
 namespace filigree::cuda::flash {
 

@@ -9,8 +9,8 @@
 // warps then share the keys, each with its part of the queries of a tile for the scores and of the
 // columns for dk and dv, and exchange weights and dL/ds through shared memory, so that nothing is
 // computed twice.
-#include "filigree/ops/attention/flash_backward_cuda.h"
-#include "filigree/ops/attention/flash_loop_cuda.h"
+#include "ops/attention/flash_backward_cuda.h"
+#include "ops/attention/flash_loop_cuda.h"
 
 namespace filigree::cuda::flash {
 namespace {

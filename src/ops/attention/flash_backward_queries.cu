@@ -7,8 +7,8 @@
 // two warps share them: each computes dL/ds for half of the keys of a tile, eight by eight in turn,
 // so that the four keys of a block of noise stay together, they exchange these through shared
 // memory, and each has half of the columns.
-#include "filigree/ops/attention/flash_backward_cuda.h"
-#include "filigree/ops/attention/flash_loop_cuda.h"
+#include "ops/attention/flash_backward_cuda.h"
+#include "ops/attention/flash_loop_cuda.h"
 
 namespace filigree::cuda::flash {
 namespace {

@@ -1,10 +1,10 @@
 // Forward pass of flash attention: a block of queries goes over its keys, 64 at a time, with the
 // running maximum and sum of the softmax. The sum is over all causal keys, the mixture over the
 // open ones: z_i = sum_j e_ij exp(s_ij - m) v_j / sum_j exp(s_ij - m).
-#include "filigree/ops/attention/flash_attention_cuda.h"
-#include "filigree/ops/attention/flash_backward_cuda.h"
-#include "filigree/ops/attention/flash_loop_cuda.h"
-#include "filigree/runtime/cuda/devices_cuda.h"
+#include "ops/attention/flash_attention_cuda.h"
+#include "ops/attention/flash_backward_cuda.h"
+#include "ops/attention/flash_loop_cuda.h"
+#include "runtime/cuda/devices_cuda.h"
 
 namespace filigree::cuda {
 namespace flash {

@@ -4,9 +4,9 @@
 
 #include <type_traits>
 
-#include "filigree/ops/attention/flash_attention_cuda.h"
-#include "filigree/ops/attention/flash_gate_cuda.h"
-#include "filigree/ops/attention/flash_tiles_cuda.h"
+#include "ops/attention/flash_attention_cuda.h"
+#include "ops/attention/flash_gate_cuda.h"
+#include "ops/attention/flash_tiles_cuda.h"
 
 namespace filigree::cuda::flash {
 

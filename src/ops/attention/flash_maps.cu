@@ -1,8 +1,8 @@
 // Maps of a forward pass that has been: the scores again, tile by tile on tensor cores, and of them
 // the weights by the row's log-sum-exp. A block has one tile of 64 queries and 64 keys; the gates
 // are those of the forward pass, by the same expressions.
-#include "filigree/ops/attention/flash_attention_cuda.h"
-#include "filigree/ops/attention/flash_loop_cuda.h"
+#include "ops/attention/flash_attention_cuda.h"
+#include "ops/attention/flash_loop_cuda.h"
 
 namespace filigree::cuda {
 namespace flash {

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "filigree/base/random.h"
+#include "base/random.h"
 
 namespace filigree {
 

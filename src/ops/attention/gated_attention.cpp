@@ -1,15 +1,15 @@
-#include "filigree/ops/attention/gated_attention.h"
+#include "ops/attention/gated_attention.h"
 
 #include <memory>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/attention/attention_operands.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/copy_blocks.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/ops/reduce/reduce_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/attention/attention_operands.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/copy_blocks.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/reduce_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

@@ -18,9 +18,9 @@
 // kept.
 #pragma once
 
-#include "filigree/autograd/variable.h"
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/attention/gate_noise.h"
+#include "autograd/variable.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/gate_noise.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
-#include "filigree/ops/attention/gated_attention.h"
+#include "ops/attention/gated_attention.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/softmax/softmax.h"
+#include "base/error.h"
+#include "ops/attention/attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/softmax/softmax.h"
 #include "support/check_op.h"
 
 namespace filigree {

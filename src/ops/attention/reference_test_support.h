@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "filigree/ops/attention/attention_kernels.h"
+#include "ops/attention/attention_kernels.h"
 
 namespace filigree {
 

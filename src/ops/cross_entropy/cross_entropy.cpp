@@ -1,11 +1,11 @@
-#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "ops/cross_entropy/cross_entropy.h"
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/cross_entropy_kernels.h"
-#include "filigree/ops/cross_entropy/targets.h"
-#include "filigree/ops/reduce/total.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/cross_entropy/cross_entropy_kernels.h"
+#include "ops/cross_entropy/targets.h"
+#include "ops/reduce/total.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
 // Kernels of cross_entropy_cpu.cpp, compiled once per vector level.
 
-#include "filigree/runtime/cpu/simd_rows.inl"
+#include "runtime/cpu/simd_rows.inl"
 
 inline void cross_entropy_rows(const CrossEntropyArgs<>& args, std::int64_t begin,
                                std::int64_t end) {

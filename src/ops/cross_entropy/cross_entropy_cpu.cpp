@@ -1,11 +1,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "filigree/ops/cross_entropy/cross_entropy_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/cross_entropy/cross_entropy_kernels.h"
+#include "runtime/threads.h"
 
-#define FILIGREE_SIMD_BODY "filigree/ops/cross_entropy/cross_entropy_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "ops/cross_entropy/cross_entropy_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::cpu {
 

@@ -1,9 +1,9 @@
 // A block a row of logits, read once; the gradient is written element by element, also over the
 // logits themselves.
 
-#include "filigree/ops/cross_entropy/cross_entropy_kernels.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/rows_cuda.cuh"
+#include "ops/cross_entropy/cross_entropy_kernels.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/rows_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

@@ -1,7 +1,7 @@
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/cross_entropy/test_support.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/linear/linear.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/cross_entropy/test_support.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/linear/linear.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,8 +1,8 @@
-#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "ops/cross_entropy/cross_entropy.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

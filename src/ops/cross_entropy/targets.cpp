@@ -1,7 +1,7 @@
-#include "filigree/ops/cross_entropy/targets.h"
+#include "ops/cross_entropy/targets.h"
 
-#include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "base/error.h"
+#include "ops/cross_entropy/cross_entropy.h"
 
 namespace filigree {
 

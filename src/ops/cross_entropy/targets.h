@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

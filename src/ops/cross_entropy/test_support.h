@@ -1,8 +1,8 @@
 // Targets for tests of the loss, some of them ignored.
 #pragma once
 
-#include "filigree/base/random.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "base/random.h"
+#include "ops/cross_entropy/cross_entropy.h"
 
 namespace filigree {
 

@@ -1,13 +1,13 @@
-#include "filigree/ops/elementwise/elementwise.h"
+#include "ops/elementwise/elementwise.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise_kernels.h"
-#include "filigree/ops/reduce/reduce_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise_kernels.h"
+#include "ops/reduce/reduce_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

@@ -3,7 +3,7 @@
 // On the GPU f32 beside bf16 (a parameter beside an activation) gives bf16.
 #pragma once
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

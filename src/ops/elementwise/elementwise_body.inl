@@ -1,6 +1,6 @@
 // Kernels of elementwise_cpu.cpp, compiled once per vector level.
 
-#include "filigree/runtime/cpu/simd_map.inl"
+#include "runtime/cpu/simd_map.inl"
 
 template <typename Operation>
 [[gnu::always_inline]] inline void binary_row(const BinaryArgs<>& args, const float* a,

@@ -1,5 +1,5 @@
-#include "filigree/ops/elementwise/elementwise_kernels.h"
-#include "filigree/runtime/cuda/map_cuda.cuh"
+#include "ops/elementwise/elementwise_kernels.h"
+#include "runtime/cuda/map_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

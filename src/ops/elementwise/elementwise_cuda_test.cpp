@@ -1,4 +1,4 @@
-#include "filigree/ops/elementwise/elementwise.h"
+#include "ops/elementwise/elementwise.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,9 +1,9 @@
-#include "filigree/ops/elementwise/elementwise.h"
+#include "ops/elementwise/elementwise.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,12 +1,12 @@
-#include "filigree/ops/embedding/embedding.h"
+#include "ops/embedding/embedding.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/embedding/embedding_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/embedding/embedding_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

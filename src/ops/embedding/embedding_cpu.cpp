@@ -1,7 +1,7 @@
 #include <cstring>
 
-#include "filigree/ops/embedding/embedding_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/embedding/embedding_kernels.h"
+#include "runtime/threads.h"
 
 namespace filigree::cpu {
 

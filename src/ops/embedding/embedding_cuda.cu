@@ -1,9 +1,9 @@
 // The gradient has one thread a column of an id's row: it adds the rows of equal ids in the order
 // they occur, so no sum depends on timing.
 
-#include "filigree/ops/embedding/embedding_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "ops/embedding/embedding_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

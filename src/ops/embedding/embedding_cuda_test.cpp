@@ -1,5 +1,5 @@
-#include "filigree/base/random.h"
-#include "filigree/ops/embedding/embedding.h"
+#include "base/random.h"
+#include "ops/embedding/embedding.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

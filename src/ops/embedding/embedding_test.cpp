@@ -1,6 +1,6 @@
-#include "filigree/ops/embedding/embedding.h"
+#include "ops/embedding/embedding.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 

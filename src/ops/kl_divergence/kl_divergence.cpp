@@ -1,13 +1,13 @@
-#include "filigree/ops/kl_divergence/kl_divergence.h"
+#include "ops/kl_divergence/kl_divergence.h"
 
 #include <algorithm>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/kl_divergence/kl_divergence_kernels.h"
-#include "filigree/ops/reduce/total.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/kl_divergence/kl_divergence_kernels.h"
+#include "ops/reduce/total.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
 // Kullback-Leibler divergence between next-token predictions, the loss of distillation.
 #pragma once
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

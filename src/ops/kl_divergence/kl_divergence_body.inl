@@ -1,6 +1,6 @@
 // Kernels of kl_divergence_cpu.cpp, compiled once per vector level.
 
-#include "filigree/runtime/cpu/simd_rows.inl"
+#include "runtime/cpu/simd_rows.inl"
 
 inline float log_sum_exp(const float* x, std::int64_t count) {
   const float maximum = row_maximum(x, count);

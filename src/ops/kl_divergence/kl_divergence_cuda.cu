@@ -1,8 +1,8 @@
 // A block a row. The second pass over a row, for the divergence itself, finds it in the cache.
 
-#include "filigree/ops/kl_divergence/kl_divergence_kernels.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/rows_cuda.cuh"
+#include "ops/kl_divergence/kl_divergence_kernels.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/rows_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

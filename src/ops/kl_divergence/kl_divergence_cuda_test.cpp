@@ -1,7 +1,7 @@
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/kl_divergence/kl_divergence.h"
-#include "filigree/ops/linear/linear.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/kl_divergence/kl_divergence.h"
+#include "ops/linear/linear.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

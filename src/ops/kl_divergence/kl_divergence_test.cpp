@@ -1,9 +1,9 @@
-#include "filigree/ops/kl_divergence/kl_divergence.h"
+#include "ops/kl_divergence/kl_divergence.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
+#include "base/error.h"
+#include "ops/cross_entropy/cross_entropy.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,7 +1,7 @@
 // Copies of parts of tensors, on the device where they lie.
 #pragma once
 
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

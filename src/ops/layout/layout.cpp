@@ -1,12 +1,12 @@
-#include "filigree/ops/layout/layout.h"
+#include "ops/layout/layout.h"
 
 #include <utility>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/layout/copy_blocks.h"
-#include "filigree/ops/layout/layout_kernels.h"
-#include "filigree/runtime/has_cuda.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/layout/copy_blocks.h"
+#include "ops/layout/layout_kernels.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

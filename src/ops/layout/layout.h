@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

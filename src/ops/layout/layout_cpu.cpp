@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "filigree/ops/layout/layout_kernels.h"
+#include "ops/layout/layout_kernels.h"
 
 namespace filigree::cpu {
 

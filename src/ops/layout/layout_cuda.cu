@@ -1,5 +1,5 @@
-#include "filigree/ops/layout/layout_kernels.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "ops/layout/layout_kernels.h"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

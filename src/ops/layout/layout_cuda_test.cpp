@@ -1,4 +1,4 @@
-#include "filigree/ops/layout/layout.h"
+#include "ops/layout/layout.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

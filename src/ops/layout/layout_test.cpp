@@ -1,6 +1,6 @@
-#include "filigree/ops/layout/layout.h"
+#include "ops/layout/layout.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,9 +1,9 @@
-#include "filigree/ops/linear/linear.h"
+#include "ops/linear/linear.h"
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/activation/activation.h"
-#include "filigree/ops/linear/linear_products.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/activation/activation.h"
+#include "ops/linear/linear_products.h"
 
 namespace filigree {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "filigree/autograd/variable.h"
-#include "filigree/runtime/activation.h"
+#include "autograd/variable.h"
+#include "runtime/activation.h"
 
 namespace filigree {
 

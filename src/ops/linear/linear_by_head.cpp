@@ -1,16 +1,16 @@
-#include "filigree/ops/linear/linear_by_head.h"
+#include "ops/linear/linear_by_head.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/layout/layout.h"
-#include "filigree/ops/linear/linear_kernels.h"
-#include "filigree/ops/matmul/gemm.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/layout/layout.h"
+#include "ops/linear/linear_kernels.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/threads.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

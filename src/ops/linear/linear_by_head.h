@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "filigree/ops/linear/linear.h"
+#include "ops/linear/linear.h"
 
 namespace filigree {
 

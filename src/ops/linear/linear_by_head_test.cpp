@@ -1,6 +1,6 @@
-#include "filigree/ops/linear/linear_by_head.h"
+#include "ops/linear/linear_by_head.h"
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

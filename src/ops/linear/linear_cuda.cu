@@ -1,5 +1,5 @@
-#include "filigree/ops/linear/linear_kernels.h"
-#include "filigree/runtime/cuda/sum_cuda.h"
+#include "ops/linear/linear_kernels.h"
+#include "runtime/cuda/sum_cuda.h"
 
 namespace filigree::cuda {
 

@@ -1,11 +1,11 @@
-#include "filigree/ops/linear/linear_products.h"
+#include "ops/linear/linear_products.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/linear/linear_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "base/error.h"
+#include "ops/linear/linear_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

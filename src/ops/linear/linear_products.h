@@ -1,8 +1,8 @@
 // The products of a linear layer and of its backward pass, for the operations made of them.
 #pragma once
 
-#include "filigree/ops/linear/linear.h"
-#include "filigree/ops/matmul/gemm.h"
+#include "ops/linear/linear.h"
+#include "ops/matmul/gemm.h"
 
 namespace filigree {
 

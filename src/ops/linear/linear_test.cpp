@@ -1,9 +1,9 @@
-#include "filigree/ops/linear/linear.h"
+#include "ops/linear/linear.h"
 
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/activation/test_support.h"
+#include "base/error.h"
+#include "ops/activation/test_support.h"
 #include "support/check_op.h"
 
 namespace filigree {

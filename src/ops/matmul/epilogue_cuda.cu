@@ -1,7 +1,7 @@
-#include "filigree/ops/matmul/epilogue_cuda.h"
-#include "filigree/runtime/cuda/activation_cuda.cuh"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "ops/matmul/epilogue_cuda.h"
+#include "runtime/cuda/activation_cuda.cuh"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "filigree/ops/matmul/gemm.h"
+#include "ops/matmul/gemm.h"
 
 namespace filigree::cuda {
 

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "filigree/runtime/activation.h"
-#include "filigree/runtime/device.h"
-#include "filigree/runtime/has_cuda.h"
+#include "runtime/activation.h"
+#include "runtime/device.h"
+#include "runtime/has_cuda.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
 // Packing, epilogues and blocking of gemm_cpu.cpp, compiled once per vector level.
 
-#include "filigree/runtime/cpu/simd_activation.inl"
-#include "filigree/runtime/cpu/simd_tile.inl"
+#include "runtime/cpu/simd_activation.inl"
+#include "runtime/cpu/simd_tile.inl"
 
 // Transposes four rows of `depth` contiguous floats into packed[k * width + 0..3].
 inline void pack_four_rows(const float* const row[4], std::int64_t depth, std::int64_t width,

@@ -2,10 +2,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/matmul/gemm.h"
-#include "filigree/runtime/cpu/scratch.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/cpu/scratch.h"
+#include "runtime/threads.h"
 
 namespace filigree {
 namespace {
@@ -59,8 +59,8 @@ std::int64_t row_job_count(std::int64_t panels, std::int64_t col_jobs) {
 }  // namespace
 }  // namespace filigree
 
-#define FILIGREE_SIMD_BODY "filigree/ops/matmul/gemm_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "ops/matmul/gemm_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::cpu {
 

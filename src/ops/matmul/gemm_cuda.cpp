@@ -13,12 +13,12 @@
 #include <mutex>
 #include <type_traits>
 
-#include "filigree/ops/matmul/epilogue_cuda.h"
-#include "filigree/ops/matmul/gemm.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/runtime/cuda/check_cuda.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/dtype.h"
+#include "ops/matmul/epilogue_cuda.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/buffer.h"
+#include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/dtype.h"
 
 namespace filigree::cuda {
 namespace {

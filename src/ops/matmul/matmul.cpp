@@ -1,12 +1,12 @@
-#include "filigree/ops/matmul/matmul.h"
+#include "ops/matmul/matmul.h"
 
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/matmul/gemm.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/threads.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

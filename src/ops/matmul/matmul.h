@@ -1,7 +1,7 @@
 // Matrix product of Variables.
 #pragma once
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "filigree/ops/matmul/matmul.h"
+#include "ops/matmul/matmul.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,7 +1,7 @@
-#include "filigree/ops/matmul/matmul.h"
+#include "ops/matmul/matmul.h"
 
-#include "filigree/base/error.h"
-#include "filigree/ops/matmul/gemm.h"
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
 #include "support/check_op.h"
 
 namespace filigree {

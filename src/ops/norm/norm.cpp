@@ -1,11 +1,11 @@
-#include "filigree/ops/norm/norm.h"
+#include "ops/norm/norm.h"
 
 #include <utility>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/norm/norm_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/norm/norm_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

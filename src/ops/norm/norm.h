@@ -3,7 +3,7 @@
 //   rms_norm     y = x / sqrt(mean of x^2 + epsilon) * weight
 #pragma once
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

@@ -1,11 +1,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "filigree/ops/norm/norm_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/norm/norm_kernels.h"
+#include "runtime/threads.h"
 
-#define FILIGREE_SIMD_BODY "filigree/ops/norm/norm_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "ops/norm/norm_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::cpu {
 

@@ -5,9 +5,9 @@
 
 #include <type_traits>
 
-#include "filigree/ops/norm/norm_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "ops/norm/norm_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

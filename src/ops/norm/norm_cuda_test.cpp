@@ -1,5 +1,5 @@
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/norm/norm.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/norm/norm.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,9 +1,9 @@
-#include "filigree/ops/norm/norm.h"
+#include "ops/norm/norm.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
 #include "support/check_op.h"
 
 namespace filigree {

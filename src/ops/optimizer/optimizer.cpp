@@ -1,10 +1,10 @@
-#include "filigree/ops/optimizer/optimizer.h"
+#include "ops/optimizer/optimizer.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/optimizer/optimizer_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "base/error.h"
+#include "ops/optimizer/optimizer_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 

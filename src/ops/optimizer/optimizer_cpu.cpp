@@ -2,11 +2,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/ops/optimizer/optimizer_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/optimizer/optimizer_kernels.h"
+#include "runtime/threads.h"
 
-#define FILIGREE_SIMD_BODY "filigree/ops/optimizer/optimizer_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "ops/optimizer/optimizer_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::cpu {
 namespace {

@@ -1,8 +1,8 @@
-#include "filigree/ops/optimizer/optimizer_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/memory_cuda.h"
-#include "filigree/runtime/cuda/together_cuda.cuh"
+#include "ops/optimizer/optimizer_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/memory_cuda.h"
+#include "runtime/cuda/together_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/ops/optimizer/optimizer.h"
+#include "ops/optimizer/optimizer.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

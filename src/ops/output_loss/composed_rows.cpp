@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/cross_entropy/cross_entropy_kernels.h"
-#include "filigree/ops/kl_divergence/kl_divergence_kernels.h"
-#include "filigree/ops/output_loss/output_loss_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "ops/cross_entropy/cross_entropy_kernels.h"
+#include "ops/kl_divergence/kl_divergence_kernels.h"
+#include "ops/output_loss/output_loss_kernels.h"
+#include "runtime/threads.h"
 
 namespace filigree::cpu {
 

@@ -1,16 +1,16 @@
-#include "filigree/ops/output_loss/output_loss.h"
+#include "ops/output_loss/output_loss.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/targets.h"
-#include "filigree/ops/elementwise/elementwise_kernels.h"
-#include "filigree/ops/matmul/gemm.h"
-#include "filigree/ops/output_loss/output_loss_kernels.h"
-#include "filigree/ops/reduce/total.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/cross_entropy/targets.h"
+#include "ops/elementwise/elementwise_kernels.h"
+#include "ops/matmul/gemm.h"
+#include "ops/output_loss/output_loss_kernels.h"
+#include "ops/reduce/total.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
 // A block a row. The first pass sums the exponentials, the second finds the row in the cache and
 // writes the gradient over it.
 
-#include "filigree/ops/output_loss/output_loss_kernels.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/rows_cuda.cuh"
+#include "ops/output_loss/output_loss_kernels.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/rows_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
-#include "filigree/ops/cross_entropy/test_support.h"
-#include "filigree/ops/output_loss/output_loss.h"
-#include "filigree/ops/output_loss/output_loss_kernels.h"
+#include "ops/cross_entropy/test_support.h"
+#include "ops/output_loss/output_loss.h"
+#include "ops/output_loss/output_loss_kernels.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,11 +1,11 @@
-#include "filigree/ops/output_loss/output_loss.h"
+#include "ops/output_loss/output_loss.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/cross_entropy/test_support.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/kl_divergence/kl_divergence.h"
+#include "base/error.h"
+#include "ops/cross_entropy/test_support.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/kl_divergence/kl_divergence.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,13 +1,13 @@
-#include "filigree/ops/reconstruction/reconstruction.h"
+#include "ops/reconstruction/reconstruction.h"
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/reconstruction/reconstruction_kernels.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/ops/reduce/total.h"
-#include "filigree/ops/sparse_code/on_device.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reconstruction/reconstruction_kernels.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/total.h"
+#include "ops/sparse_code/on_device.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

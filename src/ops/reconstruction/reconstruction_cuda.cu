@@ -1,9 +1,9 @@
 // Sums over rows in two stages, in an order that depends on the extents alone: blocks of rows in
 // f32, then one block a layer in double precision.
 
-#include "filigree/ops/reconstruction/reconstruction_kernels.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/map_cuda.cuh"
+#include "ops/reconstruction/reconstruction_kernels.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/map_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/ops/reconstruction/reconstruction.h"
+#include "ops/reconstruction/reconstruction.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,8 +1,8 @@
-#include "filigree/ops/reconstruction/reconstruction.h"
+#include "ops/reconstruction/reconstruction.h"
 
 #include <gmock/gmock.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

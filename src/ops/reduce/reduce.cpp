@@ -1,12 +1,12 @@
-#include "filigree/ops/reduce/reduce.h"
+#include "ops/reduce/reduce.h"
 
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/reduce/reduce_kernels.h"
-#include "filigree/ops/reduce/total.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/reduce/reduce_kernels.h"
+#include "ops/reduce/total.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

@@ -1,7 +1,7 @@
 // Reductions over one axis or over everything.
 #pragma once
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

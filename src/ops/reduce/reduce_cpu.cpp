@@ -1,8 +1,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "filigree/ops/reduce/reduce_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/reduce/reduce_kernels.h"
+#include "runtime/threads.h"
 
 namespace filigree::cpu {
 

@@ -1,8 +1,8 @@
-#include "filigree/ops/reduce/reduce_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/rows_cuda.cuh"
-#include "filigree/runtime/cuda/sum_cuda.h"
+#include "ops/reduce/reduce_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/rows_cuda.cuh"
+#include "runtime/cuda/sum_cuda.h"
 
 namespace filigree::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/ops/reduce/reduce.h"
+#include "ops/reduce/reduce.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

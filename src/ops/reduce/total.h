@@ -2,7 +2,7 @@
 // in double precision, without waiting for the GPU.
 #pragma once
 
-#include "filigree/tensor/tensor.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

@@ -1,10 +1,10 @@
-#include "filigree/ops/regions/regions.h"
+#include "ops/regions/regions.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "filigree/base/error.h"
-#include "filigree/tensor/dispatch.h"
+#include "base/error.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

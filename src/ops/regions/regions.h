@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "filigree/ops/regions/regions_kernels.h"
-#include "filigree/tensor/tensor.h"
+#include "ops/regions/regions_kernels.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
 // A row of blocks a region; each thread sums the sources of its elements in their order.
 
-#include "filigree/ops/regions/regions_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "ops/regions/regions_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

@@ -1,5 +1,5 @@
-#include "filigree/ops/regions/regions.h"
-#include "filigree/ops/regions/regions_test_support.h"
+#include "ops/regions/regions.h"
+#include "ops/regions/regions_test_support.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,11 +1,11 @@
-#include "filigree/ops/regions/regions.h"
+#include "ops/regions/regions.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/regions/regions_test_support.h"
-#include "filigree/runtime/threads.h"
+#include "base/error.h"
+#include "ops/regions/regions_test_support.h"
+#include "runtime/threads.h"
 #include "support/check_op.h"
 
 namespace filigree {

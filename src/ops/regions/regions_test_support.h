@@ -1,8 +1,8 @@
 // Lists of regions for the tests of both devices.
 #pragma once
 
-#include "filigree/base/random.h"
-#include "filigree/ops/regions/regions.h"
+#include "base/random.h"
+#include "ops/regions/regions.h"
 
 namespace filigree {
 

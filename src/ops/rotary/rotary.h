@@ -2,7 +2,7 @@
 // the position, so that scores depend on distances.
 #pragma once
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
 // A thread turns one group of pairs, 16 bytes of each half where rows are aligned, or copies a
 // group of what is not turned.
 
-#include "filigree/ops/rotary/rotary_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "ops/rotary/rotary_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/ops/rotary/rotary.h"
+#include "ops/rotary/rotary.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

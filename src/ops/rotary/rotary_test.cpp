@@ -1,8 +1,8 @@
-#include "filigree/ops/rotary/rotary.h"
+#include "ops/rotary/rotary.h"
 
 #include <cmath>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

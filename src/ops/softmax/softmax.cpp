@@ -1,9 +1,9 @@
-#include "filigree/ops/softmax/softmax.h"
+#include "ops/softmax/softmax.h"
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/softmax/softmax_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/softmax/softmax_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

@@ -2,7 +2,7 @@
 // all minus infinity is an Error-free row of zeros in softmax, so masked rows stay defined.
 #pragma once
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

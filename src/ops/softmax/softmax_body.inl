@@ -1,6 +1,6 @@
 // Kernels of softmax_cpu.cpp, compiled once per vector level.
 
-#include "filigree/runtime/cpu/simd_rows.inl"
+#include "runtime/cpu/simd_rows.inl"
 
 inline void softmax_rows(const SoftmaxArgs<>& args, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = begin; r < end; ++r) {

@@ -1,8 +1,8 @@
 // A block a row.
 
-#include "filigree/ops/softmax/softmax_kernels.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/rows_cuda.cuh"
+#include "ops/softmax/softmax_kernels.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/rows_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "filigree/ops/softmax/softmax.h"
+#include "ops/softmax/softmax.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

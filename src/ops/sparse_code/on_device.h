@@ -1,8 +1,8 @@
 // For kernels that have one element type, f32, on either device.
 #pragma once
 
-#include "filigree/runtime/has_cuda.h"
-#include "filigree/tensor/tensor.h"
+#include "runtime/has_cuda.h"
+#include "tensor/tensor.h"
 
 namespace filigree {
 

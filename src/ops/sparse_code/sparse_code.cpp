@@ -1,11 +1,11 @@
-#include "filigree/ops/sparse_code/sparse_code.h"
+#include "ops/sparse_code/sparse_code.h"
 
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/sparse_code/on_device.h"
-#include "filigree/ops/sparse_code/sparse_code_kernels.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/sparse_code/on_device.h"
+#include "ops/sparse_code/sparse_code_kernels.h"
 
 namespace filigree {
 SparseCode make_code(std::int64_t features, const std::vector<std::int32_t>& begin,

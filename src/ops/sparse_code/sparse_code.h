@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "filigree/autograd/variable.h"
+#include "autograd/variable.h"
 
 namespace filigree {
 

@@ -2,11 +2,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "filigree/ops/sparse_code/sparse_code_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/sparse_code/sparse_code_kernels.h"
+#include "runtime/threads.h"
 
-#define FILIGREE_SIMD_BODY "filigree/ops/sparse_code/sparse_code_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "ops/sparse_code/sparse_code_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::cpu {
 namespace {

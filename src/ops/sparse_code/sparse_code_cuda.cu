@@ -3,10 +3,10 @@
 
 #include <cub/device/device_radix_sort.cuh>
 
-#include "filigree/ops/sparse_code/sparse_code_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/together_cuda.cuh"
+#include "ops/sparse_code/sparse_code_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/together_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

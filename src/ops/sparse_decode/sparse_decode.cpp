@@ -1,14 +1,14 @@
-#include "filigree/ops/sparse_decode/sparse_decode.h"
+#include "ops/sparse_decode/sparse_decode.h"
 
 #include <unordered_set>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/sparse_code/on_device.h"
-#include "filigree/ops/sparse_code/sparse_code_kernels.h"
-#include "filigree/ops/sparse_decode/sparse_decode_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/sparse_code/on_device.h"
+#include "ops/sparse_code/sparse_code_kernels.h"
+#include "ops/sparse_decode/sparse_decode_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "filigree/ops/sparse_code/sparse_code.h"
+#include "ops/sparse_code/sparse_code.h"
 
 namespace filigree {
 

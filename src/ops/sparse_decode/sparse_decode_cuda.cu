@@ -1,10 +1,10 @@
 // A block a row. Its threads first put down where the decoder rows of all entries begin, of all
 // sources, so that then nothing but these rows is waited for. Sums run over entries in their order.
 
-#include "filigree/ops/sparse_decode/sparse_decode_kernels.h"
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/together_cuda.cuh"
+#include "ops/sparse_decode/sparse_decode_kernels.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/together_cuda.cuh"
 
 namespace filigree::cuda {
 namespace {

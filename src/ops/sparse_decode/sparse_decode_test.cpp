@@ -1,8 +1,8 @@
-#include "filigree/ops/sparse_decode/sparse_decode.h"
+#include "ops/sparse_decode/sparse_decode.h"
 
 #include <gmock/gmock.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 

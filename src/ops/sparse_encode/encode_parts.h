@@ -1,8 +1,8 @@
 // What the encoding of one layer and that of several share.
 #pragma once
 
-#include "filigree/ops/sparse_encode/sparse_encode.h"
-#include "filigree/ops/sparse_encode/sparse_encode_kernels.h"
+#include "ops/sparse_encode/sparse_encode.h"
+#include "ops/sparse_encode/sparse_encode_kernels.h"
 
 namespace filigree {
 

@@ -1,21 +1,21 @@
-#include "filigree/ops/sparse_encode/sparse_encode.h"
+#include "ops/sparse_encode/sparse_encode.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/linear/linear_products.h"
-#include "filigree/ops/matmul/gemm.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/ops/sparse_code/on_device.h"
-#include "filigree/ops/sparse_code/sparse_code_kernels.h"
-#include "filigree/ops/sparse_encode/encode_parts.h"
-#include "filigree/ops/sparse_encode/sparse_encode_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/linear/linear_products.h"
+#include "ops/matmul/gemm.h"
+#include "ops/reduce/reduce.h"
+#include "ops/sparse_code/on_device.h"
+#include "ops/sparse_code/sparse_code_kernels.h"
+#include "ops/sparse_encode/encode_parts.h"
+#include "ops/sparse_encode/sparse_encode_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

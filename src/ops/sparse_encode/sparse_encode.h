@@ -20,8 +20,8 @@
 #include <span>
 #include <vector>
 
-#include "filigree/base/names.h"
-#include "filigree/ops/sparse_code/sparse_code.h"
+#include "base/names.h"
+#include "ops/sparse_code/sparse_code.h"
 
 namespace filigree {
 

@@ -3,11 +3,11 @@
 #include <cstring>
 #include <vector>
 
-#include "filigree/ops/sparse_encode/sparse_encode_kernels.h"
-#include "filigree/runtime/threads.h"
+#include "ops/sparse_encode/sparse_encode_kernels.h"
+#include "runtime/threads.h"
 
-#define FILIGREE_SIMD_BODY "filigree/ops/sparse_encode/sparse_encode_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "ops/sparse_encode/sparse_encode_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::cpu {
 namespace {

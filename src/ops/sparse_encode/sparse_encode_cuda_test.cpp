@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/ops/sparse_decode/sparse_decode.h"
-#include "filigree/ops/sparse_encode/sparse_encode.h"
+#include "autograd/tape.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
+#include "ops/sparse_decode/sparse_decode.h"
+#include "ops/sparse_encode/sparse_encode.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -5,13 +5,13 @@
 #include <memory>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/ops/sparse_code/on_device.h"
-#include "filigree/ops/sparse_code/sparse_code_kernels.h"
-#include "filigree/ops/sparse_encode/encode_parts.h"
-#include "filigree/ops/sparse_encode/sparse_encode_kernels.h"
-#include "filigree/tensor/dispatch.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "ops/sparse_code/on_device.h"
+#include "ops/sparse_code/sparse_code_kernels.h"
+#include "ops/sparse_encode/encode_parts.h"
+#include "ops/sparse_encode/sparse_encode_kernels.h"
+#include "tensor/dispatch.h"
 
 namespace filigree {
 namespace {

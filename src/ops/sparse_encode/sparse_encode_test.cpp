@@ -1,11 +1,11 @@
-#include "filigree/ops/sparse_encode/sparse_encode.h"
+#include "ops/sparse_encode/sparse_encode.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/ops/sparse_decode/sparse_decode.h"
+#include "base/error.h"
+#include "ops/sparse_decode/sparse_decode.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 

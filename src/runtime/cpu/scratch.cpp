@@ -1,9 +1,9 @@
-#include "filigree/runtime/cpu/scratch.h"
+#include "runtime/cpu/scratch.h"
 
 #include <cstdlib>
 #include <memory>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/runtime/cpu/simd.h"
+#include "runtime/cpu/simd.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // Compiles one kernel body for every vector level. In a .cpp file, after all other includes:
 //
-//   #define FILIGREE_SIMD_BODY "filigree/ops/matmul/gemm_body.inl"
-//   #include "filigree/runtime/cpu/simd_targets.h"
+//   #define FILIGREE_SIMD_BODY "ops/matmul/gemm_body.inl"
+//   #include "runtime/cpu/simd_targets.h"
 //
 // The body is included three times, inside the namespaces filigree::baseline, ::avx2 and ::avx512,
 // with kLanes (floats in a vector), kAccumulatorRows (rows of a register tile three vectors wide)
@@ -14,7 +14,7 @@
 //
 // No include guard: each .cpp includes it once for its own body.
 
-#include "filigree/runtime/cpu/simd.h"
+#include "runtime/cpu/simd.h"
 
 #if defined(__clang__)
 // _Pragma takes one literal, however long.
@@ -41,7 +41,7 @@
 namespace filigree::baseline {
 constexpr int kLanes = 4;
 constexpr int kAccumulatorRows = 4;
-#include "filigree/runtime/cpu/simd_vector.inl"
+#include "runtime/cpu/simd_vector.inl"
 #include FILIGREE_SIMD_BODY
 }  // namespace filigree::baseline
 
@@ -50,7 +50,7 @@ FILIGREE_TARGET_AVX2
 namespace filigree::avx2 {
 constexpr int kLanes = 8;
 constexpr int kAccumulatorRows = 4;
-#include "filigree/runtime/cpu/simd_vector.inl"
+#include "runtime/cpu/simd_vector.inl"
 #include FILIGREE_SIMD_BODY
 }  // namespace filigree::avx2
 FILIGREE_TARGET_END
@@ -59,7 +59,7 @@ FILIGREE_TARGET_AVX512
 namespace filigree::avx512 {
 constexpr int kLanes = 16;
 constexpr int kAccumulatorRows = 8;
-#include "filigree/runtime/cpu/simd_vector.inl"
+#include "runtime/cpu/simd_vector.inl"
 #include FILIGREE_SIMD_BODY
 }  // namespace filigree::avx512
 FILIGREE_TARGET_END

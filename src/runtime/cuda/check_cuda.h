@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::cuda {
 

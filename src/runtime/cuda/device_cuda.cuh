@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "filigree/runtime/dtype.h"
+#include "runtime/dtype.h"
 
 namespace filigree::cuda {
 

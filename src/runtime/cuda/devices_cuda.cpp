@@ -1,4 +1,4 @@
-#include "filigree/runtime/cuda/devices_cuda.h"
+#include "runtime/cuda/devices_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
@@ -6,8 +6,8 @@
 #include <atomic>
 #include <utility>
 
-#include "filigree/runtime/cuda/check_cuda.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "filigree/runtime/device.h"
+#include "runtime/device.h"
 
 namespace filigree::cuda {
 

@@ -1,11 +1,11 @@
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
 
 #include <memory>
 
-#include "filigree/runtime/buffer.h"
-#include "filigree/runtime/cuda/check_cuda.h"
-#include "filigree/runtime/cuda/devices_cuda.h"
-#include "filigree/runtime/device.h"
+#include "runtime/buffer.h"
+#include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/devices_cuda.h"
+#include "runtime/device.h"
 
 namespace filigree::cuda {
 namespace {

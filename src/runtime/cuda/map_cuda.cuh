@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 

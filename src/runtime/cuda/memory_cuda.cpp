@@ -1,14 +1,14 @@
-#include "filigree/runtime/cuda/memory_cuda.h"
+#include "runtime/cuda/memory_cuda.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <mutex>
 
-#include "filigree/base/strings.h"
-#include "filigree/runtime/cuda/check_cuda.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/threads.h"
+#include "base/strings.h"
+#include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/threads.h"
 
 namespace filigree::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "filigree/runtime/pool.h"
+#include "runtime/pool.h"
 
 namespace filigree::cuda {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "filigree/runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/device_cuda.cuh"
 
 namespace filigree::cuda {
 

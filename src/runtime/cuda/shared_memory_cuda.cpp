@@ -1,9 +1,9 @@
-#include "filigree/runtime/cuda/shared_memory_cuda.h"
+#include "runtime/cuda/shared_memory_cuda.h"
 
-#include "filigree/base/strings.h"
-#include "filigree/runtime/cuda/check_cuda.h"
-#include "filigree/runtime/cuda/devices_cuda.h"
-#include "filigree/runtime/cuda/launch_cuda.h"
+#include "base/strings.h"
+#include "runtime/cuda/check_cuda.h"
+#include "runtime/cuda/devices_cuda.h"
+#include "runtime/cuda/launch_cuda.h"
 
 namespace filigree::cuda {
 

@@ -1,9 +1,9 @@
 // Two stages: blocks sum pieces of the axis into partial sums, then a warp a result adds these in a
 // fixed order. With few results and a long axis there are many pieces, else only one.
 
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/sum_cuda.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/sum_cuda.h"
 
 namespace filigree::cuda {
 namespace {

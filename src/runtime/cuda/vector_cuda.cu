@@ -1,6 +1,6 @@
-#include "filigree/runtime/cuda/device_cuda.cuh"
-#include "filigree/runtime/cuda/launch_cuda.h"
-#include "filigree/runtime/cuda/vector_cuda.h"
+#include "runtime/cuda/device_cuda.cuh"
+#include "runtime/cuda/launch_cuda.h"
+#include "runtime/cuda/vector_cuda.h"
 
 namespace filigree::cuda {
 namespace {

@@ -1,14 +1,14 @@
-#include "filigree/study/attention/attention.h"
+#include "study/attention/attention.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/analyze/statistics/statistics_report.h"
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/attention/map_output.h"
+#include "analyze/statistics/statistics_report.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/attention/map_output.h"
 
 namespace filigree::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/study/attention/attention_figures.h"
+#include "study/attention/attention_figures.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "filigree/study/evaluation/heads_alive.h"
+#include "study/evaluation/heads_alive.h"
 
 namespace filigree::study {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/statistics/comparison.h"
-#include "filigree/study/attention/model_analysis.h"
-#include "filigree/study/figures.h"
+#include "analyze/statistics/comparison.h"
+#include "study/attention/model_analysis.h"
+#include "study/figures.h"
 
 namespace filigree::study {
 

@@ -1,9 +1,9 @@
-#include "filigree/study/attention/attention.h"
+#include "study/attention/attention.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 #include "support/files.h"
 #include "support/model_folder.h"
 #include "support/npz_reader.h"

@@ -1,11 +1,11 @@
-#include "filigree/study/attention/map_output.h"
+#include "study/attention/map_output.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "filigree/base/version.h"
+#include "base/version.h"
 
 namespace filigree::study {
 namespace {

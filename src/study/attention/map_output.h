@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/maps/map_file.h"
-#include "filigree/study/attention/attention_figures.h"
+#include "analyze/maps/map_file.h"
+#include "study/attention/attention_figures.h"
 
 namespace filigree::study {
 

@@ -1,12 +1,12 @@
-#include "filigree/study/attention/model_analysis.h"
+#include "study/attention/model_analysis.h"
 
 #include <algorithm>
 #include <cctype>
 
-#include "filigree/analyze/roles/name_copying.h"
-#include "filigree/analyze/statistics/cross_layer.h"
-#include "filigree/analyze/statistics/statistics_report.h"
-#include "filigree/study/not_finite.h"
+#include "analyze/roles/name_copying.h"
+#include "analyze/statistics/cross_layer.h"
+#include "analyze/statistics/statistics_report.h"
+#include "study/not_finite.h"
 
 namespace filigree::study {
 namespace {

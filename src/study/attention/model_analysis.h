@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/maps/average.h"
-#include "filigree/analyze/pairs/head_pairs.h"
-#include "filigree/analyze/roles/head_roles.h"
-#include "filigree/analyze/statistics/statistics.h"
-#include "filigree/study/attention/prompts.h"
-#include "filigree/study/interventions.h"
+#include "analyze/maps/average.h"
+#include "analyze/pairs/head_pairs.h"
+#include "analyze/roles/head_roles.h"
+#include "analyze/statistics/statistics.h"
+#include "study/attention/prompts.h"
+#include "study/interventions.h"
 
 namespace filigree::study {
 

@@ -1,15 +1,15 @@
-#include "filigree/study/attention/prompts.h"
+#include "study/attention/prompts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/text_input.h"
-#include "filigree/study/training/training_data.h"
-#include "filigree/text/shard_loader.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/model_places.h"
+#include "study/text_input.h"
+#include "study/training/training_data.h"
+#include "text/shard_loader.h"
 
 namespace filigree::study {
 namespace {

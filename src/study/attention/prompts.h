@@ -8,11 +8,11 @@
 #include <variant>
 #include <vector>
 
-#include "filigree/analyze/prompt.h"
-#include "filigree/study/context.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/text/data_split.h"
+#include "analyze/prompt.h"
+#include "study/context.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
+#include "text/data_split.h"
 
 namespace filigree::study {
 

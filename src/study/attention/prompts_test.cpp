@@ -1,4 +1,4 @@
-#include "filigree/study/attention/prompts.h"
+#include "study/attention/prompts.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -6,9 +6,9 @@
 
 #include <fstream>
 
-#include "filigree/base/error.h"
-#include "filigree/text/shard_preparation.h"
+#include "base/error.h"
 #include "support/model_folder.h"
+#include "text/shard_preparation.h"
 
 namespace filigree::study {
 namespace {

@@ -1,19 +1,19 @@
-#include "filigree/study/bench/bench_cases.h"
+#include "study/bench/bench_cases.h"
 
 #include <algorithm>
 #include <functional>
 #include <optional>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/base/random.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/ops/attention/attention.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/output_loss/output_loss.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/train/adamw.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/stopwatch.h"
+#include "ops/attention/attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/output_loss/output_loss.h"
+#include "ops/reduce/reduce.h"
+#include "runtime/buffer.h"
+#include "train/adamw.h"
 
 namespace filigree::study {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/model/model.h"
-#include "filigree/study/context.h"
+#include "model/model.h"
+#include "study/context.h"
 
 namespace filigree::study {
 

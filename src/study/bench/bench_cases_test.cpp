@@ -1,9 +1,9 @@
-#include "filigree/study/bench/bench_cases.h"
+#include "study/bench/bench_cases.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/study/bench/lora_step.h"
-#include "filigree/study/models/model_shape.h"
+#include "study/bench/lora_step.h"
+#include "study/models/model_shape.h"
 #include "support/model_folder.h"
 
 namespace filigree::study {

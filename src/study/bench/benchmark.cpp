@@ -1,4 +1,4 @@
-#include "filigree/study/bench/benchmark.h"
+#include "study/bench/benchmark.h"
 
 #include <fmt/ranges.h>
 
@@ -6,10 +6,10 @@
 #include <iterator>
 #include <memory>
 
-#include "filigree/base/scratch_folder.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/version.h"
-#include "filigree/study/bench/lora_step.h"
+#include "base/scratch_folder.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "study/bench/lora_step.h"
 
 namespace filigree::study {
 namespace {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "filigree/runtime/device.h"
-#include "filigree/study/bench/bench_cases.h"
-#include "filigree/study/bench/ceiling.h"
-#include "filigree/study/context.h"
-#include "filigree/study/json.h"
-#include "filigree/study/models/model_shape.h"
+#include "runtime/device.h"
+#include "study/bench/bench_cases.h"
+#include "study/bench/ceiling.h"
+#include "study/context.h"
+#include "study/json.h"
+#include "study/models/model_shape.h"
 
 namespace filigree::study {
 

@@ -1,18 +1,18 @@
-#include "filigree/study/bench/ceiling.h"
+#include "study/bench/ceiling.h"
 
 #include <algorithm>
 #include <atomic>
 
-#include "filigree/base/random.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/ops/matmul/gemm.h"
-#include "filigree/ops/reduce/total.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/tensor/dispatch.h"
+#include "base/random.h"
+#include "base/stopwatch.h"
+#include "ops/matmul/gemm.h"
+#include "ops/reduce/total.h"
+#include "runtime/buffer.h"
+#include "runtime/threads.h"
+#include "tensor/dispatch.h"
 
-#define FILIGREE_SIMD_BODY "filigree/study/bench/ceiling_body.inl"
-#include "filigree/runtime/cpu/simd_targets.h"
+#define FILIGREE_SIMD_BODY "study/bench/ceiling_body.inl"
+#include "runtime/cpu/simd_targets.h"
 
 namespace filigree::study {
 namespace {

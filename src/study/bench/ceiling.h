@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "filigree/study/context.h"
+#include "study/context.h"
 
 namespace filigree::study {
 

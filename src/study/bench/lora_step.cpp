@@ -1,12 +1,12 @@
-#include "filigree/study/bench/lora_step.h"
+#include "study/bench/lora_step.h"
 
-#include "filigree/autograd/tape.h"
-#include "filigree/model/copy_model.h"
-#include "filigree/model/rounded_weights.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/train/adamw.h"
-#include "filigree/train/model_trainable.h"
-#include "filigree/train/sparsification.h"
+#include "autograd/tape.h"
+#include "model/copy_model.h"
+#include "model/rounded_weights.h"
+#include "runtime/buffer.h"
+#include "train/adamw.h"
+#include "train/model_trainable.h"
+#include "train/sparsification.h"
 
 namespace filigree::study {
 

@@ -2,7 +2,7 @@
 // optimiser of such a run on a model with random weights and on random tokens.
 #pragma once
 
-#include "filigree/study/bench/bench_cases.h"
+#include "study/bench/bench_cases.h"
 
 namespace filigree::study {
 

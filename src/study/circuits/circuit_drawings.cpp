@@ -1,14 +1,14 @@
-#include "filigree/study/circuits/circuit_drawings.h"
+#include "study/circuits/circuit_drawings.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/analyze/maps/capture.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/report/circuit_dot.h"
-#include "filigree/study/circuits/head_marks.h"
+#include "analyze/maps/capture.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "report/circuit_dot.h"
+#include "study/circuits/head_marks.h"
 
 namespace filigree::study {
 namespace {

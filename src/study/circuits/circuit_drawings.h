@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/circuits/model_circuits.h"
-#include "filigree/study/figures.h"
+#include "study/circuits/model_circuits.h"
+#include "study/figures.h"
 
 namespace filigree::study {
 

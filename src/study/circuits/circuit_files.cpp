@@ -1,14 +1,14 @@
-#include "filigree/study/circuits/circuit_files.h"
+#include "study/circuits/circuit_files.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/circuits/circuit_tables.h"
-#include "filigree/study/circuits/token_circuits.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/circuits/circuit_tables.h"
+#include "study/circuits/token_circuits.h"
 
 namespace filigree::study {
 

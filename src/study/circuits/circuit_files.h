@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/circuits/circuit_drawings.h"
-#include "filigree/study/output.h"
+#include "study/circuits/circuit_drawings.h"
+#include "study/output.h"
 
 namespace filigree::study {
 

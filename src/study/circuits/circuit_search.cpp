@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/circuit_search.h"
+#include "study/circuits/circuit_search.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <set>
 
-#include "filigree/analyze/circuit/edge_circuit.h"
-#include "filigree/analyze/circuit/pass_limits.h"
-#include "filigree/base/version.h"
-#include "filigree/study/circuits/patch_progress.h"
+#include "analyze/circuit/edge_circuit.h"
+#include "analyze/circuit/pass_limits.h"
+#include "base/version.h"
+#include "study/circuits/patch_progress.h"
 
 namespace filigree::study {
 namespace {

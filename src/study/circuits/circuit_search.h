@@ -7,15 +7,15 @@
 #include <variant>
 #include <vector>
 
-#include "filigree/analyze/circuit/attention_edges.h"
-#include "filigree/analyze/circuit/circuit.h"
-#include "filigree/analyze/circuit/published.h"
-#include "filigree/analyze/circuit/sweep_state.h"
-#include "filigree/analyze/maps/head_selection.h"
-#include "filigree/base/circuit_graph.h"
-#include "filigree/base/names.h"
-#include "filigree/study/circuits/named_cells.h"
-#include "filigree/study/circuits/task_selection.h"
+#include "analyze/circuit/attention_edges.h"
+#include "analyze/circuit/circuit.h"
+#include "analyze/circuit/published.h"
+#include "analyze/circuit/sweep_state.h"
+#include "analyze/maps/head_selection.h"
+#include "base/circuit_graph.h"
+#include "base/names.h"
+#include "study/circuits/named_cells.h"
+#include "study/circuits/task_selection.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/circuit_search.h"
+#include "study/circuits/circuit_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/circuit_tables.h"
+#include "study/circuits/circuit_tables.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include "filigree/study/circuits/model_circuits.h"
-#include "filigree/study/data_table.h"
+#include "study/circuits/model_circuits.h"
+#include "study/data_table.h"
 
 namespace filigree::study {
 

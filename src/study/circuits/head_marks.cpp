@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/head_marks.h"
+#include "study/circuits/head_marks.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/analyze/task/positions.h"
+#include "analyze/task/positions.h"
 
 namespace filigree::study {
 namespace {

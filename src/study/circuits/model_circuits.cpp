@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/model_circuits.h"
+#include "study/circuits/model_circuits.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <limits>
 #include <map>
 
-#include "filigree/analyze/pairs/correlation.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/not_finite.h"
+#include "analyze/pairs/correlation.h"
+#include "base/strings.h"
+#include "study/not_finite.h"
 
 namespace filigree::study {
 namespace {

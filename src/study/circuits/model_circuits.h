@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/circuits/circuit_search.h"
+#include "study/circuits/circuit_search.h"
 
 namespace filigree::study {
 

@@ -1,11 +1,11 @@
-#include "filigree/study/circuits/named_cells.h"
+#include "study/circuits/named_cells.h"
 
 #include <fmt/format.h>
 
 #include <map>
 
-#include "filigree/analyze/task/positions.h"
-#include "filigree/base/error.h"
+#include "analyze/task/positions.h"
+#include "base/error.h"
 
 namespace filigree::study {
 

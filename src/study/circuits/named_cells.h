@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/circuit/attention_edges.h"
-#include "filigree/base/component.h"
+#include "analyze/circuit/attention_edges.h"
+#include "base/component.h"
 
 namespace filigree::study {
 

@@ -1,5 +1,5 @@
 // Names of attention edges, and what is summed under one name.
-#include "filigree/study/circuits/named_cells.h"
+#include "study/circuits/named_cells.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/patch_progress.h"
+#include "study/circuits/patch_progress.h"
 
 #include <algorithm>
 #include <memory>

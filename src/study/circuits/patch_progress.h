@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "filigree/analyze/circuit/patched_runs.h"
-#include "filigree/study/context.h"
+#include "analyze/circuit/patched_runs.h"
+#include "study/context.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/patching.h"
+#include "study/circuits/patching.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,9 +8,9 @@
 #include <map>
 #include <numeric>
 
-#include "filigree/base/strings.h"
-#include "filigree/study/circuits/patch_progress.h"
-#include "filigree/study/not_finite.h"
+#include "base/strings.h"
+#include "study/circuits/patch_progress.h"
+#include "study/not_finite.h"
 
 namespace filigree::study {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/lens/patch_sweep.h"
-#include "filigree/study/circuits/task_selection.h"
-#include "filigree/study/figures.h"
+#include "analyze/lens/patch_sweep.h"
+#include "study/circuits/task_selection.h"
+#include "study/figures.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/patching.h"
+#include "study/circuits/patching.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "filigree/study/circuits/task_circuits.h"
+#include "study/circuits/task_circuits.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/study/circuits/token_circuits.h"
+#include "study/circuits/token_circuits.h"
 
 namespace filigree::study {
 namespace {

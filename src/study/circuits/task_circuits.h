@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/report/circuit_section.h"
-#include "filigree/study/circuits/circuit_drawings.h"
+#include "report/circuit_section.h"
+#include "study/circuits/circuit_drawings.h"
 
 namespace filigree::study {
 

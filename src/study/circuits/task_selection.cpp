@@ -1,16 +1,16 @@
-#include "filigree/study/circuits/task_selection.h"
+#include "study/circuits/task_selection.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 
-#include "filigree/analyze/task/user_task.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/not_finite.h"
+#include "analyze/task/user_task.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/strings.h"
+#include "study/model_places.h"
+#include "study/not_finite.h"
 
 namespace filigree::study {
 namespace {

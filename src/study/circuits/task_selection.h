@@ -8,11 +8,11 @@
 #include <span>
 #include <string>
 
-#include "filigree/analyze/task/check.h"
-#include "filigree/analyze/task/tasks.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/study/sample_text.h"
+#include "analyze/task/check.h"
+#include "analyze/task/tasks.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
+#include "study/sample_text.h"
 
 namespace filigree::study {
 

@@ -1,5 +1,5 @@
 // Which text a task is drawn from when none is named.
-#include "filigree/study/circuits/task_selection.h"
+#include "study/circuits/task_selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <fstream>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/scratch_folder.h"
-#include "filigree/study/model_places.h"
+#include "base/error.h"
+#include "base/scratch_folder.h"
+#include "study/model_places.h"
 #include "support/errors.h"
 #include "support/files.h"
 

@@ -1,4 +1,4 @@
-#include "filigree/study/circuits/token_circuits.h"
+#include "study/circuits/token_circuits.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/analyze/maps/capture.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/circuits/circuit_drawings.h"
+#include "analyze/maps/capture.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/circuits/circuit_drawings.h"
 
 namespace filigree::study {
 namespace {

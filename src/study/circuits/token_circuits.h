@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "filigree/study/circuits/model_circuits.h"
-#include "filigree/study/figures.h"
+#include "study/circuits/model_circuits.h"
+#include "study/figures.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/comparison/changed_runs.h"
+#include "study/comparison/changed_runs.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/ops/layout/layout.h"
+#include "ops/layout/layout.h"
 
 namespace filigree::study {
 namespace {

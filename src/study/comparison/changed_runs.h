@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/lens/logit_lens.h"
-#include "filigree/base/component.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/study/run/prediction.h"
+#include "analyze/lens/logit_lens.h"
+#include "base/component.h"
+#include "study/loaded_model.h"
+#include "study/run/prediction.h"
 
 namespace filigree::study {
 

@@ -1,21 +1,21 @@
-#include "filigree/study/comparison/comparison.h"
+#include "study/comparison/comparison.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "filigree/analyze/statistics/statistics_report.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/version.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/study/attention/map_output.h"
-#include "filigree/study/comparison/comparison_files.h"
-#include "filigree/study/comparison/comparison_page.h"
-#include "filigree/study/comparison/comparison_trace.h"
-#include "filigree/study/comparison/stored_runs.h"
-#include "filigree/study/model_places.h"
+#include "analyze/statistics/statistics_report.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "features/files/transcoder_files.h"
+#include "study/attention/map_output.h"
+#include "study/comparison/comparison_files.h"
+#include "study/comparison/comparison_page.h"
+#include "study/comparison/comparison_trace.h"
+#include "study/comparison/stored_runs.h"
+#include "study/model_places.h"
 
 namespace filigree::study {
 namespace {

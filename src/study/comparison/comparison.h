@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "filigree/report/report.h"
-#include "filigree/study/attention/attention.h"
-#include "filigree/study/circuits/task_circuits.h"
-#include "filigree/study/evaluation/evaluation.h"
-#include "filigree/study/trace/trace.h"
+#include "report/report.h"
+#include "study/attention/attention.h"
+#include "study/circuits/task_circuits.h"
+#include "study/evaluation/evaluation.h"
+#include "study/trace/trace.h"
 
 namespace filigree::study {
 

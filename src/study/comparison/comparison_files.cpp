@@ -1,4 +1,4 @@
-#include "filigree/study/comparison/comparison_files.h"
+#include "study/comparison/comparison_files.h"
 
 #include <fmt/format.h>
 
@@ -7,13 +7,13 @@
 #include <map>
 #include <numeric>
 
-#include "filigree/analyze/statistics/statistics_report.h"
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/csv.h"
-#include "filigree/base/error.h"
-#include "filigree/base/folders.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/circuits/circuit_tables.h"
+#include "analyze/statistics/statistics_report.h"
+#include "base/atomic_file.h"
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/folders.h"
+#include "base/strings.h"
+#include "study/circuits/circuit_tables.h"
 
 namespace filigree::study {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/output_folder.h"
-#include "filigree/study/comparison/comparison_maps.h"
+#include "base/output_folder.h"
+#include "study/comparison/comparison_maps.h"
 
 namespace filigree::study {
 

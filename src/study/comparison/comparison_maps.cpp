@@ -1,4 +1,4 @@
-#include "filigree/study/comparison/comparison_maps.h"
+#include "study/comparison/comparison_maps.h"
 
 #include <algorithm>
 

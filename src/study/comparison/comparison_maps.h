@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "filigree/study/attention/attention_figures.h"
-#include "filigree/study/comparison/comparison_page.h"
+#include "study/attention/attention_figures.h"
+#include "study/comparison/comparison_page.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/comparison/comparison_page.h"
+#include "study/comparison/comparison_page.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "filigree/base/strings.h"
-#include "filigree/study/evaluation/heads_alive.h"
+#include "base/strings.h"
+#include "study/evaluation/heads_alive.h"
 
 namespace filigree::study {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/report/packed_maps.h"
-#include "filigree/study/comparison/comparison.h"
+#include "report/packed_maps.h"
+#include "study/comparison/comparison.h"
 
 namespace filigree::study {
 

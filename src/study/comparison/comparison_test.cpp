@@ -1,20 +1,20 @@
-#include "filigree/study/comparison/comparison.h"
+#include "study/comparison/comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "filigree/analyze/lens/logit_lens.h"
-#include "filigree/analyze/maps/capture.h"
-#include "filigree/base/error.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/study/comparison/changed_runs.h"
-#include "filigree/study/comparison/comparison_files.h"
-#include "filigree/study/comparison/demo.h"
-#include "filigree/study/comparison/stored_runs.h"
-#include "filigree/study/run/run.h"
-#include "filigree/study/tokens.h"
+#include "analyze/lens/logit_lens.h"
+#include "analyze/maps/capture.h"
+#include "base/error.h"
+#include "features/files/transcoder_files.h"
+#include "study/comparison/changed_runs.h"
+#include "study/comparison/comparison_files.h"
+#include "study/comparison/demo.h"
+#include "study/comparison/stored_runs.h"
+#include "study/run/run.h"
+#include "study/tokens.h"
 #include "support/files.h"
 #include "support/random_transcoder.h"
 #include "support/test_task.h"

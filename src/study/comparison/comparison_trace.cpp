@@ -1,13 +1,13 @@
-#include "filigree/study/comparison/comparison_trace.h"
+#include "study/comparison/comparison_trace.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/trace/graph_files.h"
-#include "filigree/study/trace/trace_figures.h"
+#include "base/atomic_file.h"
+#include "base/strings.h"
+#include "features/files/transcoder_files.h"
+#include "study/model_places.h"
+#include "study/trace/graph_files.h"
+#include "study/trace/trace_figures.h"
 
 namespace filigree::study {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "filigree/study/comparison/comparison_files.h"
+#include "study/comparison/comparison_files.h"
 
 namespace filigree::study {
 

@@ -1,13 +1,13 @@
-#include "filigree/study/comparison/demo.h"
+#include "study/comparison/demo.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/base/strings.h"
-#include "filigree/text/corpus/corpus.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/mapped_file.h"
+#include "base/stopwatch.h"
+#include "base/strings.h"
+#include "text/corpus/corpus.h"
 
 namespace filigree::study {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/comparison/comparison.h"
-#include "filigree/study/model_places.h"
+#include "study/comparison/comparison.h"
+#include "study/model_places.h"
 
 namespace filigree::study {
 

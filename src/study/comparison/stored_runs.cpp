@@ -1,15 +1,15 @@
-#include "filigree/study/comparison/stored_runs.h"
+#include "study/comparison/stored_runs.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/analyze/lens/logit_attribution.h"
-#include "filigree/analyze/lens/logit_lens.h"
-#include "filigree/analyze/next_token.h"
-#include "filigree/study/comparison/changed_runs.h"
-#include "filigree/study/run/prediction.h"
-#include "filigree/study/run/run.h"
-#include "filigree/study/tokens.h"
+#include "analyze/lens/logit_attribution.h"
+#include "analyze/lens/logit_lens.h"
+#include "analyze/next_token.h"
+#include "study/comparison/changed_runs.h"
+#include "study/run/prediction.h"
+#include "study/run/run.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/circuits/model_circuits.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
+#include "study/circuits/model_circuits.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
 
 namespace filigree::study {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "filigree/study/context.h"
+#include "study/context.h"
 
 namespace filigree::study {
 

@@ -1,11 +1,11 @@
-#include "filigree/study/data/corpus_writing.h"
+#include "study/data/corpus_writing.h"
 
 #include <optional>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/study/data/byte_progress.h"
-#include "filigree/text/corpus/tasks.h"
+#include "base/atomic_file.h"
+#include "base/stopwatch.h"
+#include "study/data/byte_progress.h"
+#include "text/corpus/tasks.h"
 
 namespace filigree::study {
 

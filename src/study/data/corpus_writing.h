@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/study/context.h"
-#include "filigree/study/json.h"
-#include "filigree/text/corpus/corpus.h"
+#include "study/context.h"
+#include "study/json.h"
+#include "text/corpus/corpus.h"
 
 namespace filigree::study {
 

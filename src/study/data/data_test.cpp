@@ -5,14 +5,14 @@
 #include <fstream>
 #include <iterator>
 
-#include "filigree/base/error.h"
-#include "filigree/study/data/corpus_writing.h"
-#include "filigree/study/data/preparation.h"
-#include "filigree/study/data/tokenizer_training.h"
-#include "filigree/study/data/tokens.h"
-#include "filigree/text/corpus/tasks.h"
+#include "base/error.h"
+#include "study/data/corpus_writing.h"
+#include "study/data/preparation.h"
+#include "study/data/tokenizer_training.h"
+#include "study/data/tokens.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
+#include "text/corpus/tasks.h"
 
 namespace filigree::study {
 namespace {

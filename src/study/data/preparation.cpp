@@ -1,16 +1,16 @@
-#include "filigree/study/data/preparation.h"
+#include "study/data/preparation.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/data/byte_progress.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/output.h"
-#include "filigree/text/shard_preparation.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/stopwatch.h"
+#include "base/strings.h"
+#include "study/data/byte_progress.h"
+#include "study/model_places.h"
+#include "study/output.h"
+#include "text/shard_preparation.h"
 
 namespace filigree::study {
 namespace {

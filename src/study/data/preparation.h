@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/context.h"
-#include "filigree/study/json.h"
-#include "filigree/text/token_shards.h"
+#include "study/context.h"
+#include "study/json.h"
+#include "text/token_shards.h"
 
 namespace filigree::study {
 

@@ -1,16 +1,16 @@
-#include "filigree/study/data/tokenizer_training.h"
+#include "study/data/tokenizer_training.h"
 
 #include <fmt/format.h>
 
 #include <optional>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/data/byte_progress.h"
-#include "filigree/study/output.h"
-#include "filigree/text/bpe_trainer.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/stopwatch.h"
+#include "base/strings.h"
+#include "study/data/byte_progress.h"
+#include "study/output.h"
+#include "text/bpe_trainer.h"
 
 namespace filigree::study {
 namespace {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "filigree/study/context.h"
-#include "filigree/study/json.h"
+#include "study/context.h"
+#include "study/json.h"
 
 namespace filigree::study {
 

@@ -1,10 +1,10 @@
-#include "filigree/study/data/tokens.h"
+#include "study/data/tokens.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::study {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/study/json.h"
-#include "filigree/text/tokenizer.h"
+#include "study/json.h"
+#include "text/tokenizer.h"
 
 namespace filigree::study {
 

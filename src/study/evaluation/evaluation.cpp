@@ -1,19 +1,19 @@
-#include "filigree/study/evaluation/evaluation.h"
+#include "study/evaluation/evaluation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/analyze/maps/head_selection.h"
-#include "filigree/base/error.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/evaluation/heads_alive.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/not_finite.h"
-#include "filigree/study/text_input.h"
-#include "filigree/study/training/training_data.h"
+#include "analyze/maps/head_selection.h"
+#include "base/error.h"
+#include "base/stopwatch.h"
+#include "base/strings.h"
+#include "study/evaluation/heads_alive.h"
+#include "study/model_places.h"
+#include "study/not_finite.h"
+#include "study/text_input.h"
+#include "study/training/training_data.h"
 
 namespace filigree::study {
 namespace {

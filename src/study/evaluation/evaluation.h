@@ -8,14 +8,14 @@
 #include <variant>
 #include <vector>
 
-#include "filigree/study/context.h"
-#include "filigree/study/interventions.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/text/data_split.h"
-#include "filigree/text/token_shards.h"
-#include "filigree/train/evaluation.h"
-#include "filigree/train/evaluation_windows.h"
+#include "study/context.h"
+#include "study/interventions.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
+#include "text/data_split.h"
+#include "text/token_shards.h"
+#include "train/evaluation.h"
+#include "train/evaluation_windows.h"
 
 namespace filigree::study {
 

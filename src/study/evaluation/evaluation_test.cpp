@@ -1,8 +1,8 @@
-#include "filigree/study/evaluation/evaluation.h"
+#include "study/evaluation/evaluation.h"
 
 #include <cmath>
 
-#include "filigree/study/training/test_support.h"
+#include "study/training/test_support.h"
 #include "support/errors.h"
 #include "support/thread_ranks.h"
 

@@ -1,9 +1,9 @@
-#include "filigree/study/evaluation/heads_alive.h"
+#include "study/evaluation/heads_alive.h"
 
 #include <fmt/format.h>
 
-#include "filigree/analyze/maps/head_selection.h"
-#include "filigree/study/sample_text.h"
+#include "analyze/maps/head_selection.h"
+#include "study/sample_text.h"
 
 namespace filigree::study {
 namespace {

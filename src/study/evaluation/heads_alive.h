@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/train/evaluation.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
+#include "train/evaluation.h"
 
 namespace filigree::study {
 

@@ -1,11 +1,11 @@
-#include "filigree/study/features/feature_conversion.h"
+#include "study/features/feature_conversion.h"
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/output_folder.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/circuit_tracer_names.h"
-#include "filigree/study/model_places.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/output_folder.h"
+#include "base/strings.h"
+#include "features/files/circuit_tracer_names.h"
+#include "study/model_places.h"
 
 namespace filigree::study {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/study/json.h"
+#include "features/files/transcoder_files.h"
+#include "study/json.h"
 
 namespace filigree::study {
 

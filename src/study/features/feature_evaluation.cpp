@@ -1,18 +1,18 @@
-#include "filigree/study/features/feature_evaluation.h"
+#include "study/features/feature_evaluation.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/runtime/device.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/not_finite.h"
-#include "filigree/study/text_input.h"
-#include "filigree/study/training/training_data.h"
+#include "base/error.h"
+#include "base/stopwatch.h"
+#include "base/strings.h"
+#include "features/files/transcoder_files.h"
+#include "runtime/device.h"
+#include "study/model_places.h"
+#include "study/not_finite.h"
+#include "study/text_input.h"
+#include "study/training/training_data.h"
 
 namespace filigree::study {
 namespace {

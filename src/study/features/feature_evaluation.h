@@ -5,11 +5,11 @@
 #include <variant>
 #include <vector>
 
-#include "filigree/features/feature_quality.h"
-#include "filigree/study/context.h"
-#include "filigree/study/evaluation/evaluation.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
+#include "features/feature_quality.h"
+#include "study/context.h"
+#include "study/evaluation/evaluation.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
 
 namespace filigree::study {
 

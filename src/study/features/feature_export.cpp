@@ -1,4 +1,4 @@
-#include "filigree/study/features/feature_export.h"
+#include "study/features/feature_export.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "filigree/analyze/lens/head_matrices.h"
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/output_folder.h"
-#include "filigree/study/trace/graph_files.h"
+#include "analyze/lens/head_matrices.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/output_folder.h"
+#include "study/trace/graph_files.h"
 
 namespace filigree::study {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/names.h"
-#include "filigree/base/output_folder.h"
-#include "filigree/study/features/feature_page.h"
+#include "base/names.h"
+#include "base/output_folder.h"
+#include "study/features/feature_page.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/features/feature_page.h"
+#include "study/features/feature_page.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <map>
 #include <numeric>
 
-#include "filigree/analyze/lens/head_matrices.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/ops/linear/linear.h"
-#include "filigree/text/shard_index.h"
+#include "analyze/lens/head_matrices.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "ops/linear/linear.h"
+#include "text/shard_index.h"
 
 namespace filigree::study {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/features/dictionary.h"
-#include "filigree/features/index/feature_index.h"
-#include "filigree/study/json.h"
-#include "filigree/study/tokens.h"
+#include "features/dictionary.h"
+#include "features/index/feature_index.h"
+#include "study/json.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 

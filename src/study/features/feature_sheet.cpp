@@ -1,9 +1,9 @@
-#include "filigree/study/features/feature_sheet.h"
+#include "study/features/feature_sheet.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/strings.h"
-#include "filigree/base/version.h"
+#include "base/strings.h"
+#include "base/version.h"
 
 namespace filigree::study {
 namespace {

@@ -1,24 +1,24 @@
-#include "filigree/study/features/feature_training.h"
+#include "study/features/feature_training.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/runtime/device.h"
-#include "filigree/study/features/feature_evaluation.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/models/memory_estimate.h"
-#include "filigree/study/output.h"
-#include "filigree/study/training/training_run.h"
+#include "base/atomic_file.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/stopwatch.h"
+#include "base/strings.h"
+#include "features/files/transcoder_files.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "study/features/feature_evaluation.h"
+#include "study/loaded_model.h"
+#include "study/model_places.h"
+#include "study/models/memory_estimate.h"
+#include "study/output.h"
+#include "study/training/training_run.h"
 
 namespace filigree::study {
 namespace {

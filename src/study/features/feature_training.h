@@ -7,14 +7,14 @@
 #include <optional>
 #include <string>
 
-#include "filigree/features/feature_quality.h"
-#include "filigree/features/transcoder_objective.h"
-#include "filigree/io/matrix_type.h"
-#include "filigree/study/context.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/study/training/training_data.h"
-#include "filigree/train/trainer.h"
+#include "features/feature_quality.h"
+#include "features/transcoder_objective.h"
+#include "io/matrix_type.h"
+#include "study/context.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
+#include "study/training/training_data.h"
+#include "train/trainer.h"
 
 namespace filigree::study {
 

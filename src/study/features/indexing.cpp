@@ -1,17 +1,17 @@
-#include "filigree/study/features/indexing.h"
+#include "study/features/indexing.h"
 
 #include <algorithm>
 
-#include "filigree/analyze/interventions/interventions.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/base/strings.h"
-#include "filigree/features/files/transcoder_files.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/not_finite.h"
-#include "filigree/study/text_input.h"
-#include "filigree/study/training/training_data.h"
+#include "analyze/interventions/interventions.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/stopwatch.h"
+#include "base/strings.h"
+#include "features/files/transcoder_files.h"
+#include "study/model_places.h"
+#include "study/not_finite.h"
+#include "study/text_input.h"
+#include "study/training/training_data.h"
 
 namespace filigree::study {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <variant>
 
-#include "filigree/features/dictionary.h"
-#include "filigree/features/index/index_builder.h"
-#include "filigree/study/evaluation/evaluation.h"
+#include "features/dictionary.h"
+#include "features/index/index_builder.h"
+#include "study/evaluation/evaluation.h"
 
 namespace filigree::study {
 

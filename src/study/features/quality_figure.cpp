@@ -1,8 +1,8 @@
-#include "filigree/study/features/quality_figure.h"
+#include "study/features/quality_figure.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::study {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "filigree/study/features/feature_evaluation.h"
-#include "filigree/study/figures.h"
+#include "study/features/feature_evaluation.h"
+#include "study/figures.h"
 
 namespace filigree::study {
 

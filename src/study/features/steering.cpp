@@ -1,8 +1,8 @@
-#include "filigree/study/features/steering.h"
+#include "study/features/steering.h"
 
-#include "filigree/base/error.h"
-#include "filigree/study/features/indexing.h"
-#include "filigree/study/model_places.h"
+#include "base/error.h"
+#include "study/features/indexing.h"
+#include "study/model_places.h"
 
 namespace filigree::study {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/features/steering.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
+#include "features/steering.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
 
 namespace filigree::study {
 

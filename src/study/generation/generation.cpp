@@ -1,14 +1,14 @@
-#include "filigree/study/generation/generation.h"
+#include "study/generation/generation.h"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/study/features/steering.h"
-#include "filigree/study/text_input.h"
+#include "base/error.h"
+#include "base/stopwatch.h"
+#include "study/features/steering.h"
+#include "study/text_input.h"
 
 namespace filigree::study {
 

@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/names.h"
-#include "filigree/features/steering.h"
-#include "filigree/model/model.h"
-#include "filigree/study/context.h"
-#include "filigree/study/generation/sampler.h"
-#include "filigree/study/interventions.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
-#include "filigree/text/tokenizer.h"
+#include "base/names.h"
+#include "features/steering.h"
+#include "model/model.h"
+#include "study/context.h"
+#include "study/generation/sampler.h"
+#include "study/interventions.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
+#include "text/tokenizer.h"
 
 namespace filigree::study {
 

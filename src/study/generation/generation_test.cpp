@@ -1,4 +1,4 @@
-#include "filigree/study/generation/generation.h"
+#include "study/generation/generation.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "filigree/base/error.h"
-#include "filigree/study/generation/token_steps.h"
+#include "base/error.h"
+#include "study/generation/token_steps.h"
 #include "support/model_folder.h"
 
 namespace filigree::study {

@@ -1,10 +1,10 @@
-#include "filigree/study/generation/sampler.h"
+#include "study/generation/sampler.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::study {
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "filigree/base/random.h"
-#include "filigree/text/token_id.h"
+#include "base/random.h"
+#include "text/token_id.h"
 
 namespace filigree::study {
 

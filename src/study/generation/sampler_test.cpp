@@ -1,4 +1,4 @@
-#include "filigree/study/generation/sampler.h"
+#include "study/generation/sampler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::study {
 namespace {

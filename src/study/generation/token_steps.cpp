@@ -1,4 +1,4 @@
-#include "filigree/study/generation/token_steps.h"
+#include "study/generation/token_steps.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "filigree/analyze/next_token.h"
-#include "filigree/base/error.h"
-#include "filigree/study/not_finite.h"
+#include "analyze/next_token.h"
+#include "base/error.h"
+#include "study/not_finite.h"
 
 namespace filigree::study {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/interventions/cut_edges.h"
-#include "filigree/base/component.h"
-#include "filigree/study/generation/generation.h"
+#include "analyze/interventions/cut_edges.h"
+#include "base/component.h"
+#include "study/generation/generation.h"
 
 namespace filigree::study {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/study/head/head_parts.h"
+#include "study/head/head_parts.h"
 
 namespace filigree::study {
 namespace {

@@ -1,12 +1,12 @@
-#include "filigree/study/head/head_figure.h"
+#include "study/head/head_figure.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/strings.h"
-#include "filigree/study/model_places.h"
+#include "base/strings.h"
+#include "study/model_places.h"
 
 namespace filigree::study {
 namespace {

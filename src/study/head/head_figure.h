@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "filigree/study/figures.h"
-#include "filigree/study/head/head_page.h"
+#include "study/figures.h"
+#include "study/head/head_page.h"
 
 namespace filigree::study {
 

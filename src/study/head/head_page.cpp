@@ -1,14 +1,14 @@
-#include "filigree/study/head/head_page.h"
+#include "study/head/head_page.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/head/head_parts.h"
-#include "filigree/text/shard_index.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/head/head_parts.h"
+#include "text/shard_index.h"
 
 namespace filigree::study {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/circuit/patched_runs.h"
-#include "filigree/analyze/lens/head_circuits.h"
-#include "filigree/study/attention/model_analysis.h"
-#include "filigree/study/circuits/task_selection.h"
-#include "filigree/study/tokens.h"
+#include "analyze/circuit/patched_runs.h"
+#include "analyze/lens/head_circuits.h"
+#include "study/attention/model_analysis.h"
+#include "study/circuits/task_selection.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 

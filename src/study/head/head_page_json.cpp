@@ -1,6 +1,6 @@
 // A head's page as JSON.
-#include "filigree/study/head/head_page.h"
-#include "filigree/study/lens/head_circuits.h"
+#include "study/head/head_page.h"
+#include "study/lens/head_circuits.h"
 
 namespace filigree::study {
 namespace {

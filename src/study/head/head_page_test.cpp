@@ -1,5 +1,5 @@
 // A head's page against the same numbers found in other ways.
-#include "filigree/study/head/head_page.h"
+#include "study/head/head_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/base/scratch_folder.h"
-#include "filigree/study/head/head_figure.h"
-#include "filigree/study/head/head_parts.h"
-#include "filigree/study/run/run.h"
+#include "base/scratch_folder.h"
+#include "study/head/head_figure.h"
+#include "study/head/head_parts.h"
+#include "study/run/run.h"
 #include "support/errors.h"
 #include "support/test_task.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/study/head/head_page.h"
+#include "study/head/head_page.h"
 
 namespace filigree::study {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/analyze/lens/logit_attribution.h"
-#include "filigree/study/circuits/patch_progress.h"
-#include "filigree/study/head/head_parts.h"
+#include "analyze/lens/logit_attribution.h"
+#include "study/circuits/patch_progress.h"
+#include "study/head/head_parts.h"
 
 namespace filigree::study {
 namespace {

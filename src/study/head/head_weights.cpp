@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "filigree/study/head/head_parts.h"
+#include "study/head/head_parts.h"
 
 namespace filigree::study {
 namespace {

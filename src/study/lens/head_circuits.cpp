@@ -1,4 +1,4 @@
-#include "filigree/study/lens/head_circuits.h"
+#include "study/lens/head_circuits.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/not_finite.h"
-#include "filigree/study/sample_text.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/not_finite.h"
+#include "study/sample_text.h"
 
 namespace filigree::study {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/lens/head_circuits.h"
-#include "filigree/analyze/maps/head_selection.h"
-#include "filigree/study/evaluation/heads_alive.h"
-#include "filigree/study/figures.h"
-#include "filigree/study/json.h"
-#include "filigree/study/tokens.h"
+#include "analyze/lens/head_circuits.h"
+#include "analyze/maps/head_selection.h"
+#include "study/evaluation/heads_alive.h"
+#include "study/figures.h"
+#include "study/json.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 

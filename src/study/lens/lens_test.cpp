@@ -5,10 +5,10 @@
 #include <cmath>
 #include <fstream>
 
-#include "filigree/study/lens/head_circuits.h"
-#include "filigree/study/lens/logit_attribution.h"
-#include "filigree/study/lens/logit_lens.h"
-#include "filigree/study/run/run.h"
+#include "study/lens/head_circuits.h"
+#include "study/lens/logit_attribution.h"
+#include "study/lens/logit_lens.h"
+#include "study/run/run.h"
 #include "support/errors.h"
 #include "support/test_task.h"
 

@@ -1,12 +1,12 @@
-#include "filigree/study/lens/logit_attribution.h"
+#include "study/lens/logit_attribution.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/strings.h"
-#include "filigree/study/not_finite.h"
-#include "filigree/study/tokens.h"
+#include "base/strings.h"
+#include "study/not_finite.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 namespace {

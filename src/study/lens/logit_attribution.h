@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/analyze/lens/logit_attribution.h"
-#include "filigree/study/circuits/task_selection.h"
-#include "filigree/study/figures.h"
-#include "filigree/study/interventions.h"
+#include "analyze/lens/logit_attribution.h"
+#include "study/circuits/task_selection.h"
+#include "study/figures.h"
+#include "study/interventions.h"
 
 namespace filigree::study {
 

@@ -1,12 +1,12 @@
-#include "filigree/study/lens/logit_lens.h"
+#include "study/lens/logit_lens.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/strings.h"
-#include "filigree/study/not_finite.h"
+#include "base/strings.h"
+#include "study/not_finite.h"
 
 namespace filigree::study {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "filigree/analyze/lens/logit_lens.h"
-#include "filigree/study/figures.h"
-#include "filigree/study/interventions.h"
-#include "filigree/study/json.h"
-#include "filigree/study/tokens.h"
+#include "analyze/lens/logit_lens.h"
+#include "study/figures.h"
+#include "study/interventions.h"
+#include "study/json.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 

@@ -1,24 +1,24 @@
-#include "filigree/study/models/conversion.h"
+#include "study/models/conversion.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/folders.h"
-#include "filigree/base/output_folder.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/checkpoint.h"
-#include "filigree/json/json.h"
-#include "filigree/model/mix_models.h"
-#include "filigree/model/model.h"
-#include "filigree/study/context.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/models/model_shape.h"
-#include "filigree/study/training/training_data.h"
-#include "filigree/text/shard_index.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/folders.h"
+#include "base/output_folder.h"
+#include "base/strings.h"
+#include "io/checkpoint.h"
+#include "json/json.h"
+#include "model/mix_models.h"
+#include "model/model.h"
+#include "study/context.h"
+#include "study/model_places.h"
+#include "study/models/model_shape.h"
+#include "study/training/training_data.h"
+#include "text/shard_index.h"
 
 namespace filigree::study {
 namespace {

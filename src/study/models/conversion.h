@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "filigree/io/matrix_type.h"
-#include "filigree/model/model.h"
-#include "filigree/study/json.h"
+#include "io/matrix_type.h"
+#include "model/model.h"
+#include "study/json.h"
 
 namespace filigree::study {
 

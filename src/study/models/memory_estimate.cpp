@@ -1,8 +1,8 @@
-#include "filigree/study/models/memory_estimate.h"
+#include "study/models/memory_estimate.h"
 
 #include <algorithm>
 
-#include "filigree/model/model.h"
+#include "model/model.h"
 
 namespace filigree::study {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "filigree/model/config.h"
-#include "filigree/study/json.h"
+#include "model/config.h"
+#include "study/json.h"
 
 namespace filigree::study {
 

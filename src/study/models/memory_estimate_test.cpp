@@ -1,12 +1,12 @@
-#include "filigree/study/models/memory_estimate.h"
+#include "study/models/memory_estimate.h"
 
 #include <gtest/gtest.h>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/model/model.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/study/models/model_shape.h"
+#include "autograd/tape.h"
+#include "model/model.h"
+#include "ops/cross_entropy/cross_entropy.h"
+#include "runtime/buffer.h"
+#include "study/models/model_shape.h"
 
 namespace filigree::study {
 namespace {

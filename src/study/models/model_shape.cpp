@@ -1,14 +1,14 @@
-#include "filigree/study/models/model_shape.h"
+#include "study/models/model_shape.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
-#include "filigree/base/file_status.h"
-#include "filigree/json/json.h"
-#include "filigree/model/model.h"
-#include "filigree/study/context.h"
-#include "filigree/study/model_places.h"
+#include "base/file_status.h"
+#include "json/json.h"
+#include "model/model.h"
+#include "study/context.h"
+#include "study/model_places.h"
 
 namespace filigree::study {
 

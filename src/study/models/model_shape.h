@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "filigree/model/config.h"
+#include "model/config.h"
 
 namespace filigree::study {
 

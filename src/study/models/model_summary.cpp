@@ -1,4 +1,4 @@
-#include "filigree/study/models/model_summary.h"
+#include "study/models/model_summary.h"
 
 #include <fmt/format.h>
 
@@ -8,16 +8,16 @@
 #include <set>
 #include <utility>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/checkpoint.h"
-#include "filigree/model/family.h"
-#include "filigree/model/model.h"
-#include "filigree/model/transformer_lens.h"
-#include "filigree/runtime/device.h"
-#include "filigree/study/model_places.h"
-#include "filigree/text/tokenizer.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/strings.h"
+#include "io/checkpoint.h"
+#include "model/family.h"
+#include "model/model.h"
+#include "model/transformer_lens.h"
+#include "runtime/device.h"
+#include "study/model_places.h"
+#include "text/tokenizer.h"
 
 namespace filigree::study {
 namespace {

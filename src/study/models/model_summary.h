@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "filigree/model/config.h"
-#include "filigree/study/evaluation/heads_alive.h"
-#include "filigree/study/json.h"
-#include "filigree/study/models/memory_estimate.h"
-#include "filigree/study/models/training_memory.h"
-#include "filigree/text/added_tokens.h"
+#include "model/config.h"
+#include "study/evaluation/heads_alive.h"
+#include "study/json.h"
+#include "study/models/memory_estimate.h"
+#include "study/models/training_memory.h"
+#include "text/added_tokens.h"
 
 namespace filigree::study {
 

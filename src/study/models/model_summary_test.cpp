@@ -1,4 +1,4 @@
-#include "filigree/study/models/model_summary.h"
+#include "study/models/model_summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,11 @@
 #include <cmath>
 #include <fstream>
 
-#include "filigree/base/error.h"
-#include "filigree/model/model.h"
-#include "filigree/study/context.h"
-#include "filigree/study/models/conversion.h"
-#include "filigree/study/models/model_shape.h"
+#include "base/error.h"
+#include "model/model.h"
+#include "study/context.h"
+#include "study/models/conversion.h"
+#include "study/models/model_shape.h"
 #include "support/model_folder.h"
 
 namespace filigree::study {

@@ -1,14 +1,14 @@
-#include "filigree/study/models/training_memory.h"
+#include "study/models/training_memory.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/model/model.h"
-#include "filigree/ops/output_loss/output_loss.h"
-#include "filigree/runtime/device.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "model/model.h"
+#include "ops/output_loss/output_loss.h"
+#include "runtime/device.h"
 
 namespace filigree::study {
 namespace {

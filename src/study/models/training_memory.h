@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/model/config.h"
-#include "filigree/model/placement.h"
-#include "filigree/study/json.h"
+#include "model/config.h"
+#include "model/placement.h"
+#include "study/json.h"
 
 namespace filigree::study {
 

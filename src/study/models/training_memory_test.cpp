@@ -1,17 +1,17 @@
 // What a run is said to need, against what its steps take.
-#include "filigree/study/models/training_memory.h"
+#include "study/models/training_memory.h"
 
 #include <gmock/gmock.h>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/model/copy_model.h"
-#include "filigree/model/model.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/train/adamw.h"
-#include "filigree/train/language_modelling.h"
-#include "filigree/train/model_trainable.h"
-#include "filigree/train/sparsification.h"
+#include "autograd/tape.h"
+#include "model/copy_model.h"
+#include "model/model.h"
+#include "runtime/buffer.h"
 #include "support/errors.h"
+#include "train/adamw.h"
+#include "train/language_modelling.h"
+#include "train/model_trainable.h"
+#include "train/sparsification.h"
 
 namespace filigree::study {
 namespace {

@@ -1,15 +1,15 @@
-#include "filigree/study/models/verification.h"
+#include "study/models/verification.h"
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/output_folder.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/context.h"
-#include "filigree/study/model_places.h"
-#include "filigree/text/token_shards.h"
-#include "filigree/train/checkpoint.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/output_folder.h"
+#include "base/strings.h"
+#include "study/context.h"
+#include "study/model_places.h"
+#include "text/token_shards.h"
+#include "train/checkpoint.h"
 
 namespace filigree::study {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/io/folder_checksums.h"
-#include "filigree/study/json.h"
+#include "io/folder_checksums.h"
+#include "study/json.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/run/prediction.h"
+#include "study/run/prediction.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,10 @@
 #include <numeric>
 #include <span>
 
-#include "filigree/analyze/next_token.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/study/not_finite.h"
-#include "filigree/study/tokens.h"
+#include "analyze/next_token.h"
+#include "runtime/threads.h"
+#include "study/not_finite.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 namespace {

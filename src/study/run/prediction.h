@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "filigree/analyze/interventions/applied_interventions.h"
-#include "filigree/study/json.h"
-#include "filigree/study/loaded_model.h"
+#include "analyze/interventions/applied_interventions.h"
+#include "study/json.h"
+#include "study/loaded_model.h"
 
 namespace filigree::study {
 

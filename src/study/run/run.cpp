@@ -1,4 +1,4 @@
-#include "filigree/study/run/run.h"
+#include "study/run/run.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -8,11 +8,11 @@
 #include <limits>
 #include <span>
 
-#include "filigree/analyze/next_token.h"
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
-#include "filigree/study/features/steering.h"
-#include "filigree/study/not_finite.h"
+#include "analyze/next_token.h"
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "study/features/steering.h"
+#include "study/not_finite.h"
 
 namespace filigree::study {
 namespace {

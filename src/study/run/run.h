@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "filigree/features/steering.h"
-#include "filigree/study/interventions.h"
-#include "filigree/study/json.h"
-#include "filigree/study/tokens.h"
+#include "features/steering.h"
+#include "study/interventions.h"
+#include "study/json.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 

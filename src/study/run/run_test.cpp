@@ -1,5 +1,5 @@
 // A prompt through a model: predictions, taps, gradients and changes against runs made by hand.
-#include "filigree/study/run/run.h"
+#include "study/run/run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/scratch_folder.h"
+#include "base/scratch_folder.h"
 #include "support/errors.h"
 #include "support/model_folder.h"
 #include "support/npz_reader.h"

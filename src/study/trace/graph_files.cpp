@@ -1,4 +1,4 @@
-#include "filigree/study/trace/graph_files.h"
+#include "study/trace/graph_files.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <cmath>
 #include <set>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/output_folder.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/npz.h"
-#include "filigree/study/features/feature_export.h"
+#include "base/atomic_file.h"
+#include "base/output_folder.h"
+#include "base/strings.h"
+#include "io/npz.h"
+#include "study/features/feature_export.h"
 
 namespace filigree::study {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/component.h"
-#include "filigree/study/trace/trace.h"
+#include "base/component.h"
+#include "study/trace/trace.h"
 
 namespace filigree::study {
 

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
-#include "filigree/base/component.h"
-#include "filigree/base/version.h"
-#include "filigree/study/trace/graph_files.h"
+#include "base/component.h"
+#include "base/version.h"
+#include "study/trace/graph_files.h"
 
 namespace filigree::study {
 namespace {

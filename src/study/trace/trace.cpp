@@ -1,4 +1,4 @@
-#include "filigree/study/trace/trace.h"
+#include "study/trace/trace.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <map>
 #include <numeric>
 
-#include "filigree/base/component.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/not_finite.h"
+#include "base/component.h"
+#include "base/strings.h"
+#include "study/not_finite.h"
 
 namespace filigree::study {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "filigree/features/graph/head_loadings.h"
-#include "filigree/features/graph/influence.h"
-#include "filigree/features/graph/qk_attribution.h"
-#include "filigree/study/json.h"
-#include "filigree/study/tokens.h"
+#include "features/graph/head_loadings.h"
+#include "features/graph/influence.h"
+#include "features/graph/qk_attribution.h"
+#include "study/json.h"
+#include "study/tokens.h"
 
 namespace filigree::study {
 

@@ -1,11 +1,11 @@
-#include "filigree/study/trace/trace_figures.h"
+#include "study/trace/trace_figures.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree::study {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "filigree/study/figures.h"
-#include "filigree/study/trace/trace.h"
+#include "study/figures.h"
+#include "study/trace/trace.h"
 
 namespace filigree::study {
 

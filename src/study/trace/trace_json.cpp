@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "filigree/base/component.h"
-#include "filigree/study/trace/trace.h"
+#include "base/component.h"
+#include "study/trace/trace.h"
 
 namespace filigree::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "filigree/study/trace/trace_task.h"
+#include "study/trace/trace_task.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "filigree/base/strings.h"
+#include "base/strings.h"
 
 namespace filigree::study {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/circuits/task_selection.h"
-#include "filigree/study/trace/trace_validation.h"
+#include "study/circuits/task_selection.h"
+#include "study/trace/trace_validation.h"
 
 namespace filigree::study {
 

@@ -1,5 +1,5 @@
 // A prompt traced through random features of a random model: results, JSON, graph files, figures.
-#include "filigree/study/trace/trace.h"
+#include "study/trace/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <set>
 
-#include "filigree/json/json.h"
-#include "filigree/study/trace/graph_files.h"
-#include "filigree/study/trace/trace_figures.h"
+#include "json/json.h"
+#include "study/trace/graph_files.h"
+#include "study/trace/trace_figures.h"
 #include "support/errors.h"
 #include "support/model_folder.h"
 #include "support/random_transcoder.h"

@@ -1,9 +1,9 @@
-#include "filigree/study/trace/trace_validation.h"
+#include "study/trace/trace_validation.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/analyze/pairs/correlation.h"
+#include "analyze/pairs/correlation.h"
 
 namespace filigree::study {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
-#include "filigree/features/graph/changed_runs.h"
-#include "filigree/study/trace/trace.h"
+#include "features/graph/changed_runs.h"
+#include "study/trace/trace.h"
 
 namespace filigree::study {
 

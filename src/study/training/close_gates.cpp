@@ -1,13 +1,13 @@
-#include "filigree/study/training/close_gates.h"
+#include "study/training/close_gates.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/component.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/study/models/conversion.h"
-#include "filigree/study/output.h"
-#include "filigree/study/training/training_data.h"
+#include "base/component.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "study/models/conversion.h"
+#include "study/output.h"
+#include "study/training/training_data.h"
 
 namespace filigree::study {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <variant>
 
-#include "filigree/io/matrix_type.h"
-#include "filigree/study/evaluation/evaluation.h"
-#include "filigree/train/gate_closing.h"
+#include "io/matrix_type.h"
+#include "study/evaluation/evaluation.h"
+#include "train/gate_closing.h"
 
 namespace filigree::study {
 

@@ -1,15 +1,15 @@
-#include "filigree/study/training/curves.h"
+#include "study/training/curves.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <set>
 
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/lines.h"
-#include "filigree/study/model_places.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/strings.h"
+#include "json/lines.h"
+#include "study/model_places.h"
 
 namespace filigree::study {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/figures.h"
-#include "filigree/study/json.h"
+#include "study/figures.h"
+#include "study/json.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/training/curves.h"
+#include "study/training/curves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

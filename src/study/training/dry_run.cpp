@@ -1,11 +1,11 @@
-#include "filigree/study/training/dry_run.h"
+#include "study/training/dry_run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "filigree/base/strings.h"
-#include "filigree/model/model.h"
+#include "base/strings.h"
+#include "model/model.h"
 
 namespace filigree::study {
 

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string>
 
-#include "filigree/model/config.h"
-#include "filigree/study/context.h"
-#include "filigree/study/json.h"
-#include "filigree/study/models/training_memory.h"
-#include "filigree/study/training/training_run.h"
+#include "model/config.h"
+#include "study/context.h"
+#include "study/json.h"
+#include "study/models/training_memory.h"
+#include "study/training/training_run.h"
 
 namespace filigree::study {
 

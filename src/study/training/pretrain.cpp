@@ -1,15 +1,15 @@
-#include "filigree/study/training/pretrain.h"
+#include "study/training/pretrain.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
-#include "filigree/json/json.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/output.h"
-#include "filigree/train/language_modelling.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "json/json.h"
+#include "study/model_places.h"
+#include "study/output.h"
+#include "train/language_modelling.h"
 
 namespace filigree::study {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <variant>
 
-#include "filigree/study/models/model_shape.h"
-#include "filigree/study/training/dry_run.h"
-#include "filigree/study/training/training_run.h"
+#include "study/models/model_shape.h"
+#include "study/training/dry_run.h"
+#include "study/training/training_run.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/training/sparsify.h"
+#include "study/training/sparsify.h"
 
 #include <fmt/format.h>
 
@@ -6,16 +6,16 @@
 #include <cmath>
 #include <memory>
 
-#include "filigree/base/error.h"
-#include "filigree/base/log.h"
-#include "filigree/base/strings.h"
-#include "filigree/model/copy_model.h"
-#include "filigree/model/rounded_weights.h"
-#include "filigree/study/model_places.h"
-#include "filigree/study/output.h"
-#include "filigree/text/tokenizer.h"
-#include "filigree/train/gate_adjustment.h"
-#include "filigree/train/language_modelling.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "model/copy_model.h"
+#include "model/rounded_weights.h"
+#include "study/model_places.h"
+#include "study/output.h"
+#include "text/tokenizer.h"
+#include "train/gate_adjustment.h"
+#include "train/language_modelling.h"
 
 namespace filigree::study {
 namespace {

@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 
-#include "filigree/study/training/dry_run.h"
-#include "filigree/study/training/training_run.h"
-#include "filigree/train/sparsification.h"
+#include "study/training/dry_run.h"
+#include "study/training/training_run.h"
+#include "train/sparsification.h"
 
 namespace filigree::study {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/names.h"
-#include "filigree/study/evaluation/evaluation.h"
-#include "filigree/study/json.h"
+#include "base/names.h"
+#include "study/evaluation/evaluation.h"
+#include "study/json.h"
 
 namespace filigree::study {
 

@@ -1,4 +1,4 @@
-#include "filigree/study/training/sparsify_verdict.h"
+#include "study/training/sparsify_verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

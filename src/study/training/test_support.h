@@ -9,12 +9,12 @@
 #include <fstream>
 #include <string>
 
-#include "filigree/base/error.h"
-#include "filigree/model/model.h"
-#include "filigree/study/training/training_data.h"
-#include "filigree/text/corpus/corpus.h"
-#include "filigree/text/shard_preparation.h"
+#include "base/error.h"
+#include "model/model.h"
+#include "study/training/training_data.h"
 #include "support/temporary_folder.h"
+#include "text/corpus/corpus.h"
+#include "text/shard_preparation.h"
 
 // `statement` throws Type, and its message contains `part`.
 #define EXPECT_THROWS(Type, statement, part) \

@@ -1,14 +1,14 @@
-#include "filigree/study/training/training_data.h"
+#include "study/training/training_data.h"
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/folders.h"
-#include "filigree/base/mapped_file.h"
-#include "filigree/base/strings.h"
-#include "filigree/io/folder_checksums.h"
-#include "filigree/study/model_places.h"
-#include "filigree/text/tokenizer.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/folders.h"
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "io/folder_checksums.h"
+#include "study/model_places.h"
+#include "text/tokenizer.h"
 
 namespace filigree::study {
 

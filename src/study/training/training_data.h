@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "filigree/model/config.h"
-#include "filigree/text/token_shards.h"
+#include "model/config.h"
+#include "text/token_shards.h"
 
 namespace filigree::study {
 

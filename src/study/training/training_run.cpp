@@ -1,19 +1,19 @@
-#include "filigree/study/training/training_run.h"
+#include "study/training/training_run.h"
 
 #include <fmt/format.h>
 
-#include "filigree/base/atomic_file.h"
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/file_status.h"
-#include "filigree/base/log.h"
-#include "filigree/base/stopwatch.h"
-#include "filigree/base/strings.h"
-#include "filigree/base/version.h"
-#include "filigree/runtime/buffer.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/train/adamw.h"
-#include "filigree/train/shard_source.h"
+#include "base/atomic_file.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/file_status.h"
+#include "base/log.h"
+#include "base/stopwatch.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "runtime/buffer.h"
+#include "runtime/threads.h"
+#include "train/adamw.h"
+#include "train/shard_source.h"
 
 namespace filigree::study {
 namespace {

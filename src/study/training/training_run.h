@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "filigree/study/context.h"
-#include "filigree/study/evaluation/evaluation.h"
-#include "filigree/study/json.h"
-#include "filigree/study/training/sparsify_verdict.h"
-#include "filigree/study/training/training_data.h"
-#include "filigree/train/gate_adjustment.h"
-#include "filigree/train/model_trainable.h"
-#include "filigree/train/objective.h"
-#include "filigree/train/trainer.h"
+#include "study/context.h"
+#include "study/evaluation/evaluation.h"
+#include "study/json.h"
+#include "study/training/sparsify_verdict.h"
+#include "study/training/training_data.h"
+#include "train/gate_adjustment.h"
+#include "train/model_trainable.h"
+#include "train/objective.h"
+#include "train/trainer.h"
 
 namespace filigree::study {
 

@@ -1,9 +1,9 @@
 // Whole small runs as studies: what they leave behind, how often they read a model, interruption,
 // and what they refuse.
-#include "filigree/json/json.h"
-#include "filigree/study/training/pretrain.h"
-#include "filigree/study/training/sparsify.h"
-#include "filigree/study/training/test_support.h"
+#include "json/json.h"
+#include "study/training/pretrain.h"
+#include "study/training/sparsify.h"
+#include "study/training/test_support.h"
 #include "support/files.h"
 
 namespace filigree::study {

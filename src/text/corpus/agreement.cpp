@@ -3,9 +3,9 @@
 //   The keys near the cabinet are old.
 //
 // Held out: a subject with a distracting noun, each in its number.
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/pairs.h"
-#include "filigree/text/corpus/tasks.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
+#include "text/corpus/tasks.h"
 
 namespace filigree::corpus {
 namespace {

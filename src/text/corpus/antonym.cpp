@@ -1,10 +1,10 @@
 // Antonyms in quotes: The opposite of "large" is "small".
 //
 // Held out: a word in a sentence; the pair occurs in other sentences.
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/pairs.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/corpus/words.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
+#include "text/corpus/tasks.h"
+#include "text/corpus/words.h"
 
 namespace filigree::corpus {
 namespace {

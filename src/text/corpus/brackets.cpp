@@ -5,9 +5,9 @@
 // Held out: whole strings.
 #include <vector>
 
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/corpus/words.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/tasks.h"
+#include "text/corpus/words.h"
 
 namespace filigree::corpus {
 namespace {

@@ -3,10 +3,10 @@
 // Held out: a country in a sentence; the country occurs in other sentences.
 #include <algorithm>
 
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/pairs.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/corpus/words.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
+#include "text/corpus/tasks.h"
+#include "text/corpus/words.h"
 
 namespace filigree::corpus {
 namespace {

@@ -1,9 +1,9 @@
-#include "filigree/text/corpus/compose.h"
+#include "text/corpus/compose.h"
 
 #include <algorithm>
 #include <cctype>
 
-#include "filigree/base/error.h"
+#include "base/error.h"
 
 namespace filigree::corpus {
 namespace {

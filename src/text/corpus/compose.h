@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "filigree/base/random.h"
-#include "filigree/text/corpus/task.h"
+#include "base/random.h"
+#include "text/corpus/task.h"
 
 namespace filigree::corpus {
 

@@ -1,9 +1,9 @@
-#include "filigree/text/corpus/compose.h"
+#include "text/corpus/compose.h"
 
 #include <set>
 
-#include "filigree/text/corpus/words.h"
-#include "filigree/text/test_support.h"
+#include "text/corpus/words.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

@@ -6,11 +6,11 @@
 // sequences.
 #include <algorithm>
 
-#include "filigree/base/strings.h"
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/pairs.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/corpus/words.h"
+#include "base/strings.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
+#include "text/corpus/tasks.h"
+#include "text/corpus/words.h"
 
 namespace filigree::corpus {
 namespace {

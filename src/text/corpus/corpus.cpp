@@ -1,12 +1,12 @@
-#include "filigree/text/corpus/corpus.h"
+#include "text/corpus/corpus.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "filigree/base/error.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/tokenizer_files.h"
+#include "base/error.h"
+#include "runtime/threads.h"
+#include "text/corpus/tasks.h"
+#include "text/tokenizer_files.h"
 
 namespace filigree {
 namespace {

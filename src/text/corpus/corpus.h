@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/text/corpus/task.h"
+#include "text/corpus/task.h"
 
 namespace filigree {
 

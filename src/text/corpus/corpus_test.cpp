@@ -1,12 +1,12 @@
-#include "filigree/text/corpus/corpus.h"
+#include "text/corpus/corpus.h"
 
 #include <limits>
 #include <set>
 
-#include "filigree/runtime/threads.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/test_support.h"
-#include "filigree/text/text_source.h"
+#include "runtime/threads.h"
+#include "text/corpus/tasks.h"
+#include "text/test_support.h"
+#include "text/text_source.h"
 
 namespace filigree {
 namespace {

@@ -7,11 +7,11 @@
 //       :param path: ...
 //
 // Held out: lists of arguments.
-#include "filigree/base/strings.h"
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/pairs.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/corpus/words.h"
+#include "base/strings.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
+#include "text/corpus/tasks.h"
+#include "text/corpus/words.h"
 
 namespace filigree::corpus {
 namespace {

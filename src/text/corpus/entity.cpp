@@ -7,9 +7,9 @@
 // Held out: a thing (or person) with the place where it ends.
 #include <algorithm>
 
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/corpus/words.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/tasks.h"
+#include "text/corpus/words.h"
 
 namespace filigree::corpus {
 namespace {

@@ -5,9 +5,9 @@
 // Held out: first years.
 #include <fmt/format.h>
 
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/pairs.h"
-#include "filigree/text/corpus/tasks.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
+#include "text/corpus/tasks.h"
 
 namespace filigree::corpus {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "filigree/base/random.h"
-#include "filigree/text/corpus/task.h"
+#include "base/random.h"
+#include "text/corpus/task.h"
 
 namespace filigree {
 

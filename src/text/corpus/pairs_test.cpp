@@ -1,5 +1,5 @@
 // Pairs: the corrupt prompt differs from the clean one in exactly what decides the answer.
-#include "filigree/text/corpus/pairs.h"
+#include "text/corpus/pairs.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,8 @@
 #include <regex>
 #include <set>
 
-#include "filigree/text/corpus/words.h"
-#include "filigree/text/test_support.h"
+#include "text/corpus/words.h"
+#include "text/test_support.h"
 
 namespace filigree::corpus {
 namespace {

@@ -4,10 +4,10 @@
 //
 // Held out: a name in a sentence; the name occurs in other sentences and the sentence with other
 // names.
-#include "filigree/text/corpus/compose.h"
-#include "filigree/text/corpus/pairs.h"
-#include "filigree/text/corpus/tasks.h"
-#include "filigree/text/corpus/words.h"
+#include "text/corpus/compose.h"
+#include "text/corpus/pairs.h"
+#include "text/corpus/tasks.h"
+#include "text/corpus/words.h"
 
 namespace filigree::corpus {
 namespace {

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/base/names.h"
-#include "filigree/base/random.h"
-#include "filigree/text/data_split.h"
+#include "base/names.h"
+#include "base/random.h"
+#include "text/data_split.h"
 
 namespace filigree {
 

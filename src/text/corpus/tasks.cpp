@@ -1,13 +1,13 @@
-#include "filigree/text/corpus/tasks.h"
+#include "text/corpus/tasks.h"
 
 #include <fmt/format.h>
 
 #include <string>
 #include <vector>
 
-#include "filigree/base/checksum.h"
-#include "filigree/base/error.h"
-#include "filigree/base/strings.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/strings.h"
 
 namespace filigree {
 namespace {

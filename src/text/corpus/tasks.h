@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "filigree/text/corpus/task.h"
+#include "text/corpus/task.h"
 
 namespace filigree {
 

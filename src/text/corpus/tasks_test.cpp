@@ -1,5 +1,5 @@
 // Every task: its answers are right, recomputed from the text alone, and its splits do not overlap.
-#include "filigree/text/corpus/tasks.h"
+#include "text/corpus/tasks.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,8 +7,8 @@
 #include <regex>
 #include <set>
 
-#include "filigree/text/corpus/words.h"
-#include "filigree/text/test_support.h"
+#include "text/corpus/words.h"
+#include "text/test_support.h"
 
 namespace filigree {
 namespace {

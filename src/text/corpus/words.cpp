@@ -1,4 +1,4 @@
-#include "filigree/text/corpus/words.h"
+#include "text/corpus/words.h"
 
 #include <algorithm>
 #include <array>

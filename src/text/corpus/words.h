@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "filigree/base/random.h"
+#include "base/random.h"
 
 namespace filigree::corpus {
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 
+#include "figure/canvas.h"
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/strings.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/stored_checksums.h"
+#include "io/weight_files.h"
 
 namespace filigree {
 
@@ -24,17 +25,6 @@ std::vector<std::string> model_files_in(const std::filesystem::path& folder);
 void write_checksums(const std::filesystem::path& folder, const std::vector<std::string>& files,
                      const std::map<std::string, std::string>& to_come = {},
                      ChecksumGrain grain = ChecksumGrain::kFiles);
-
-struct CheckedFile {
-  std::string name;
-  std::uint64_t bytes = 0;  // as stored
-  std::string problem;      // "" where there is none
-};
-
-enum class ChecksumDepth {
-  kSizes,     // costs nothing
-  kContents,  // reads every byte
-};
 
 bool has_checksums(const std::filesystem::path& folder);
 

@@ -7,27 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "base/names.h"
 #include "io/safetensors.h"
+#include "io/weight_files.h"
 #include "runtime/dtype.h"
 
 namespace filigree {
-
-enum class MatrixType { kF32, kBf16, kF16, kI8 };
-
-template <>
-inline constexpr auto kNames<MatrixType> =
-    std::to_array<Named<MatrixType>>({{MatrixType::kF32, "f32"},
-                                      {MatrixType::kBf16, "bf16"},
-                                      {MatrixType::kF16, "f16"},
-                                      {MatrixType::kI8, "i8"}});
-
-// What to do with numbers that are NaN or infinite, or become infinite in a narrower type.
-enum class NotFinite { kRefuse, kKeep };
-
-template <>
-inline constexpr auto kNames<NotFinite> =
-    std::to_array<Named<NotFinite>>({{NotFinite::kRefuse, "refuse"}, {NotFinite::kKeep, "keep"}});
 
 // Throws Error, naming the tensor, the first such number and its place.
 void require_finite_as(MatrixType type, std::span<const float> numbers, std::string_view tensor);

@@ -13,6 +13,7 @@
 #include "base/mapped_file.h"
 #include "base/strings.h"
 #include "runtime/threads.h"
+#include "text/shard_file.h"
 
 namespace filigree {
 namespace {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file_status.h"
 #include "base/folders.h"
+#include "base/output_folder.h"
 #include "base/strings.h"
 #include "io/folder_checksums.h"
 #include "io/safetensors.h"
@@ -139,6 +140,8 @@ void meet(Communicator& ranks) { ranks.any(false); }
 RunFolder::RunFolder(fs::path path, LockedBy locked) : path_(std::move(path)), locked_(locked) {
   make_folders(path_ / "checkpoints");
 }
+
+RunFolder::~RunFolder() = default;
 
 void RunFolder::lock(Communicator& ranks) {
   std::string problem;

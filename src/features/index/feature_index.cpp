@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/atomic_file.h"
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "json/json.h"
 #include "json/object.h"
 #include "runtime/dtype.h"
@@ -139,7 +141,8 @@ std::uint64_t parse_checksum(const std::string& text, const std::string& source)
 
 FeatureIndexWriter::FeatureIndexWriter(const std::filesystem::path& path,
                                        const FeatureIndexFacts& facts)
-    : file_(path), features_(static_cast<std::size_t>(facts.layers * facts.features)) {
+    : file_(std::make_unique<AtomicFile>(path)),
+      features_(static_cast<std::size_t>(facts.layers * facts.features)) {
   header_ =
       nlohmann::ordered_json{
           {"model", facts.model},       {"transcoder", facts.transcoder},
@@ -150,9 +153,11 @@ FeatureIndexWriter::FeatureIndexWriter(const std::filesystem::path& path,
   std::string begin(kIndexMagic);
   put(begin, static_cast<std::uint64_t>(header_.size()));
   begin += header_;
-  file_.write(begin);
+  file_->write(begin);
   position_ = begin.size();
 }
+
+FeatureIndexWriter::~FeatureIndexWriter() = default;
 
 void FeatureIndexWriter::add(const FeatureRecord& record) {
   offsets_.push_back(position_);
@@ -161,7 +166,7 @@ void FeatureIndexWriter::add(const FeatureRecord& record) {
   std::string bytes;
   put(bytes, xxh64(payload));
   bytes += payload;
-  file_.write(bytes);
+  file_->write(bytes);
   position_ += bytes.size();
 }
 
@@ -175,8 +180,8 @@ void FeatureIndexWriter::commit() {
   put(end, xxh64(header_ + table));
   put(end, position_);
   end += kIndexEnd;
-  file_.write(end);
-  file_.commit();
+  file_->write(end);
+  file_->commit();
 }
 
 FeatureIndex FeatureIndex::open(const std::filesystem::path& path) {

@@ -105,7 +105,7 @@ std::string stored_types(const Checkpoint& checkpoint) {
 Json tokenizer_json(const TokenizerSummary& tokenizer) {
   if (!tokenizer.present) return nullptr;
   Json special = Json::object();
-  for (const AddedToken& token : tokenizer.special) special[token.content] = token.id;
+  for (const SpecialToken& token : tokenizer.special) special[token.content] = token.id;
   const bool readable = tokenizer.problem.empty();
   return {{"kind", readable ? Json(tokenizer.kind) : Json()},
           {"vocabulary", readable ? Json(tokenizer.tokens) : Json()},
@@ -166,7 +166,7 @@ TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder) {
     summary.kind = tokenizer.of_bytes() ? "byte-level BPE" : "BPE of characters";
     summary.tokens = static_cast<std::int64_t>(tokenizer.vocab_size());
     for (const AddedToken& token : tokenizer.added_tokens())
-      if (token.special) summary.special.push_back(token);
+      if (token.special) summary.special.push_back({token.content, token.id});
   } catch (const Error& error) {
     summary.problem = error.what();  // the model is still worth describing
   }

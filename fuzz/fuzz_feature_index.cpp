@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/checksum.h"
-#include "base/error.h"
-#include "features/index/feature_index.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
 #include "fuzz_target.h"
 
 namespace filigree {

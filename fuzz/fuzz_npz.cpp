@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "fuzz_target.h"
 #include "io/npz_file.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "fuzz_target.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"

@@ -7,19 +7,19 @@
 #include <string>
 #include <string_view>
 
-#include "analyze/circuit/sweep_state.h"
 #include "analyze/task/user_task.h"
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/scratch_folder.h"
+#include "filigree/circuit.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/tokenizer.h"
+#include "filigree/train.h"
 #include "fuzz_target.h"
 #include "io/folder_checksums.h"
 #include "json/json.h"
-#include "model/model.h"
 #include "text/shard_file.h"
-#include "text/shard_index.h"
-#include "text/tokenizer.h"
-#include "train/checkpoint.h"
 #include "train/run_log.h"
 
 namespace filigree {

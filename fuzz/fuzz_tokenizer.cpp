@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/tokenizer.h"
 #include "fuzz_target.h"
 #include "text/byte_level.h"
-#include "text/tokenizer.h"
 #include "text/tokenizer_files.h"
 
 namespace {

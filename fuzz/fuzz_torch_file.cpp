@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "fuzz_target.h"
 #include "io/torch_file.h"
 

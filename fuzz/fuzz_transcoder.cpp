@@ -5,9 +5,9 @@
 #include <fstream>
 #include <string>
 
-#include "base/error.h"
 #include "base/scratch_folder.h"
-#include "features/files/transcoder_files.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
 #include "fuzz_target.h"
 
 namespace filigree {

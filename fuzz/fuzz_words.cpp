@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "analyze/interventions/interventions.h"
-#include "analyze/maps/head_selection.h"
-#include "base/component.h"
 #include "features/files/flat_yaml.h"
-#include "features/steering.h"
+#include "filigree/features.h"
+#include "filigree/interventions.h"
+#include "filigree/maps.h"
+#include "filigree/names.h"
 #include "fuzz_target.h"
 
 namespace filigree {

@@ -2,12 +2,8 @@
 // given; and ordinary attention where the goldens have all gates open.
 #include <nlohmann/json.hpp>
 
+#include "filigree/ops.h"
 #include "json/json.h"
-#include "ops/attention/attention.h"
-#include "ops/attention/gated_attention.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
-#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/golden.h"
 

@@ -1,7 +1,7 @@
 // Every family on the GPU against transformers: logits, hidden states, attention maps, loss and
 // every gradient, in f32 and in bf16.
-#include "model/model.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/model.h"
+#include "filigree/ops.h"
 #include "support/check_cuda.h"
 #include "support/golden_gradients.h"
 

@@ -1,9 +1,9 @@
 // Every family against transformers: logits, hidden states, attention maps, loss and every
 // gradient.
+#include "filigree/model.h"
+#include "filigree/ops.h"
 #include "io/checkpoint.h"
 #include "json/json.h"
-#include "model/model.h"
-#include "ops/cross_entropy/cross_entropy.h"
 #include "support/check_op.h"
 #include "support/golden_gradients.h"
 #include "support/temporary_folder.h"

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "autograd/tape.h"
-#include "model/model.h"
+#include "filigree/autograd.h"
+#include "filigree/model.h"
 #include "support/golden.h"
 
 namespace filigree {

@@ -1,6 +1,5 @@
 // AdamW and the distillation loss against PyTorch.
-#include "ops/kl_divergence/kl_divergence.h"
-#include "ops/optimizer/optimizer.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 #include "support/golden.h"
 

@@ -14,18 +14,15 @@
 #include <cstdio>
 #include <iostream>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
 #include "filigree/base/progress.h"
-#include "filigree/base/random.h"
-#include "filigree/base/version.h"
-#include "filigree/ops/cross_entropy/cross_entropy.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/runtime/threads.h"
-#include "filigree/train/language_modelling.h"
-#include "filigree/train/model_trainable.h"
-#include "filigree/train/sparsification.h"
-#include "filigree/train/trainer.h"
+#include "filigree/random.h"
+#include "filigree/version.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
+#include "filigree/train.h"
+#include "filigree/sparsification.h"
 
 using namespace filigree;
 

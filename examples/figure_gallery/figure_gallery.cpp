@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "filigree/base/error.h"
-#include "filigree/base/log.h"
-#include "filigree/figure/save.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
 #include "support/figure_samples.h"
 
 namespace {

@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "filigree/autograd/tape.h"
-#include "filigree/ops/elementwise/elementwise.h"
-#include "filigree/ops/reduce/reduce.h"
-#include "filigree/study/loaded_model.h"
+#include "filigree/autograd.h"
+#include "filigree/ops.h"
+#include "filigree/study.h"
 
 using namespace filigree;
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
+#include "filigree/random.h"
 
 namespace filigree::analyze_test {
 

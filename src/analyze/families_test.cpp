@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "analyze/circuit/graph.h"
-#include "analyze/lens/head_matrices.h"
-#include "analyze/lens/logit_attribution.h"
+#include "filigree/lens.h"
 #include "model/family_samples_test_support.h"
 
 namespace filigree {

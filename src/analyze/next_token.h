@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "text/token_id.h"
+#include "filigree/tokenizer.h"
 
 namespace filigree {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "analyze/maps/capture.h"
-#include "base/random.h"
-#include "model/model.h"
+#include "filigree/maps.h"
+#include "filigree/model.h"
+#include "filigree/random.h"
 #include "support/errors.h"
 #include "support/models.h"
 

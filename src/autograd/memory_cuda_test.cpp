@@ -2,11 +2,11 @@
 #include <numeric>
 #include <vector>
 
-#include "base/error.h"
-#include "runtime/buffer.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
+#include "filigree/tensor.h"
 #include "support/check_cuda.h"
 #include "support/errors.h"
-#include "tensor/tensor.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "autograd/tape.h"
+#include "filigree/autograd.h"
 
 namespace filigree {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "autograd/variable.h"
+#include "filigree/autograd.h"
 
 namespace filigree {
 

@@ -1,8 +1,7 @@
-#include "autograd/tape.h"
-
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

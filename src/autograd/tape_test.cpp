@@ -1,10 +1,9 @@
-#include "autograd/tape.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

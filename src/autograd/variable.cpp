@@ -1,11 +1,10 @@
-#include "autograd/variable.h"
-
 #include <mutex>
 
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 #include "runtime/cuda/vector_cuda.h"
-#include "runtime/has_cuda.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 

@@ -9,9 +9,9 @@
 #include <system_error>
 #include <utility>
 
-#include "base/error.h"
 #include "base/file_lock.h"
 #include "base/output_folder.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace fs = std::filesystem;

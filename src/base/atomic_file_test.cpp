@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/files.h"

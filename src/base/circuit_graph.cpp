@@ -1,5 +1,3 @@
-#include "base/circuit_graph.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,7 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

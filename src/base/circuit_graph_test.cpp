@@ -1,10 +1,9 @@
-#include "base/circuit_graph.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "filigree/names.h"
 #include "support/errors.h"
 
 namespace filigree {

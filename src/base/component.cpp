@@ -1,11 +1,9 @@
-#include "base/component.h"
-
 #include <fmt/core.h>
 
 #include <charconv>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,7 @@
-#include "base/component.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "filigree/names.h"
 #include "support/errors.h"
 
 namespace filigree {

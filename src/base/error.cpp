@@ -1,4 +1,4 @@
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // The exception type and its two helpers.
-#include "base/error.h"
+#include "filigree/error.h"
 
 #include <gtest/gtest.h>
 

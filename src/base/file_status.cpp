@@ -7,9 +7,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/error.h"
 #include "base/open_folder.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

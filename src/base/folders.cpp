@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <system_error>
 
-#include "base/error.h"
 #include "base/output_folder.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
-#include "base/log.h"
-
 #include <mutex>
+
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,12 @@
 // Warnings reach the installed handler, one at a time, and never deadlock.
-#include "base/log.h"
-
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

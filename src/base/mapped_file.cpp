@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/lack_of_memory.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

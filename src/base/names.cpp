@@ -1,4 +1,4 @@
-#include "base/names.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

@@ -1,4 +1,4 @@
-#include "base/names.h"
+#include "filigree/names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

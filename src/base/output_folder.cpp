@@ -14,11 +14,10 @@
 #include <system_error>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file_lock.h"
 #include "base/folders.h"
-#include "base/log.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

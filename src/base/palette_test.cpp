@@ -1,4 +1,4 @@
-#include "base/palette.h"
+#include "filigree/palette.h"
 
 #include <gtest/gtest.h>
 

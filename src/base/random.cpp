@@ -1,8 +1,8 @@
-#include "base/random.h"
+#include "filigree/random.h"
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,5 @@
 // Philox against its published known answers, and the distributions made of it.
-#include "base/random.h"
+#include "filigree/random.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

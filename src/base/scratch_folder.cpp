@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 

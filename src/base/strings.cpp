@@ -1,5 +1,3 @@
-#include "base/strings.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,11 @@
 // Names, numbers and untrusted text for messages.
-#include "base/strings.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 #include <vector>
+
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/strings.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/version.h"
+#include "filigree/version.h"
 
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
 // The build describes itself.
-#include "base/version.h"
+#include "filigree/version.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,3 @@
-#include "dist/communicator.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -7,11 +5,12 @@
 #include <initializer_list>
 #include <utility>
 
-#include "base/error.h"
 #include "dist/has_mpi.h"
 #include "dist/mpi/mpi_communicator.h"
 #include "dist/nccl/nccl_communicator.h"
-#include "runtime/has_cuda.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/ranks.h"
 
 namespace filigree {
 namespace {

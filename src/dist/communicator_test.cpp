@@ -1,12 +1,11 @@
-#include "dist/communicator.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdlib>
 
-#include "base/error.h"
 #include "dist/has_mpi.h"
+#include "filigree/error.h"
+#include "filigree/ranks.h"
 
 namespace filigree {
 namespace {

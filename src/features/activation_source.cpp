@@ -1,21 +1,17 @@
-#include "features/activation_source.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "autograd/tape.h"
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/stopwatch.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/embedding/embedding.h"
-#include "ops/layout/layout.h"
-#include "runtime/buffer.h"
-#include "runtime/device.h"
-#include "runtime/threads.h"
+#include "filigree/autograd.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 #include "text/shard_permutation.h"
 #include "train/weights_checksum.h"
 

@@ -1,13 +1,12 @@
-#include "features/dictionary.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
 #include "ops/sparse_decode/sparse_decode.h"
 
 namespace filigree {

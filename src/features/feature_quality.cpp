@@ -1,15 +1,13 @@
-#include "features/feature_quality.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <span>
 
-#include "base/error.h"
 #include "features/replacement.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/linear/linear.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

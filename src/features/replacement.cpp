@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/elementwise/elementwise.h"
-#include "ops/linear/linear.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "features/dictionary.h"
-#include "nn/taps.h"
+#include "filigree/features.h"
+#include "filigree/taps.h"
 
 namespace filigree {
 

@@ -1,14 +1,13 @@
-#include "features/steering.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/names.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

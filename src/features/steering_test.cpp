@@ -1,8 +1,7 @@
-#include "features/steering.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "filigree/features.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/golden_transcoder.h"

@@ -1,7 +1,6 @@
 #include "features/trained_replacement.h"
 
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

@@ -8,10 +8,8 @@
 
 #include <cstdint>
 
-#include "features/activation_source.h"
-#include "features/dictionary.h"
-#include "features/transcoder.h"
-#include "model/model.h"
+#include "filigree/features.h"
+#include "filigree/model.h"
 
 namespace filigree {
 

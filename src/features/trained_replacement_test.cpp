@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "features/replacement.h"
-#include "features/transcoder_trainable.h"
+#include "filigree/features.h"
 #include "ops/output_loss/output_loss.h"
 #include "support/models.h"
 #include "support/random_transcoder.h"

@@ -1,14 +1,11 @@
-#include "features/transcoder.h"
-
 #include <fmt/format.h>
 
 #include <span>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
-#include "ops/linear/linear.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/ops.h"
 #include "ops/sparse_decode/sparse_decode.h"
 
 namespace filigree {

@@ -2,12 +2,12 @@
 // bits.
 #include <gtest/gtest.h>
 
-#include "base/random.h"
-#include "features/transcoder_objective.h"
+#include "filigree/features.h"
+#include "filigree/random.h"
+#include "filigree/train.h"
 #include "support/check_cuda.h"
 #include "support/models.h"
 #include "support/temporary_folder.h"
-#include "train/trainer.h"
 
 namespace filigree {
 namespace {

@@ -2,10 +2,10 @@
 // the gradient of every parameter as float64 arithmetic in PyTorch gives them.
 #include <gtest/gtest.h>
 
-#include "autograd/tape.h"
-#include "features/transcoder_loss.h"
+#include "filigree/autograd.h"
+#include "filigree/features.h"
+#include "filigree/ops.h"
 #include "json/object.h"
-#include "ops/elementwise/elementwise.h"
 #include "support/check_op.h"
 #include "support/golden_transcoder.h"
 #include "support/thread_ranks.h"

@@ -1,12 +1,9 @@
-#include "features/transcoder_loss.h"
-
 #include <cmath>
 
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/ops.h"
 #include "ops/reconstruction/reconstruction.h"
-#include "ops/reduce/reduce.h"
 
 namespace filigree {
 

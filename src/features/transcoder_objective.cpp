@@ -1,16 +1,12 @@
-#include "features/transcoder_objective.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/tape.h"
-#include "base/error.h"
 #include "features/trained_replacement.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/embedding/embedding.h"
-#include "ops/layout/layout.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/ops.h"
 #include "ops/output_loss/output_loss.h"
-#include "ops/reduce/reduce.h"
 #include "ops/sparse_decode/sparse_decode.h"
 
 namespace filigree {

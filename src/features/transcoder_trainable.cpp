@@ -1,18 +1,17 @@
-#include "features/transcoder_trainable.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/random.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/names.h"
+#include "filigree/random.h"
+#include "filigree/runtime.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "features/feature_quality.h"
-#include "features/transcoder_objective.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/random.h"
+#include "filigree/train.h"
 #include "support/models.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
-#include "train/trainer.h"
 
 namespace filigree {
 namespace {

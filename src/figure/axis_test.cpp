@@ -1,11 +1,10 @@
-#include "figure/axis.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 namespace {

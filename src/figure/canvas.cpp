@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
 #include "figure/png_chunks.h"
 #include "figure/text_layout.h"
+#include "filigree/error.h"
 
 namespace filigree::figure {
 

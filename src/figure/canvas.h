@@ -7,10 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "figure/color.h"
-#include "figure/geometry.h"
-#include "figure/heatmap.h"
 #include "figure/text.h"
+#include "filigree/figures.h"
 
 struct _cairo;  // NOLINT(bugprone-reserved-identifier): the name that the library gave it
 

@@ -1,7 +1,7 @@
-#include "figure/color.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

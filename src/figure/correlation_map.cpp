@@ -1,13 +1,12 @@
-#include "figure/correlation_map.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "figure/page.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

@@ -1,5 +1,3 @@
-#include "figure/feature_graph.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +7,10 @@
 #include <memory>
 #include <numeric>
 
-#include "base/component.h"
-#include "base/error.h"
-#include "base/strings.h"
 #include "figure/page.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 namespace {

@@ -1,11 +1,12 @@
 // What figures do with input that is empty, large, broken or strange.
+#include "filigree/figures.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 
-#include "figure/save.h"
 #include "support/drawn_figures.h"
 #include "support/errors.h"
 #include "support/figure_samples.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/file_status.h"
-#include "base/log.h"
+#include "filigree/error.h"
 
 namespace filigree::figure {
 

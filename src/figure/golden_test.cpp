@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/atomic_file.h"
-#include "figure/save.h"
+#include "filigree/figures.h"
 #include "support/figure_samples.h"
 #include "support/files.h"
 #include "support/pictures.h"

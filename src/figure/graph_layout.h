@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/circuit_graph.h"
-#include "figure/geometry.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

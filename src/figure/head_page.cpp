@@ -1,5 +1,3 @@
-#include "figure/head_page.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,11 +6,11 @@
 #include <numeric>
 #include <optional>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "figure/axis.h"
 #include "figure/page.h"
 #include "figure/token_labels.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 namespace {

@@ -1,5 +1,3 @@
-#include "figure/head_strip.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +5,11 @@
 #include <memory>
 #include <optional>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "figure/axis.h"
 #include "figure/page.h"
 #include "figure/token_labels.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

@@ -1,11 +1,10 @@
-#include "figure/heatmap.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

@@ -1,5 +1,3 @@
-#include "figure/heatmap.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "filigree/figures.h"
 #include "support/errors.h"
 
 namespace filigree::figure {

@@ -1,14 +1,13 @@
-#include "figure/labelled_map.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "figure/page.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "figure/page.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "figure/axis.h"
 #include "figure/canvas.h"
-#include "figure/figure.h"
-#include "figure/theme.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "figure/axis.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "figure/canvas.h"
-#include "figure/figure.h"
-#include "figure/theme.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

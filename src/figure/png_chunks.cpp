@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::figure {
 

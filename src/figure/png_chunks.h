@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "figure/heatmap.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

@@ -1,5 +1,3 @@
-#include "figure/save.h"
-
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
 #include <cairo.h>
@@ -8,12 +6,13 @@
 #include <cmath>
 #include <memory>
 
-#include "figure/canvas.h"
 #include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "figure/canvas.h"
 #include "figure/png_chunks.h"
 #include "figure/svg_cleanup.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

@@ -1,11 +1,10 @@
 // Formats: sizes, embedded fonts, the same bytes every time, errors.
-#include "figure/save.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "filigree/figures.h"
 #include "support/errors.h"
 #include "support/figure_samples.h"
 #include "support/files.h"

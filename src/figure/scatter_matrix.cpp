@@ -1,5 +1,3 @@
-#include "figure/scatter_matrix.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +5,10 @@
 #include <cmath>
 #include <memory>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "figure/axis.h"
 #include "figure/page.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

@@ -4,8 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "figure/color.h"
-#include "figure/geometry.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

@@ -1,12 +1,11 @@
-#include "figure/theme.h"
-
 #include <fmt/ranges.h>
 
 #include <span>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

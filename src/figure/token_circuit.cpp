@@ -1,5 +1,3 @@
-#include "figure/token_circuit.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +6,10 @@
 #include <memory>
 #include <numeric>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "figure/axis.h"
 #include "figure/page.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

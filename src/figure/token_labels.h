@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "figure/canvas.h"
-#include "figure/theme.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

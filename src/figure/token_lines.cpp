@@ -1,11 +1,11 @@
-#include "figure/token_lines.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
+
+#include "filigree/figures.h"
 
 namespace filigree::figure {
 

@@ -1,13 +1,12 @@
-#include "figure/training_curves.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "figure/line_chart.h"
 #include "figure/page.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

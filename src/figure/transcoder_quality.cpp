@@ -1,15 +1,14 @@
-#include "figure/transcoder_quality.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "figure/line_chart.h"
 #include "figure/page.h"
+#include "filigree/error.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
 
 namespace filigree::figure {
 

@@ -6,10 +6,10 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/matrix_type.h"
 #include "io/torch_file.h"
 #include "json/object.h"

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "json/json.h"
 #include "json/object.h"
 

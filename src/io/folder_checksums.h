@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "filigree/weights.h"
 #include "io/stored_checksums.h"
-#include "io/weight_files.h"
 
 namespace filigree {
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "filigree/device.h"
+#include "filigree/weights.h"
 #include "io/safetensors.h"
-#include "io/weight_files.h"
-#include "runtime/dtype.h"
 
 namespace filigree {
 

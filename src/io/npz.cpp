@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/zip_archive.h"
 
 namespace filigree {

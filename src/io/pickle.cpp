@@ -3,8 +3,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/safetensors_header.h"
 
 namespace filigree {

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "filigree/device.h"
 #include "io/byte_check.h"
 #include "io/tensor_kind.h"
-#include "runtime/dtype.h"
 
 namespace filigree {
 

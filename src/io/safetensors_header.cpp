@@ -3,8 +3,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/safetensors.h"
 #include "json/events.h"
 

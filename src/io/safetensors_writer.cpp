@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/safetensors.h"
 #include "io/safetensors_header.h"
 

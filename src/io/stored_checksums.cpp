@@ -6,8 +6,8 @@
 #include <atomic>
 
 #include "base/checksum.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/folder_checksums.h"
 
 namespace filigree {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

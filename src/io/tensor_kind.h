@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/dtype.h"
+#include "filigree/device.h"
 
 namespace filigree {
 

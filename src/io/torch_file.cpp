@@ -8,9 +8,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/pickle.h"
 #include "io/zip_archive.h"
 

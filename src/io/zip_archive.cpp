@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "json/limits.h"
 
 namespace filigree {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "json/events.h"
 
 namespace filigree {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "json/events.h"
 
 namespace filigree {

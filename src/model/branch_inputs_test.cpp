@@ -3,11 +3,9 @@
 
 #include <map>
 
-#include "base/error.h"
-#include "model/model.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 #include "support/models.h"
 

@@ -5,10 +5,10 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/log.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
 #include "io/checkpoint.h"
 #include "io/matrix_type.h"
 #include "io/safetensors.h"
@@ -17,7 +17,6 @@
 #include "model/adapters_file.h"
 #include "model/family.h"
 #include "model/transformer_lens.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

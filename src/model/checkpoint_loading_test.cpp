@@ -2,11 +2,10 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/error.h"
-#include "base/log.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
 #include "io/safetensors_writer.h"
 #include "json/json.h"
-#include "model/model.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"

@@ -1,8 +1,9 @@
 // Writing a model as a Hugging Face folder.
 #include "base/atomic_file.h"
-#include "base/error.h"
 #include "base/folders.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
 #include "io/checkpoint.h"
 #include "io/folder_checksums.h"
 #include "io/matrix_type.h"
@@ -10,7 +11,6 @@
 #include "json/json.h"
 #include "model/adapters_file.h"
 #include "model/family.h"
-#include "model/model.h"
 
 namespace filigree {
 namespace {

@@ -1,8 +1,8 @@
 // One model, several threads: the guarantee of model.h. Run under ThreadSanitizer (make tsan), this
 // also shows that there are no races.
+#include "filigree/runtime.h"
 #include "model/concurrent_runs_test_support.h"
 #include "model/family_samples_test_support.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -11,10 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "model/model.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/autograd.h"
+#include "filigree/model.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
 #include "model/copy_model.h"
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "model/family.h"
 
 namespace filigree {

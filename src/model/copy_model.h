@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "model/model.h"
+#include "filigree/model.h"
 
 namespace filigree {
 

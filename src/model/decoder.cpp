@@ -6,11 +6,9 @@
 #include <utility>
 
 #include "autograd/recompute.h"
-#include "autograd/tape.h"
+#include "filigree/autograd.h"
+#include "filigree/ops.h"
 #include "nn/branch_inputs.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/embedding/embedding.h"
-#include "ops/layout/layout.h"
 
 namespace filigree {
 namespace {

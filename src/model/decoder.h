@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "filigree/model.h"
 #include "model/family.h"
-#include "model/model.h"
 
 namespace filigree {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "filigree/model.h"
 #include "io/checkpoint.h"
-#include "model/model.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/models.h"

@@ -1,8 +1,8 @@
 // Every kind of model on the GPU against the CPU: taps, gradients, caches.
 #include <algorithm>
 
+#include "filigree/ops.h"
 #include "model/family_samples_test_support.h"
-#include "ops/cross_entropy/cross_entropy.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

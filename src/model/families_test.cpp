@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "filigree/ops.h"
 #include "model/family_samples_test_support.h"
 #include "model/reference_forward_test_support.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
 #include "ops/output_loss/output_loss.h"
-#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"

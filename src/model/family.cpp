@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/names.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "model/families.h"
 
 namespace filigree {

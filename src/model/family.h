@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "filigree/model.h"
 #include "json/object.h"
-#include "model/model.h"
 
 namespace filigree {
 

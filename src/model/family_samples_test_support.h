@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "model/model.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/random.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "model/decoder.h"
 #include "model/families.h"
 

@@ -1,5 +1,5 @@
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "model/decoder.h"
 #include "model/families.h"
 

@@ -1,7 +1,7 @@
-#include "model/living_heads.h"
-
 #include <algorithm>
 #include <numeric>
+
+#include "filigree/model.h"
 
 namespace filigree {
 

@@ -1,6 +1,6 @@
-#include "model/living_heads.h"
-
 #include <gtest/gtest.h>
+
+#include "filigree/model.h"
 
 namespace filigree {
 namespace {

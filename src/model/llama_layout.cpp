@@ -1,6 +1,6 @@
 #include "model/llama_layout.h"
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "model/decoder.h"
 
 namespace filigree {

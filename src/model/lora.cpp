@@ -1,10 +1,9 @@
 // Adapters on a model of any family. (The layer is nn/lora.h.)
-#include "nn/lora.h"
-
 #include <array>
 
-#include "base/error.h"
-#include "model/model.h"
+#include "filigree/error.h"
+#include "filigree/layers.h"
+#include "filigree/model.h"
 
 namespace filigree {
 namespace {

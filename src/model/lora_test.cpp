@@ -2,10 +2,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "filigree/ops.h"
 #include "model/lora_test_support.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/temporary_folder.h"
 

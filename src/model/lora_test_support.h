@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
-#include "model/model.h"
+#include "filigree/model.h"
+#include "filigree/random.h"
 #include "support/errors.h"
 #include "support/models.h"
 

@@ -1,6 +1,6 @@
 #include "model/mix_models.h"
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

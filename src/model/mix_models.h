@@ -2,7 +2,7 @@
 // the loss often has no barrier, and lies below a straight line.
 #pragma once
 
-#include "model/model.h"
+#include "filigree/model.h"
 
 namespace filigree {
 

@@ -1,13 +1,12 @@
-#include "model/model.h"
+#include "filigree/model.h"
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
+#include "filigree/runtime.h"
 #include "model/family.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,8 @@
 // The same model on both devices: taps, interventions, caches, adapters, gates, files.
 
+#include "filigree/model.h"
+#include "filigree/ops.h"
 #include "model/lora_test_support.h"
-#include "model/model.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
-#include "ops/reduce/reduce.h"
 #include "support/check_cuda.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"

@@ -1,14 +1,10 @@
-#include "model/model.h"
+#include "filigree/model.h"
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/log.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "io/safetensors_writer.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
-#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/golden.h"

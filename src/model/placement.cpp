@@ -1,6 +1,5 @@
-#include "model/placement.h"
-
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
 
 namespace filigree {
 void check_placement(const Placement& placement) {

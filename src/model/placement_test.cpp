@@ -1,8 +1,7 @@
-#include "model/placement.h"
-
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
 #include "model/lora_test_support.h"
 
 namespace filigree {

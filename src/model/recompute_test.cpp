@@ -2,12 +2,11 @@
 #include <functional>
 #include <map>
 
-#include "autograd/tape.h"
+#include "filigree/autograd.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 #include "model/lora_test_support.h"
-#include "ops/elementwise/elementwise.h"
 #include "ops/output_loss/output_loss.h"
-#include "ops/reduce/reduce.h"
-#include "runtime/buffer.h"
 
 namespace filigree {
 namespace {

@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "model/model.h"
+#include "filigree/model.h"
 
 namespace filigree {
 

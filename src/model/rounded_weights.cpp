@@ -1,6 +1,6 @@
 #include "model/rounded_weights.h"
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 

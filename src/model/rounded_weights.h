@@ -1,7 +1,7 @@
 // Models whose weights stay as they are, under adapters, in half the memory.
 #pragma once
 
-#include "model/model.h"
+#include "filigree/model.h"
 
 namespace filigree {
 

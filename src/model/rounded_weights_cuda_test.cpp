@@ -1,12 +1,12 @@
 // Models with bf16 weights alone compute what those with both kinds compute, in less memory.
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 #include "model/copy_model.h"
 #include "model/family_samples_test_support.h"
 #include "model/rounded_weights.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "runtime/buffer.h"
 #include "support/check_cuda.h"
 #include "support/temporary_folder.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "model/family.h"
 
 namespace filigree {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "filigree/model.h"
 #include "io/safetensors.h"
-#include "model/model.h"
 
 namespace filigree {
 

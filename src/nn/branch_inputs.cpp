@@ -1,7 +1,7 @@
 #include "nn/branch_inputs.h"
 
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/linear/linear_by_head.h"
 
 namespace filigree {

@@ -7,9 +7,8 @@
 // goes on from the shared stream.
 #pragma once
 
-#include "nn/norm.h"
-#include "nn/self_attention.h"
-#include "nn/taps.h"
+#include "filigree/layers.h"
+#include "filigree/taps.h"
 
 namespace filigree {
 

@@ -1,6 +1,5 @@
-#include "nn/kv_cache.h"
-
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/layers.h"
 #include "ops/layout/copy_blocks.h"
 
 namespace filigree {

@@ -1,13 +1,12 @@
-#include "nn/lora.h"
-
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "base/random.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/layers.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
 #include "ops/matmul/gemm.h"
 
 namespace filigree {

@@ -1,7 +1,6 @@
-#include "nn/lora.h"
-
 #include <cmath>
 
+#include "filigree/layers.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 

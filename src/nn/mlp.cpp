@@ -1,6 +1,5 @@
-#include "nn/mlp.h"
-
-#include "ops/activation/activation.h"
+#include "filigree/layers.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

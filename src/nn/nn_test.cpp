@@ -1,11 +1,10 @@
 // The blocks beyond what model_test.cpp shows through whole models.
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "nn/kv_cache.h"
-#include "nn/self_attention.h"
-#include "nn/taps.h"
-#include "ops/layout/layout.h"
+#include "filigree/error.h"
+#include "filigree/layers.h"
+#include "filigree/ops.h"
+#include "filigree/taps.h"
 #include "ops/linear/linear_by_head.h"
 #include "support/check_op.h"
 

@@ -1,8 +1,5 @@
-#include "nn/norm.h"
-
-#include "ops/elementwise/elementwise.h"
-#include "ops/norm/norm.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/layers.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

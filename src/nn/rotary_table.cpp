@@ -1,10 +1,9 @@
-#include "nn/rotary_table.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "runtime/threads.h"
+#include "filigree/layers.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,11 @@
-#include "nn/rotary_table.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <thread>
+
+#include "filigree/layers.h"
 
 namespace filigree {
 namespace {

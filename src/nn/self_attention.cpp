@@ -1,14 +1,7 @@
-#include "nn/self_attention.h"
-
-#include "base/error.h"
-#include "ops/attention/attention.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
+#include "filigree/error.h"
+#include "filigree/layers.h"
+#include "filigree/ops.h"
 #include "ops/linear/linear_by_head.h"
-#include "ops/matmul/matmul.h"
-#include "ops/reduce/reduce.h"
-#include "ops/rotary/rotary.h"
-#include "ops/softmax/softmax.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,9 @@
-#include "nn/taps.h"
+#include "filigree/taps.h"
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "ops/layout/layout.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

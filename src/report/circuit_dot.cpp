@@ -7,8 +7,8 @@
 #include <iterator>
 #include <map>
 
-#include "base/palette.h"
-#include "base/strings.h"
+#include "filigree/names.h"
+#include "filigree/palette.h"
 
 namespace filigree {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/circuit_graph.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

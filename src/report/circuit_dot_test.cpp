@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

@@ -1,11 +1,10 @@
-#include "report/circuit_section.h"
-
 #include <fmt/core.h>
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/report.h"
 
 namespace filigree {
 

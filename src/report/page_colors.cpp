@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "base/palette.h"
+#include "filigree/palette.h"
 
 namespace filigree {
 namespace {

@@ -1,13 +1,12 @@
-#include "report/report.h"
+#include "filigree/report.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 
 #include "base/atomic_file.h"
-#include "base/component.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "report/packed_maps.h"
 #include "report/page_colors.h"
 

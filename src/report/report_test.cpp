@@ -1,4 +1,4 @@
-#include "report/report.h"
+#include "filigree/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/palette.h"
+#include "filigree/error.h"
+#include "filigree/palette.h"
 #include "report/packed_maps.h"
 #include "report/test_support.h"
 #include "support/base64.h"

@@ -7,9 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "report/circuit_section.h"
+#include "filigree/report.h"
 #include "report/packed_maps.h"
-#include "report/report.h"
 
 namespace filigree {
 

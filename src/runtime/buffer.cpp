@@ -1,14 +1,13 @@
-#include "runtime/buffer.h"
-
 #include <sys/mman.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 #include "runtime/cuda/memory_cuda.h"
-#include "runtime/has_cuda.h"
 #include "runtime/pool.h"
 
 namespace filigree {

@@ -1,5 +1,3 @@
-#include "runtime/buffer.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -7,7 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 #include "runtime/pool.h"
 
 namespace filigree {

@@ -1,4 +1,4 @@
-#include "runtime/device.h"
+#include "filigree/device.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -10,10 +10,9 @@
 #include <thread>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "runtime/cpu/simd.h"
 #include "runtime/cuda/devices_cuda.h"
-#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

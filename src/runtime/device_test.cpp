@@ -1,13 +1,11 @@
 // The list of devices is there on every machine and begins with the CPU.
-#include "runtime/device.h"
+#include "filigree/device.h"
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <string>
 #include <vector>
-
-#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

@@ -1,7 +1,7 @@
-#include "runtime/dtype.h"
-
 #include <algorithm>
 #include <bit>
+
+#include "filigree/device.h"
 
 namespace filigree {
 namespace {

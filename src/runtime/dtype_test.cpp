@@ -1,7 +1,5 @@
 // Every 16-bit value both ways, and the rounding of every boundary between two neighbours, against
 // arithmetic in double.
-#include "runtime/dtype.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +7,8 @@
 #include <cstring>
 #include <limits>
 #include <vector>
+
+#include "filigree/device.h"
 
 namespace filigree {
 namespace {

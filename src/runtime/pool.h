@@ -18,7 +18,7 @@
 #include <mutex>
 #include <string>
 
-#include "runtime/pool_statistics.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 

@@ -3,8 +3,6 @@
 // that is asleep or not scheduled in time is not waited for: a short job then costs what the caller
 // alone needs, not a wake-up.
 
-#include "runtime/threads.h"
-
 #include <pthread.h>
 
 #include <algorithm>
@@ -18,8 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "runtime/device.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

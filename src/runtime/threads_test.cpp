@@ -1,7 +1,5 @@
 // parallel_for covers every index once, whatever the numbers; run under ThreadSanitizer, these
 // tests also show that the pool has no races.
-#include "runtime/threads.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 #include "support/errors.h"
 
 namespace filigree {

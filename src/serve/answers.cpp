@@ -1,6 +1,6 @@
 #include "serve/answers.h"
 
-#include "base/version.h"
+#include "filigree/version.h"
 #include "report/page_colors.h"
 #include "serve/features_work.h"
 

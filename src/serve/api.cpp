@@ -9,10 +9,11 @@
 #include <numeric>
 #include <thread>
 
-#include "analyze/roles/head_role.h"
-#include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/attention_study.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/roles.h"
 #include "serve/answers.h"
 #include "serve/assets.h"
 #include "serve/change_check.h"
@@ -23,7 +24,6 @@
 #include "serve/head_order.h"
 #include "serve/lens_answers.h"
 #include "serve/long_work.h"
-#include "study/attention/prompts.h"
 
 namespace filigree::serve {
 namespace {

@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "filigree/study.h"
 #include "serve/answer.h"
 #include "serve/features_work.h"
 #include "serve/jobs.h"
@@ -37,7 +38,6 @@
 #include "serve/look.h"
 #include "serve/requests.h"
 #include "serve/turns.h"
-#include "study/loaded_model.h"
 
 namespace filigree::serve {
 

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "analyze/interventions/cut_edges.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 #include "serve/model_run.h"
-#include "study/tokens.h"
 
 namespace filigree::serve {
 namespace {

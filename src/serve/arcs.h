@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "figure/token_arcs.h"
+#include "filigree/figures.h"
 #include "serve/answer.h"
 #include "serve/requests.h"
 

@@ -2,9 +2,8 @@
 
 #include <optional>
 
-#include "base/error.h"
-#include "study/interventions.h"
-#include "study/tokens.h"
+#include "filigree/error.h"
+#include "filigree/study.h"
 
 namespace filigree::serve {
 namespace {

@@ -8,13 +8,12 @@
 
 #include "analyze/maps/map_file.h"
 #include "base/mapped_file.h"
-#include "base/version.h"
+#include "filigree/attention_study.h"
+#include "filigree/lens_study.h"
+#include "filigree/version.h"
 #include "serve/arcs.h"
 #include "serve/model_run.h"
 #include "serve/scratch.h"
-#include "study/attention/attention.h"
-#include "study/lens/logit_attribution.h"
-#include "study/lens/logit_lens.h"
 
 namespace filigree::serve {
 namespace {

@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "base/atomic_file.h"
-#include "base/error.h"
-#include "features/files/transcoder_files.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/features.h"
+#include "filigree/model_study.h"
+#include "filigree/study.h"
+#include "filigree/trace_study.h"
 #include "serve/scratch.h"
-#include "study/data/corpus_writing.h"
-#include "study/data/preparation.h"
-#include "study/features/feature_training.h"
-#include "study/model_places.h"
-#include "study/trace/trace_figures.h"
 
 namespace filigree::serve {
 namespace {

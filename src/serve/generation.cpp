@@ -3,9 +3,9 @@
 #include <memory>
 #include <new>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/study.h"
 #include "serve/model_run.h"
-#include "study/tokens.h"
 
 namespace filigree::serve {
 namespace {

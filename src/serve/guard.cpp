@@ -9,8 +9,8 @@
 #include <cctype>
 #include <charconv>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree::serve {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "serve/model_run.h"
 #include "study/head/head_parts.h"
 #include "study/not_finite.h"

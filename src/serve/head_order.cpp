@@ -1,9 +1,9 @@
 #include "serve/head_order.h"
 
-#include "base/error.h"
-#include "study/attention/model_analysis.h"
-#include "study/circuits/task_selection.h"
-#include "study/run/run.h"
+#include "filigree/attention_study.h"
+#include "filigree/circuit_study.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::serve {
 namespace {

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "serve/guard.h"
 
 namespace filigree::serve {

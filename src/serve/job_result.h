@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "filigree/study_figures.h"
 #include "serve/answer.h"
-#include "study/figures.h"
 
 namespace filigree::serve {
 

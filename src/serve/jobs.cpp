@@ -6,9 +6,9 @@
 #include <memory>
 #include <new>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
 
 namespace filigree::serve {
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <thread>
 
-#include "base/names.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 #include "serve/answer.h"
 #include "serve/job_result.h"
 #include "serve/limits.h"
-#include "study/context.h"
 
 namespace filigree::serve {
 

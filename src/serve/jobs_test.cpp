@@ -7,7 +7,7 @@
 #include <atomic>
 #include <future>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "serve/turns.h"
 
 namespace filigree::serve {

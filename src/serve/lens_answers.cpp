@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "study/lens/logit_attribution.h"
-#include "study/lens/logit_lens.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::serve {
 

@@ -1,7 +1,6 @@
 #include "serve/long_work.h"
 
-#include "study/circuits/circuit_drawings.h"
-#include "study/circuits/token_circuits.h"
+#include "filigree/circuit_study.h"
 
 namespace filigree::serve {
 

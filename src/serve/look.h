@@ -26,10 +26,10 @@
 #include <string>
 #include <vector>
 
+#include "filigree/lens_study.h"
 #include "serve/answer.h"
 #include "serve/requests.h"
 #include "serve/typed_text.h"
-#include "study/run/prediction.h"
 
 namespace filigree::serve {
 

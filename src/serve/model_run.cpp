@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "filigree/study.h"
 #include "serve/answer.h"
-#include "study/interventions.h"
-#include "study/tokens.h"
 
 namespace filigree::serve {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/prompt.h"
+#include "filigree/maps.h"
 #include "serve/requests.h"
 
 namespace filigree::serve {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "serve/answer.h"
 
 namespace filigree::serve {

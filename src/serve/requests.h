@@ -8,16 +8,15 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/interventions/interventions.h"
-#include "analyze/maps/capture.h"
+#include "filigree/circuit_study.h"
+#include "filigree/interventions.h"
+#include "filigree/maps.h"
+#include "filigree/study.h"
+#include "filigree/study_figures.h"
+#include "filigree/trace_study.h"
 #include "json/object.h"
 #include "serve/limits.h"
-#include "study/circuits/model_circuits.h"
-#include "study/circuits/patching.h"
-#include "study/figures.h"
 #include "study/generation/token_steps.h"
-#include "study/loaded_model.h"
-#include "study/trace/trace.h"
 
 namespace filigree::serve {
 

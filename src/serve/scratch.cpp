@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "serve/answer.h"
 
 namespace filigree::serve {

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "serve/connection.h"
 #include "serve/guard.h"
 #include "serve/httplib_internals.h"

@@ -18,10 +18,10 @@
 #include <fstream>
 #include <thread>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
 #include "serve/connection.h"
 #include "serve/guard.h"
-#include "study/run/run.h"
 #include "support/looked_at.h"
 #include "support/served_models.h"
 

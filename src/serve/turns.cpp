@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/threads.h"
+#include "filigree/runtime.h"
+#include "filigree/study.h"
 #include "serve/answer.h"
-#include "study/context.h"
 
 namespace filigree::serve {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "nn/kv_cache.h"
-#include "study/loaded_model.h"
-#include "study/run/prediction.h"
+#include "filigree/layers.h"
+#include "filigree/lens_study.h"
+#include "filigree/study.h"
 
 namespace filigree::serve {
 

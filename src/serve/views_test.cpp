@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "filigree/lens_study.h"
 #include "serve/api.h"
-#include "study/run/run.h"
 #include "support/looked_at.h"
 #include "support/served_models.h"
 

@@ -1,4 +1,4 @@
-#include "study/context.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 namespace {

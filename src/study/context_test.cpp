@@ -1,8 +1,8 @@
-#include "study/context.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "filigree/study.h"
 
 namespace filigree::study {
 namespace {

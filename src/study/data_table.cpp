@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/csv.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/figures.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::study {
 namespace {

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/attention_study.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
 #include "model/family_samples_test_support.h"
-#include "study/attention/attention.h"
-#include "study/generation/generation.h"
-#include "study/lens/logit_lens.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
 

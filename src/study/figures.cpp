@@ -1,9 +1,8 @@
-#include "study/figures.h"
-
 #include <fmt/format.h>
 
-#include "base/strings.h"
-#include "study/context.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::study {
 

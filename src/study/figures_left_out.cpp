@@ -1,6 +1,6 @@
 // Stands for drawn_figures.cpp in a build without Cairo.
-#include "base/error.h"
-#include "study/figures.h"
+#include "filigree/error.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::study {
 namespace {

@@ -1,9 +1,8 @@
-#include "study/figures.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "study/context.h"
+#include "filigree/study.h"
+#include "filigree/study_figures.h"
 #include "support/temporary_folder.h"
 
 namespace filigree::study {

@@ -1,6 +1,4 @@
-#include "study/interventions.h"
-
-#include "study/tokens.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

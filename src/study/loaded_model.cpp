@@ -1,6 +1,4 @@
-#include "study/loaded_model.h"
-
-#include "study/model_places.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

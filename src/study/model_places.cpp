@@ -1,16 +1,14 @@
-#include "study/model_places.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/strings.h"
 #include "features/files/circuit_tracer_names.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 #include "io/torch_file.h"
-#include "study/context.h"
 
 namespace filigree::study {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
-#include "study/loaded_model.h"
+#include "filigree/model.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

@@ -1,6 +1,6 @@
 #include "study/output.h"
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::study {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/output_folder.h"
-#include "study/context.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

@@ -1,16 +1,13 @@
-#include "study/sample_text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
-#include "study/model_places.h"
-#include "study/text_input.h"
-#include "text/corpus/corpus.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 namespace {

@@ -1,9 +1,8 @@
-#include "study/text_input.h"
-
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

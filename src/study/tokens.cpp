@@ -1,10 +1,8 @@
-#include "study/tokens.h"
-
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "study/text_input.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

@@ -7,9 +7,9 @@
 // with data<T>(). The second function is compiled only where the build has its CUDA side.
 #pragma once
 
-#include "base/error.h"
-#include "runtime/has_cuda.h"
-#include "tensor/tensor.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/tensor.h"
 
 namespace filigree {
 

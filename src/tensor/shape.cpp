@@ -1,6 +1,5 @@
-#include "tensor/shape.h"
-
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/tensor.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,12 @@
-#include "tensor/tensor.h"
+#include "filigree/tensor.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
 #include "runtime/cuda/vector_cuda.h"
-#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

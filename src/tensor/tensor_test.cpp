@@ -1,10 +1,10 @@
-#include "tensor/tensor.h"
+#include "filigree/tensor.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

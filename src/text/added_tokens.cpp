@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "text/unicode_whitespace.h"
 #include "text/word_table.h"
 

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "filigree/tokenizer.h"
 #include "text/normalizer.h"
 #include "text/pair_table.h"
-#include "text/token_id.h"
 
 namespace filigree {
 

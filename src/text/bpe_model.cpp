@@ -4,9 +4,9 @@
 #include <functional>
 #include <queue>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "text/byte_level.h"
 
 namespace filigree {

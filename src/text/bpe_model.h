@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "filigree/tokenizer.h"
 #include "text/pair_table.h"
-#include "text/token_id.h"
 #include "text/vocabulary.h"
 
 namespace filigree {

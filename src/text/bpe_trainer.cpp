@@ -7,11 +7,11 @@
 #include <mutex>
 #include <utility>
 
-#include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
 #include "base/utf8.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
 #include "text/byte_level.h"
 #include "text/merge_learner.h"
 #include "text/pre_tokenizer.h"

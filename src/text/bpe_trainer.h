@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "filigree/tokenizer.h"
 #include "text/added_tokens.h"
-#include "text/tokenizer.h"
 #include "text/word_counts.h"
 
 namespace filigree {

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "runtime/threads.h"
+#include "filigree/runtime.h"
 #include "text/test_support.h"
 
 namespace filigree {

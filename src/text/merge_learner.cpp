@@ -6,7 +6,7 @@
 #include <queue>
 #include <tuple>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "text/byte_level.h"
 #include "text/pair_table.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/token_id.h"
+#include "filigree/tokenizer.h"
 #include "text/word_counts.h"
 
 namespace filigree {

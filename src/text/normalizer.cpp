@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

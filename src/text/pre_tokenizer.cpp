@@ -7,8 +7,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "base/error.h"
 #include "base/lack_of_memory.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/atomic_file.h"
 #include "base/checksum.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/mapped_file.h"
-#include "text/shard_index.h"
-#include "text/token_id.h"
+#include "filigree/data.h"
+#include "filigree/tokenizer.h"
 
 namespace filigree {
 

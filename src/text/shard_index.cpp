@@ -1,5 +1,3 @@
-#include "text/shard_index.h"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,8 +5,9 @@
 #include <set>
 
 #include "base/checksum.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "json/object.h"
 
 namespace filigree {

@@ -1,13 +1,12 @@
-#include "text/shard_loader.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "base/strings.h"
-#include "runtime/threads.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/random.h"
+#include "filigree/runtime.h"
 #include "text/shard_permutation.h"
 
 namespace filigree {

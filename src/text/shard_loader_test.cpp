@@ -1,10 +1,9 @@
-#include "text/shard_loader.h"
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
-#include "runtime/threads.h"
+#include "filigree/data.h"
+#include "filigree/runtime.h"
 #include "text/test_support.h"
 
 namespace filigree {

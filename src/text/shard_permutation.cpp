@@ -4,8 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "filigree/error.h"
+#include "filigree/random.h"
 
 namespace filigree {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/checksum.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
 #include "text/text_source.h"
 #include "text/tokenizer_files.h"
 

@@ -9,9 +9,9 @@
 #include <functional>
 #include <vector>
 
+#include "filigree/data.h"
+#include "filigree/tokenizer.h"
 #include "text/bpe_trainer.h"
-#include "text/token_shards.h"
-#include "text/tokenizer.h"
 
 namespace filigree {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "runtime/threads.h"
+#include "filigree/runtime.h"
 #include "text/test_support.h"
 #include "text/tokenizer_files.h"
 

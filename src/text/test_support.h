@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "support/files.h"
 #include "text/byte_level.h"
 #include "text/tokenizer_files.h"

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
 #include "base/lack_of_memory.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,3 @@
-#include "text/token_shards.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,12 +5,13 @@
 
 #include "base/atomic_file.h"
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/folders.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
-#include "runtime/threads.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
 #include "text/shard_file.h"
 
 namespace filigree {

@@ -1,11 +1,10 @@
-#include "text/token_shards.h"
-
 #include <fmt/format.h>
 
 #include <cstring>
 #include <numeric>
 
 #include "base/checksum.h"
+#include "filigree/data.h"
 #include "text/test_support.h"
 
 namespace filigree {

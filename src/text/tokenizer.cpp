@@ -1,4 +1,4 @@
-#include "text/tokenizer.h"
+#include "filigree/tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -10,13 +10,12 @@
 
 #include "base/atomic_file.h"
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/folders.h"
-#include "base/log.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "text/added_tokens.h"
 #include "text/bpe_model.h"
 #include "text/byte_level.h"

@@ -7,9 +7,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "json/object.h"
 
 namespace filigree {

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/log.h"
+#include "filigree/error.h"
+#include "filigree/tokenizer.h"
 #include "text/test_support.h"
-#include "text/tokenizer.h"
 
 namespace filigree {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "filigree/tokenizer.h"
 #include "text/test_support.h"
-#include "text/tokenizer.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/tokenizer.h"
+#include "filigree/tokenizer.h"
 
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "text/tokenizer_files.h"
 
 namespace filigree {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/token_id.h"
+#include "filigree/tokenizer.h"
 #include "text/word_table.h"
 
 namespace filigree {

@@ -1,6 +1,6 @@
 #include "text/word_table.h"
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "text/hashing.h"
 
 namespace filigree {

@@ -1,12 +1,11 @@
-#include "train/adamw.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <span>
 
 #include "base/checksum.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/train.h"
 
 namespace filigree {
 

@@ -1,8 +1,7 @@
-#include "train/batch.h"
-
 #include <algorithm>
 
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/ops.h"
+#include "filigree/train.h"
 
 namespace filigree {
 

@@ -1,12 +1,11 @@
-#include "train/checkpoint.h"
-
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/folders.h"
 #include "base/output_folder.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/train.h"
 #include "io/folder_checksums.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"

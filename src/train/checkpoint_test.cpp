@@ -1,12 +1,11 @@
 // What a run folder promises: one run at a time, nothing of others touched, damage noticed.
-#include "train/checkpoint.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <cstring>
 #include <functional>
 
+#include "filigree/train.h"
 #include "io/folder_checksums.h"
 #include "support/errors.h"
 #include "support/files.h"

@@ -5,14 +5,14 @@
 #include <atomic>
 #include <cmath>
 
-#include "autograd/tape.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/autograd.h"
+#include "filigree/evaluation.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
-#include "train/evaluation.h"
 #include "train/gradient_sum.h"
 #include "train/test_support.h"
 

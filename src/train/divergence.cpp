@@ -1,6 +1,6 @@
-#include "train/divergence.h"
-
 #include <fmt/format.h>
+
+#include "filigree/train.h"
 
 namespace filigree {
 

@@ -1,9 +1,9 @@
-#include "train/divergence.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+
+#include "filigree/train.h"
 
 namespace filigree {
 namespace {

@@ -1,13 +1,13 @@
-#include "train/evaluation.h"
+#include "filigree/evaluation.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

@@ -1,13 +1,13 @@
-#include "train/evaluation.h"
+#include "filigree/evaluation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "train/shard_source.h"

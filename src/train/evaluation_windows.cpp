@@ -1,11 +1,10 @@
-#include "train/evaluation_windows.h"
-
 #include <algorithm>
 #include <memory>
 
-#include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "text/shard_loader.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/evaluation.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

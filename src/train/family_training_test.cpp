@@ -3,12 +3,11 @@
 
 #include <cmath>
 
-#include "autograd/tape.h"
+#include "filigree/autograd.h"
+#include "filigree/evaluation.h"
+#include "filigree/sparsification.h"
+#include "filigree/train.h"
 #include "model/family_samples_test_support.h"
-#include "train/adamw.h"
-#include "train/evaluation.h"
-#include "train/model_trainable.h"
-#include "train/sparsification.h"
 
 namespace filigree {
 namespace {

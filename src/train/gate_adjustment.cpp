@@ -1,7 +1,6 @@
-#include "train/gate_adjustment.h"
-
 #include <algorithm>
 
+#include "filigree/evaluation.h"
 #include "train/head_gates.h"
 
 namespace filigree {

@@ -1,10 +1,9 @@
 // Gates are set to the loss that is asked for.
-#include "train/gate_adjustment.h"
-
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "filigree/error.h"
+#include "filigree/evaluation.h"
+#include "filigree/random.h"
 
 namespace filigree {
 namespace {

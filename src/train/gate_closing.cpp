@@ -1,8 +1,7 @@
-#include "train/gate_closing.h"
-
 #include <algorithm>
 #include <numeric>
 
+#include "filigree/evaluation.h"
 #include "train/head_gates.h"
 
 namespace filigree {

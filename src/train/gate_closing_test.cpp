@@ -1,9 +1,8 @@
 // Gates are closed to the edges that are asked for, where that costs least.
-#include "train/gate_closing.h"
-
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/evaluation.h"
 
 namespace filigree {
 namespace {

@@ -11,9 +11,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "autograd/named_parameter.h"
-#include "autograd/tape.h"
-#include "dist/communicator.h"
+#include "filigree/autograd.h"
+#include "filigree/ranks.h"
 
 namespace filigree {
 

@@ -1,10 +1,9 @@
-#include "train/head_dropout.h"
-
 #include <memory>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
+#include "filigree/train.h"
 
 namespace filigree {
 namespace {

@@ -1,7 +1,6 @@
-#include "train/head_dropout.h"
-
 #include <gtest/gtest.h>
 
+#include "filigree/train.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "train/test_support.h"

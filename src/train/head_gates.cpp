@@ -1,6 +1,6 @@
 #include "train/head_gates.h"
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "model/model.h"
+#include "filigree/model.h"
 
 namespace filigree {
 

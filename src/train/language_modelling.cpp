@@ -1,6 +1,5 @@
-#include "train/language_modelling.h"
-
-#include "ops/elementwise/elementwise.h"
+#include "filigree/ops.h"
+#include "filigree/train.h"
 #include "ops/output_loss/output_loss.h"
 
 namespace filigree {

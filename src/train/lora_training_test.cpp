@@ -1,13 +1,12 @@
 // Small runs that train adapters: what they change, what they leave, and how they resume.
 #include <algorithm>
 
+#include "filigree/sparsification.h"
+#include "filigree/train.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
-#include "train/language_modelling.h"
-#include "train/sparsification.h"
 #include "train/test_support.h"
-#include "train/trainer.h"
 
 namespace filigree {
 namespace {

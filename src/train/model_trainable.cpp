@@ -1,9 +1,8 @@
-#include "train/model_trainable.h"
-
 #include <algorithm>
 
 #include "base/checksum.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/train.h"
 #include "train/weights_checksum.h"
 
 namespace filigree {

@@ -1,9 +1,8 @@
-#include "train/multiplier.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/sparsification.h"
 
 namespace filigree {
 namespace {

@@ -1,6 +1,5 @@
-#include "train/objective.h"
-
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/train.h"
 
 namespace filigree {
 

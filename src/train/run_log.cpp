@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/atomic_file.h"
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "json/lines.h"
 
 namespace filigree {

@@ -1,10 +1,9 @@
-#include "train/settings.h"
-
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/train.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,3 @@
-#include "train/settings.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,7 +7,8 @@
 #include <new>
 #include <string>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/train.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/checksum.h"
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 

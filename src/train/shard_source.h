@@ -1,8 +1,8 @@
 // Batches for training from a split of token shards, shuffled reproducibly.
 #pragma once
 
-#include "text/shard_loader.h"
-#include "train/objective.h"
+#include "filigree/data.h"
+#include "filigree/train.h"
 
 namespace filigree {
 

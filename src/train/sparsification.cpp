@@ -1,17 +1,15 @@
-#include "train/sparsification.h"
+#include "filigree/sparsification.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/tape.h"
 #include "base/checksum.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/output_loss/output_loss.h"
-#include "ops/reduce/reduce.h"
 #include "train/weights_checksum.h"
 
 namespace filigree {

@@ -1,12 +1,11 @@
 // Sparse post-training under adapters on the GPU: weights in bf16 alone, shared with the teacher,
 // train the same adapters as weights of both kinds with a teacher of its own.
+#include "filigree/sparsification.h"
+#include "filigree/train.h"
 #include "model/copy_model.h"
 #include "model/family_samples_test_support.h"
 #include "model/rounded_weights.h"
 #include "support/check_cuda.h"
-#include "train/adamw.h"
-#include "train/model_trainable.h"
-#include "train/sparsification.h"
 
 namespace filigree {
 namespace {

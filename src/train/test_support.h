@@ -3,14 +3,10 @@
 
 #include <memory>
 
-#include "base/random.h"
-#include "model/model.h"
-#include "train/adamw.h"
-#include "train/language_modelling.h"
-#include "train/model_trainable.h"
-#include "train/objective.h"
-#include "train/sparsification.h"
-#include "train/trainer.h"
+#include "filigree/model.h"
+#include "filigree/random.h"
+#include "filigree/sparsification.h"
+#include "filigree/train.h"
 
 namespace filigree {
 

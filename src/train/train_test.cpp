@@ -1,12 +1,11 @@
 // The parts of training: schedule, multiplier, optimiser state, sparsification.
+#include "filigree/train.h"
+
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/sparsification.h"
 #include "support/check_op.h"
-#include "train/adamw.h"
-#include "train/multiplier.h"
-#include "train/schedule.h"
-#include "train/sparsification.h"
 
 namespace filigree {
 namespace {

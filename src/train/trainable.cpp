@@ -1,10 +1,9 @@
-#include "train/trainable.h"
-
 #include <cstring>
 #include <span>
 
 #include "base/checksum.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/train.h"
 
 namespace filigree {
 

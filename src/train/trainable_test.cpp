@@ -1,22 +1,18 @@
 // A run of something that is no language model: a linear map with files of its own, batches of its
 // own kind, and parameters that ranks may split. It learns, resumes bit for bit, and refuses to
 // resume with anything else.
-#include "train/trainable.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/matmul/matmul.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
+#include "filigree/train.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
-#include "train/trainer.h"
 
 namespace filigree {
 namespace {

@@ -1,16 +1,14 @@
-#include "train/trainer.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/tape.h"
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/train.h"
 #include "json/json.h"
-#include "train/divergence.h"
 #include "train/gradient_sum.h"
 #include "train/run_log.h"
 

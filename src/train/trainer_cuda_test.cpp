@@ -1,13 +1,12 @@
 // Runs on the GPU, and runs that change devices between checkpoints.
 #include <fmt/format.h>
 
-#include "runtime/buffer.h"
+#include "filigree/runtime.h"
+#include "filigree/sparsification.h"
+#include "filigree/train.h"
 #include "support/check_cuda.h"
 #include "support/temporary_folder.h"
-#include "train/language_modelling.h"
-#include "train/sparsification.h"
 #include "train/test_support.h"
-#include "train/trainer.h"
 
 namespace filigree {
 namespace {

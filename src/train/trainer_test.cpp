@@ -1,6 +1,4 @@
 // Whole small runs: learning, interruption, resumption, and what is refused.
-#include "train/trainer.h"
-
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -11,13 +9,12 @@
 #include <fstream>
 #include <functional>
 
-#include "base/random.h"
+#include "filigree/random.h"
+#include "filigree/sparsification.h"
+#include "filigree/train.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
-#include "train/divergence.h"
-#include "train/language_modelling.h"
-#include "train/sparsification.h"
 #include "train/test_support.h"
 
 namespace filigree {

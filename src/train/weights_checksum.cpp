@@ -3,7 +3,7 @@
 #include <span>
 
 #include "base/checksum.h"
-#include "train/trainable.h"
+#include "filigree/train.h"
 
 namespace filigree {
 

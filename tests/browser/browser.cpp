@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "support/base64.h"
 
 namespace filigree {

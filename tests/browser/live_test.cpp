@@ -1,7 +1,7 @@
 // The page of `filigree serve` in a real browser: a prompt is typed, heads are looked at and
 // switched off.
 #include "browser/live_page.h"
-#include "study/figures.h"
+#include "filigree/study_figures.h"
 
 namespace filigree {
 namespace {

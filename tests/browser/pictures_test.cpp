@@ -14,8 +14,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "browser/browser.h"
+#include "filigree/error.h"
 #include "report/test_support.h"
 #include "serve/server.h"
 #include "support/files.h"

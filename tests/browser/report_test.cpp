@@ -1,5 +1,5 @@
 // The report page in a real browser: what a reader clicks and points at.
-#include "report/report.h"
+#include "filigree/report.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,8 +7,8 @@
 
 #include <fstream>
 
-#include "base/palette.h"
 #include "browser/browser.h"
+#include "filigree/palette.h"
 #include "report/test_support.h"
 #include "support/temporary_folder.h"
 

@@ -15,9 +15,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/error.h"
-#include "base/random.h"
 #include "base/scratch_folder.h"
+#include "filigree/error.h"
+#include "filigree/random.h"
 #include "tests/faults/parts.h"
 #include "tests/faults/power_cut.h"
 #include "tests/faults/scenarios.h"

@@ -1,7 +1,7 @@
 // The commands that write, as small as they can be.
 #include <memory>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "json/json.h"
 #include "support/test_task.h"
 #include "tests/faults/scenarios.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "filigree/error.h"
+#include "filigree/random.h"
 
 namespace filigree::faults {
 namespace {

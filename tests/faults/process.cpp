@@ -9,7 +9,7 @@
 #include <iterator>
 #include <thread>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::faults {
 namespace {

@@ -1,11 +1,11 @@
 #include "tests/faults/scenarios.h"
 
-#include "base/error.h"
-#include "features/files/transcoder_files.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/model.h"
+#include "filigree/train.h"
 #include "io/folder_checksums.h"
-#include "model/model.h"
-#include "text/token_shards.h"
-#include "train/checkpoint.h"
 
 namespace filigree::faults {
 namespace {

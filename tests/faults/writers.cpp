@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "base/random.h"
+#include "filigree/random.h"
 #include "tests/faults/parts.h"
 
 namespace filigree::faults {

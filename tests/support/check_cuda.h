@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "runtime/device.h"
+#include "filigree/autograd.h"
+#include "filigree/device.h"
 #include "support/check_op.h"
 
 // Begins every test that computes on a GPU.

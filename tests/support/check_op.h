@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/random.h"
+#include "filigree/autograd.h"
+#include "filigree/random.h"
+#include "filigree/runtime.h"
 #include "runtime/cpu/simd.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 

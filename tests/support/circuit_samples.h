@@ -10,12 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
-#include "figure/circuit_curves.h"
-#include "figure/circuit_graph.h"
-#include "figure/labelled_map.h"
-#include "figure/token_arcs.h"
-#include "figure/token_circuit.h"
+#include "filigree/figures.h"
+#include "filigree/random.h"
 
 namespace filigree::figure::samples {
 

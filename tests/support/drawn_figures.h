@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "figure/save.h"
+#include "filigree/figures.h"
 #include "support/pictures.h"
 
 namespace filigree::figure {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 

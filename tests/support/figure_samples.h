@@ -14,15 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "base/component.h"
-#include "base/random.h"
-#include "figure/attention_grid.h"
-#include "figure/correlation_map.h"
-#include "figure/head_strip.h"
 #include "figure/line_chart.h"
-#include "figure/scatter_matrix.h"
-#include "figure/statistics_bars.h"
-#include "figure/training_curves.h"
+#include "filigree/figures.h"
+#include "filigree/names.h"
+#include "filigree/random.h"
 #include "support/circuit_samples.h"
 #include "support/head_samples.h"
 #include "support/trace_samples.h"

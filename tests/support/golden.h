@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "filigree/tensor.h"
 #include "io/safetensors.h"
 #include "support/files.h"
-#include "tensor/tensor.h"
 
 namespace filigree {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "features/graph/attribution_graph.h"
+#include "filigree/trace.h"
 #include "json/json.h"
 #include "support/golden_transcoder.h"
 

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "features/transcoder.h"
-#include "model/model.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/features.h"
+#include "filigree/model.h"
+#include "filigree/ops.h"
 #include "support/golden.h"
 
 namespace filigree {

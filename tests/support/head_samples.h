@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "figure/head_page.h"
+#include "filigree/figures.h"
 
 namespace filigree::figure::samples {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "study/run/run.h"
+#include "filigree/lens_study.h"
 
 namespace filigree {
 

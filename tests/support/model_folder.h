@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "model/model.h"
+#include "filigree/model.h"
 #include "support/golden.h"
 #include "support/models.h"
 #include "support/temporary_folder.h"

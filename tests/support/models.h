@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "model/model.h"
+#include "filigree/model.h"
 
 namespace filigree {
 

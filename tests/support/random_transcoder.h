@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "features/files/transcoder_files.h"
-#include "model/config.h"
+#include "filigree/features.h"
+#include "filigree/model.h"
 #include "support/check_op.h"
 
 namespace filigree {

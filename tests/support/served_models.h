@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "features/files/transcoder_files.h"
-#include "study/loaded_model.h"
+#include "filigree/features.h"
+#include "filigree/study.h"
 #include "support/model_folder.h"
 #include "support/random_transcoder.h"
 

@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "analyze/task/check.h"
-#include "analyze/task/tasks.h"
 #include "base/utf8.h"
+#include "filigree/tasks.h"
 #include "support/model_folder.h"
 
 namespace filigree {

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <thread>
 
-#include "base/error.h"
-#include "dist/communicator.h"
+#include "filigree/error.h"
+#include "filigree/ranks.h"
 
 namespace filigree {
 

@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
-#include "figure/carried_pair.h"
-#include "figure/feature_graph.h"
-#include "figure/transcoder_quality.h"
+#include "filigree/figures.h"
+#include "filigree/random.h"
 
 namespace filigree::figure::samples {
 

@@ -1,6 +1,4 @@
 // filigree attention: the attention maps of a model or two, on prompts, and what they show.
-#include "study/attention/attention.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -15,10 +13,11 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/strings.h"
-#include "study/model_places.h"
+#include "filigree/attention_study.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 
 namespace filigree::cli {
 namespace {

@@ -8,13 +8,13 @@
 #include <iterator>
 #include <set>
 
-#include "analyze/maps/average.h"
-#include "analyze/statistics/map_statistics.h"
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
+#include "filigree/maps.h"
+#include "filigree/statistics.h"
+#include "filigree/tokenizer.h"
 #include "io/safetensors.h"
 #include "support/npz_reader.h"
-#include "text/tokenizer.h"
 
 namespace filigree::cli {
 namespace {

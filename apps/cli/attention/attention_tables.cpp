@@ -7,8 +7,8 @@
 #include <map>
 
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
-#include "study/evaluation/heads_alive.h"
+#include "filigree/evaluation_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analyze/statistics/comparison.h"
-#include "study/attention/model_analysis.h"
+#include "filigree/attention_study.h"
+#include "filigree/statistics.h"
 
 namespace filigree::cli {
 

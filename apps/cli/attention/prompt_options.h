@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "study/attention/prompts.h"
+#include "filigree/attention_study.h"
 
 namespace filigree::cli {
 

@@ -11,7 +11,7 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "base/strings.h"
+#include "filigree/names.h"
 #include "study/circuits/circuit_files.h"
 
 namespace filigree::cli {

@@ -11,7 +11,7 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_task.h"
-#include "study/figures.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::cli {
 namespace {

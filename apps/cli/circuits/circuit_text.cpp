@@ -8,7 +8,7 @@
 
 #include "apps/cli/circuits/task_text.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "study/circuits/task_circuits.h"
+#include "filigree/circuit_study.h"
 
 namespace filigree::cli {
 

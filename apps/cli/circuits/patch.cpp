@@ -12,8 +12,8 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
-#include "study/circuits/patching.h"
+#include "filigree/circuit_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

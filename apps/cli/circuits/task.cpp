@@ -13,9 +13,9 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "study/model_places.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 
 namespace filigree::cli {
 namespace {

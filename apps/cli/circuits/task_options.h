@@ -3,7 +3,7 @@
 
 #include <CLI/App.hpp>
 
-#include "study/circuits/task_selection.h"
+#include "filigree/circuit_study.h"
 
 namespace filigree::cli {
 

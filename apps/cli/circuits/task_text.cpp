@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/strings.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 

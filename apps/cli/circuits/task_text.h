@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analyze/task/check.h"
+#include "filigree/tasks.h"
 
 namespace filigree::cli {
 

@@ -12,7 +12,7 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "study/comparison/comparison.h"
+#include "filigree/comparison_study.h"
 
 namespace filigree::cli {
 namespace {

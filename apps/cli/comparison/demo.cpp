@@ -1,7 +1,5 @@
 // filigree demo: the whole story on the two bundled models. Figures, data and one offline page go
 // into a folder, a summary to the terminal.
-#include "study/comparison/demo.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -13,8 +11,9 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
-#include "study/evaluation/heads_alive.h"
+#include "filigree/comparison_study.h"
+#include "filigree/evaluation_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "study/data/corpus_writing.h"
+#include "filigree/error.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
 #include "text/corpus/tasks.h"
 
 namespace filigree::cli {

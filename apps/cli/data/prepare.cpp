@@ -8,8 +8,8 @@
 #include "apps/cli/data/tokenizer_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
-#include "study/data/preparation.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

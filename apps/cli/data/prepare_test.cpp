@@ -10,8 +10,8 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "base/scratch_folder.h"
-#include "text/token_shards.h"
-#include "text/tokenizer.h"
+#include "filigree/data.h"
+#include "filigree/tokenizer.h"
 
 namespace filigree::cli {
 namespace {

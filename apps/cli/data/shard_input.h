@@ -1,7 +1,7 @@
 // While commands are moved to studies, which have these.
 #pragma once
 
-#include "study/training/training_data.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 

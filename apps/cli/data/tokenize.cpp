@@ -11,9 +11,9 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
 #include "base/utf8.h"
-#include "study/data/tokens.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "study/data/tokenizer_training.h"
+#include "filigree/model_study.h"
 
 namespace filigree::cli {
 

@@ -7,8 +7,8 @@
 #include "apps/cli/features/feature_commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "base/strings.h"
-#include "study/features/feature_conversion.h"
+#include "filigree/feature_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

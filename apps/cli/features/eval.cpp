@@ -10,9 +10,8 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
-#include "base/strings.h"
-#include "study/features/feature_evaluation.h"
-#include "study/features/quality_figure.h"
+#include "filigree/feature_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

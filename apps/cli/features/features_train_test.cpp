@@ -6,7 +6,7 @@
 
 #include "apps/cli/tests/test_figures.h"
 #include "apps/cli/training/training_test_support.h"
-#include "features/files/transcoder_files.h"
+#include "filigree/features.h"
 
 namespace filigree::cli {
 namespace {

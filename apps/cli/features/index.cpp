@@ -9,9 +9,8 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
-#include "study/features/feature_export.h"
-#include "study/features/indexing.h"
+#include "filigree/feature_study.h"
+#include "filigree/names.h"
 #include "study/output.h"
 
 namespace filigree::cli {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "features/feature_quality.h"
+#include "filigree/features.h"
 
 namespace filigree::cli {
 

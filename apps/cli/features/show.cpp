@@ -9,10 +9,9 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "base/atomic_file.h"
-#include "base/strings.h"
-#include "study/features/feature_export.h"
+#include "filigree/feature_study.h"
+#include "filigree/names.h"
 #include "study/features/feature_sheet.h"
-#include "study/features/indexing.h"
 
 namespace filigree::cli {
 namespace {

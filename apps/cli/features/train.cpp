@@ -11,8 +11,8 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "apps/cli/training/training_options.h"
-#include "base/strings.h"
-#include "study/features/feature_training.h"
+#include "filigree/feature_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -11,8 +11,7 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "study/head/head_figure.h"
-#include "study/head/head_page.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::cli {
 namespace {

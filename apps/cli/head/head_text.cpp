@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

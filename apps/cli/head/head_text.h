@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "study/head/head_page.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::cli {
 

@@ -1,6 +1,4 @@
 // filigree head-circuits: what heads copy, look for and read of each other, by their weights alone.
-#include "study/lens/head_circuits.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -13,6 +11,7 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::cli {
 namespace {

@@ -1,6 +1,4 @@
 // filigree logit-attribution: what each part of a model adds to a logit or a difference of logits.
-#include "study/lens/logit_attribution.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -15,7 +13,8 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -1,6 +1,4 @@
 // filigree logit-lens: what a model would predict after each of its layers.
-#include "study/lens/logit_lens.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -12,7 +10,8 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

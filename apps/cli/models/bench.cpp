@@ -10,9 +10,9 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
-#include "base/version.h"
-#include "runtime/threads.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
+#include "filigree/version.h"
 #include "study/bench/benchmark.h"
 
 namespace filigree::cli {

@@ -7,8 +7,8 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "base/strings.h"
-#include "study/models/conversion.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "study/generation/generation.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::cli {
 namespace {

@@ -11,11 +11,11 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "model/model.h"
-#include "runtime/device.h"
-#include "study/models/model_summary.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "study/models/model_shape.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 

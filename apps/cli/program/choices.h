@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "apps/cli/program/values.h"
-#include "base/names.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "study/figures.h"
-#include "study/json.h"
+#include "filigree/study.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::cli {
 

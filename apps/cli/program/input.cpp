@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "apps/cli/program/session.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

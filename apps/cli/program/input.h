@@ -5,9 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "study/model_places.h"
-#include "study/text_input.h"
-#include "text/tokenizer.h"
+#include "filigree/study.h"
+#include "filigree/tokenizer.h"
 
 namespace filigree::cli {
 

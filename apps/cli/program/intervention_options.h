@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "analyze/interventions/interventions.h"
-#include "features/steering.h"
+#include "filigree/features.h"
+#include "filigree/interventions.h"
 
 namespace filigree::cli {
 

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <thread>
 
-#include "base/strings.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/cli/program/session.h"
-#include "dist/communicator.h"
+#include "filigree/ranks.h"
 
 namespace filigree::cli {
 

@@ -12,16 +12,14 @@
 
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/help.h"
-#include "base/error.h"
 #include "base/lack_of_memory.h"
-#include "base/log.h"
 #include "base/mapped_file.h"
-#include "base/names.h"
-#include "base/strings.h"
-#include "base/version.h"
-#include "model/placement.h"
-#include "runtime/threads.h"
-#include "train/divergence.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
+#include "filigree/train.h"
+#include "filigree/version.h"
 
 namespace filigree::cli {
 namespace {

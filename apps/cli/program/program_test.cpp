@@ -11,9 +11,8 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
-#include "base/version.h"
-#include "runtime/device.h"
-#include "runtime/has_cuda.h"
+#include "filigree/device.h"
+#include "filigree/version.h"
 
 namespace filigree::cli {
 namespace {

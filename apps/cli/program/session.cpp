@@ -8,12 +8,12 @@
 #include <cstring>
 #include <iostream>
 
-#include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/partial_names.h"
-#include "base/strings.h"
-#include "base/version.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
+#include "filigree/version.h"
 
 namespace filigree::cli {
 namespace {

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/progress.h"
-#include "dist/communicator.h"
-#include "study/context.h"
+#include "filigree/ranks.h"
+#include "filigree/study.h"
 
 namespace filigree::cli {
 

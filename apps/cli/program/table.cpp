@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
-#include "base/error.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
 
 namespace filigree::cli {
 namespace {

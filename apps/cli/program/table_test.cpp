@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::cli {
 namespace {

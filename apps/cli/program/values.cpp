@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "analyze/maps/head_selection.h"
-#include "base/strings.h"
+#include "filigree/maps.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

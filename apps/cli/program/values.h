@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/cli/program/session.h"
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::cli {
 

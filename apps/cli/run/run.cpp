@@ -1,6 +1,4 @@
 // filigree run: one prompt through a model, with taps read and parts changed.
-#include "study/run/run.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -15,7 +13,8 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

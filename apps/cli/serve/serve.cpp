@@ -10,10 +10,10 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/program.h"
-#include "base/strings.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 #include "serve/guard.h"
 #include "serve/server.h"
-#include "study/model_places.h"
 
 namespace filigree::cli {
 namespace {

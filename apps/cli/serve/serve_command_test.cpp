@@ -4,7 +4,7 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
-#include "study/model_places.h"
+#include "filigree/study.h"
 
 namespace filigree::cli {
 namespace {

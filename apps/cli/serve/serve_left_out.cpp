@@ -7,7 +7,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/program.h"
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::cli {
 

@@ -8,7 +8,7 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "base/scratch_folder.h"
-#include "study/model_places.h"
+#include "filigree/study.h"
 
 namespace filigree::cli {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "apps/cli/tests/test_model.h"
 #include "apps/cli/training/training_test_support.h"
-#include "runtime/device.h"
-#include "study/figures.h"
-#include "study/model_places.h"
+#include "filigree/device.h"
+#include "filigree/study.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::cli {
 namespace {

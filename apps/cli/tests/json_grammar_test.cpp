@@ -11,7 +11,7 @@
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
 #include "apps/cli/tests/test_task.h"
-#include "features/files/transcoder_files.h"
+#include "filigree/features.h"
 #include "support/random_transcoder.h"
 
 namespace filigree::cli {

@@ -1,7 +1,5 @@
 // Models by name: where they are looked for, that every command takes them, and what is said when
 // there is none.
-#include "study/model_places.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +8,8 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
-#include "study/figures.h"
+#include "filigree/study.h"
+#include "filigree/study_figures.h"
 #include "support/random_transcoder.h"
 
 namespace filigree::cli {

@@ -15,7 +15,7 @@
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/training/training_test_support.h"
 #include "base/output_folder.h"
-#include "study/figures.h"
+#include "filigree/study_figures.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
 #include "support/test_task.h"

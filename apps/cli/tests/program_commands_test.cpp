@@ -10,8 +10,8 @@
 
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
-#include "text/tokenizer.h"
-#include "train/evaluation.h"
+#include "filigree/evaluation.h"
+#include "filigree/tokenizer.h"
 
 namespace filigree::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "apps/cli/tests/test_task.h"
 #include "apps/cli/training/training_test_support.h"
 #include "dist/has_mpi.h"
-#include "model/model.h"
+#include "filigree/model.h"
 
 namespace filigree::cli {
 namespace {

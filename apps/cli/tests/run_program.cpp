@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/error.h"
 #include "base/scratch_folder.h"
+#include "filigree/error.h"
 
 namespace filigree::cli {
 namespace {

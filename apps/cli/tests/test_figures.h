@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "study/figures.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::cli {
 

@@ -1,6 +1,4 @@
 // filigree trace: what a prompt's prediction comes from, through features and heads.
-#include "study/trace/trace.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -13,13 +11,11 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/trace/trace_text.h"
-#include "base/strings.h"
-#include "features/files/transcoder_files.h"
-#include "study/features/feature_page.h"
-#include "study/model_places.h"
-#include "study/trace/graph_files.h"
-#include "study/trace/trace_figures.h"
-#include "study/trace/trace_task.h"
+#include "filigree/feature_study.h"
+#include "filigree/features.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/trace_study.h"
 
 namespace filigree::cli {
 namespace {

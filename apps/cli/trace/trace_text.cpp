@@ -7,8 +7,7 @@
 #include <numeric>
 
 #include "apps/cli/program/table.h"
-#include "base/component.h"
-#include "base/strings.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "study/trace/trace_task.h"
+#include "filigree/trace_study.h"
 
 namespace filigree::cli {
 

@@ -1,6 +1,4 @@
 // filigree close-gates: a sparse model with fewer open edges, where they are worth least.
-#include "study/training/close_gates.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -11,6 +9,7 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "apps/cli/training/evaluation_data.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 namespace {

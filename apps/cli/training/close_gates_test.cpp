@@ -1,6 +1,6 @@
 // close-gates: fewer open edges without training.
 #include "apps/cli/training/training_test_support.h"
-#include "model/model.h"
+#include "filigree/model.h"
 
 namespace filigree::cli {
 namespace {

@@ -1,6 +1,4 @@
 // filigree curves: how training runs went, drawn from their logs.
-#include "study/training/curves.h"
-
 #include <CLI/CLI.hpp>
 
 #include <memory>
@@ -8,6 +6,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 

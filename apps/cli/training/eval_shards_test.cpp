@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "apps/cli/training/training_test_support.h"
+#include "filigree/evaluation.h"
 #include "support/models.h"
-#include "train/evaluation.h"
 
 namespace filigree::cli {
 namespace {

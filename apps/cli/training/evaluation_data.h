@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "apps/cli/program/session.h"
-#include "study/evaluation/evaluation.h"
+#include "filigree/evaluation_study.h"
 
 namespace filigree::cli {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "apps/cli/program/table.h"
-#include "base/strings.h"
-#include "study/evaluation/heads_alive.h"
+#include "filigree/evaluation_study.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

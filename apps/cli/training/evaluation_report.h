@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "study/evaluation/evaluation.h"
+#include "filigree/evaluation_study.h"
 
 namespace filigree::cli {
 

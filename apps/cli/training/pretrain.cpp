@@ -1,6 +1,4 @@
 // filigree pretrain: a GPT-2-style model on token shards, from scratch or from a trained one.
-#include "study/training/pretrain.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -13,6 +11,7 @@
 #include "apps/cli/program/values.h"
 #include "apps/cli/training/training_options.h"
 #include "apps/cli/training/training_report.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 namespace {

@@ -1,6 +1,4 @@
 // filigree sparsify: sparse post-training of a dense model, and its dense control.
-#include "study/training/sparsify.h"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -11,6 +9,7 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/training/training_options.h"
 #include "apps/cli/training/training_report.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 namespace {

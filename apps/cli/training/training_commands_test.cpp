@@ -5,8 +5,8 @@
 #include <csignal>
 
 #include "apps/cli/training/training_test_support.h"
-#include "model/model.h"
-#include "study/figures.h"
+#include "filigree/model.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::cli {
 namespace {

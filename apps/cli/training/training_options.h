@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "study/training/training_run.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 

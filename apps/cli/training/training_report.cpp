@@ -7,7 +7,7 @@
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/table.h"
 #include "apps/cli/training/evaluation_report.h"
-#include "base/strings.h"
+#include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {

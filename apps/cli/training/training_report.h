@@ -2,8 +2,7 @@
 #pragma once
 
 #include "apps/cli/program/session.h"
-#include "study/training/dry_run.h"
-#include "study/training/training_run.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 

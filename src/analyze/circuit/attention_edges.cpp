@@ -1,5 +1,3 @@
-#include "analyze/circuit/attention_edges.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -8,8 +6,9 @@
 #include "analyze/circuit/clean_run.h"
 #include "analyze/circuit/gradient_run.h"
 #include "analyze/circuit/sweep.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

@@ -1,6 +1,4 @@
 // Cells of attention patterns: which there are, their scores, and circuits of them.
-#include "analyze/circuit/attention_edges.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,8 @@
 
 #include "analyze/circuit/induction_model_test_support.h"
 #include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
+#include "filigree/circuit.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,10 @@
-#include "analyze/circuit/circuit.h"
+#include "filigree/circuit.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,5 @@
 // Circuits: curves, their sizes, and a model built by hand whose circuit is known.
-#include "analyze/circuit/circuit.h"
+#include "filigree/circuit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 #include "analyze/circuit/induction_model_test_support.h"
 #include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analyze/task/check.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 

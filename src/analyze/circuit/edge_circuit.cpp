@@ -6,7 +6,7 @@
 #include <queue>
 #include <set>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "analyze/circuit/circuit.h"
 #include "analyze/circuit/edge_scores.h"
-#include "base/circuit_graph.h"
+#include "filigree/circuit.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

@@ -9,9 +9,9 @@
 #include "analyze/circuit/clean_run.h"
 #include "analyze/circuit/head_outputs.h"
 #include "analyze/circuit/sweep.h"
-#include "base/circuit_graph.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/ops.h"
 #include "ops/regions/regions.h"
 
 namespace filigree {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analyze/circuit/graph.h"
-#include "analyze/circuit/patched_runs.h"
+#include "filigree/circuit.h"
 
 namespace filigree {
 

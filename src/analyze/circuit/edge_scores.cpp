@@ -9,9 +9,9 @@
 #include "analyze/circuit/head_outputs.h"
 #include "analyze/circuit/pass_limits.h"
 #include "analyze/circuit/replacements.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
-#include "ops/matmul/matmul.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/tasks.h"
 #include "ops/regions/regions.h"
 
 namespace filigree {

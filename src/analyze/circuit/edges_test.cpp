@@ -10,8 +10,8 @@
 #include "analyze/circuit/edge_circuit.h"
 #include "analyze/circuit/induction_model_test_support.h"
 #include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
-#include "autograd/tape.h"
+#include "filigree/autograd.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

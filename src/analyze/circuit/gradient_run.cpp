@@ -1,10 +1,10 @@
 #include "analyze/circuit/gradient_run.h"
 
 #include "analyze/circuit/replacements.h"
-#include "analyze/task/check.h"
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 

@@ -2,7 +2,7 @@
 // attributions share.
 #pragma once
 
-#include "analyze/circuit/patched_runs.h"
+#include "filigree/circuit.h"
 
 namespace filigree {
 

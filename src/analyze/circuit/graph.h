@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "base/component.h"
-#include "model/config.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

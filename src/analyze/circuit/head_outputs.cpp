@@ -4,8 +4,7 @@
 
 #include <memory>
 
-#include "ops/elementwise/elementwise.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analyze/circuit/replacements.h"
-#include "nn/norm.h"
+#include "filigree/layers.h"
 
 namespace filigree {
 

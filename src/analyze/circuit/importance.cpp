@@ -1,5 +1,3 @@
-#include "analyze/circuit/importance.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,8 +5,8 @@
 #include "analyze/circuit/gradient_run.h"
 #include "analyze/circuit/pass_limits.h"
 #include "analyze/circuit/replacements.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/circuit.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

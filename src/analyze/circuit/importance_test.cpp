@@ -1,14 +1,13 @@
 // Importance: exact drops, their first-order estimates and what relates the two.
-#include "analyze/circuit/importance.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/task/prompt.h"
-#include "base/error.h"
-#include "base/random.h"
-#include "model/model.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/random.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "runtime/device.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

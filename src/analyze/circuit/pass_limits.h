@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "analyze/circuit/graph.h"
-#include "analyze/circuit/patched_runs.h"
+#include "filigree/circuit.h"
 
 namespace filigree {
 

@@ -1,10 +1,9 @@
-#include "analyze/circuit/patch.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/interventions.h"
 
 namespace filigree {
 namespace {

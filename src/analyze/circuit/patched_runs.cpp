@@ -1,5 +1,3 @@
-#include "analyze/circuit/patched_runs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +8,9 @@
 #include "analyze/circuit/clean_run.h"
 #include "analyze/circuit/stretches.h"
 #include "analyze/circuit/sweep.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 #include "ops/regions/regions.h"
 
 namespace filigree {

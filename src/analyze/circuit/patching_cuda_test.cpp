@@ -5,14 +5,11 @@
 #include <map>
 #include <tuple>
 
-#include "analyze/circuit/attention_edges.h"
 #include "analyze/circuit/edge_circuit.h"
-#include "analyze/circuit/importance.h"
 #include "analyze/circuit/pass_limits.h"
-#include "analyze/circuit/patched_runs.h"
-#include "analyze/circuit/sweep_state.h"
 #include "analyze/circuit/test_support.h"
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
 #include "support/check_cuda.h"
 #include "support/temporary_folder.h"
 

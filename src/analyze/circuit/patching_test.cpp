@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "analyze/circuit/patched_runs.h"
 #include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
 #include "analyze/test_support.h"
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

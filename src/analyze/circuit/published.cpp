@@ -1,8 +1,7 @@
-#include "analyze/circuit/published.h"
-
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,10 @@
-#include "analyze/circuit/published.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "analyze/task/check.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 #include "ops/regions/regions.h"
 
 namespace filigree {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/circuit/patched_runs.h"
+#include "filigree/circuit.h"
 
 namespace filigree {
 

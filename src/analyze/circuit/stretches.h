@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/circuit/patch.h"
+#include "filigree/interventions.h"
 
 namespace filigree {
 

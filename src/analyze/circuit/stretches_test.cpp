@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/circuit/patched_runs.h"
 #include "analyze/circuit/test_support.h"
+#include "filigree/circuit.h"
 
 namespace filigree {
 namespace {

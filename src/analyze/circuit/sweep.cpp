@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "analyze/circuit/clean_run.h"
-#include "analyze/circuit/sweep_state.h"
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

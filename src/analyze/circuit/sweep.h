@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyze/circuit/pass_limits.h"
-#include "analyze/circuit/patched_runs.h"
+#include "filigree/circuit.h"
 
 namespace filigree {
 

@@ -4,12 +4,10 @@
 #include <atomic>
 #include <cmath>
 
-#include "analyze/circuit/attention_edges.h"
 #include "analyze/circuit/edge_scores.h"
-#include "analyze/circuit/importance.h"
 #include "analyze/circuit/sweep.h"
-#include "analyze/circuit/sweep_state.h"
 #include "analyze/circuit/test_support.h"
+#include "filigree/circuit.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
 

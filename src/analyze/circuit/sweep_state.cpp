@@ -1,12 +1,11 @@
-#include "analyze/circuit/sweep_state.h"
-
 #include <cstring>
 
 #include "base/atomic_file.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

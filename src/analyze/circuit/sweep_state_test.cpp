@@ -1,6 +1,4 @@
 // Sweeps that stop in the middle and go on, and files that must not be trusted.
-#include "analyze/circuit/sweep_state.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,8 @@
 #include "analyze/circuit/edge_circuit.h"
 #include "analyze/circuit/test_support.h"
 #include "analyze/test_support.h"
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
 

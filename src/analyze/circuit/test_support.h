@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "analyze/task/prompt.h"
-#include "base/random.h"
-#include "model/model.h"
+#include "filigree/model.h"
+#include "filigree/random.h"
+#include "filigree/tasks.h"
 #include "support/models.h"
 
 namespace filigree {

@@ -1,11 +1,10 @@
-#include "analyze/interventions/applied_interventions.h"
-
 #include <algorithm>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/interventions.h"
+#include "filigree/names.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "nn/taps.h"
+#include "filigree/taps.h"
 
 namespace filigree {
 namespace {

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "analyze/interventions/interventions.h"
-#include "base/component.h"
-#include "model/config.h"
+#include "filigree/interventions.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

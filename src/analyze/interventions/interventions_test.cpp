@@ -1,15 +1,16 @@
 // Interventions: how they are read, and what changed runs give against patched runs and hand-made
 // ones.
+#include "filigree/interventions.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "analyze/circuit/induction_model_test_support.h"
-#include "analyze/circuit/patched_runs.h"
 #include "analyze/circuit/test_support.h"
-#include "analyze/interventions/applied_interventions.h"
-#include "analyze/task/check.h"
+#include "filigree/circuit.h"
+#include "filigree/tasks.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 // LAPACK has no header of its own in C; strings pass their lengths behind the other arguments.
 extern "C" void dgeev_(const char* left, const char* right, const int* n, double* matrix,

@@ -1,5 +1,3 @@
-#include "analyze/lens/head_circuits.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,10 +6,11 @@
 #include <span>
 
 #include "analyze/lens/eigenvalues.h"
-#include "base/error.h"
-#include "base/random.h"
-#include "ops/matmul/matmul.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

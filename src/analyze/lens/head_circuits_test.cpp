@@ -1,6 +1,4 @@
 // Heads' circuits against d x d and V x V matrices in double precision.
-#include "analyze/lens/head_circuits.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +10,8 @@
 
 #include "analyze/circuit/test_support.h"
 #include "analyze/lens/eigenvalues.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
 #include "support/errors.h"
 
 namespace filigree {

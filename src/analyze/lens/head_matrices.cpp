@@ -1,9 +1,8 @@
-#include "analyze/lens/head_matrices.h"
-
 #include <cmath>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,6 @@
 // The logit lens and direct logit attribution against taps and against double precision by hand.
+#include "filigree/lens.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,10 +8,8 @@
 #include <numeric>
 
 #include "analyze/circuit/test_support.h"
-#include "analyze/lens/logit_attribution.h"
-#include "analyze/lens/logit_lens.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,3 @@
-#include "analyze/lens/logit_attribution.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +7,11 @@
 #include <span>
 
 #include "analyze/circuit/head_outputs.h"
-#include "analyze/task/check.h"
-#include "autograd/tape.h"
-#include "base/component.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
+#include "filigree/names.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

@@ -1,14 +1,13 @@
-#include "analyze/lens/logit_lens.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 #include <span>
 
 #include "analyze/next_token.h"
-#include "base/component.h"
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

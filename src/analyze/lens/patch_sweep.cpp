@@ -1,11 +1,10 @@
-#include "analyze/lens/patch_sweep.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "analyze/circuit/circuit.h"
-#include "base/error.h"
+#include "filigree/circuit.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
 
 namespace filigree {
 namespace {

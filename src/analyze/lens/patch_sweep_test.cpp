@@ -1,10 +1,9 @@
-#include "analyze/lens/patch_sweep.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analyze/circuit/test_support.h"
-#include "analyze/task/check.h"
+#include "filigree/lens.h"
+#include "filigree/tasks.h"
 #include "support/errors.h"
 
 namespace filigree {

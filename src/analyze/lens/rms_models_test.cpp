@@ -5,12 +5,9 @@
 #include <cmath>
 
 #include "analyze/circuit/test_support.h"
-#include "analyze/lens/head_matrices.h"
-#include "analyze/lens/logit_attribution.h"
-#include "analyze/lens/logit_lens.h"
-#include "analyze/lens/token_inputs.h"
-#include "analyze/task/check.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

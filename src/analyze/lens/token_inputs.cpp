@@ -1,15 +1,13 @@
-#include "analyze/lens/token_inputs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/embedding/embedding.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

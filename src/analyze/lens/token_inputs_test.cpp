@@ -1,6 +1,4 @@
 // What heads read for a token, against the taps of runs.
-#include "analyze/lens/token_inputs.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +7,8 @@
 #include <cmath>
 
 #include "analyze/circuit/test_support.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/lens.h"
 #include "support/errors.h"
 
 namespace filigree {

@@ -1,9 +1,8 @@
-#include "analyze/maps/average.h"
-
 #include <algorithm>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

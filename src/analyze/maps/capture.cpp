@@ -1,10 +1,9 @@
-#include "analyze/maps/capture.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

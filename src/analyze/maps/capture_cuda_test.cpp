@@ -1,6 +1,6 @@
 // Attention maps of a model on the GPU are those of the CPU.
 #include "analyze/circuit/test_support.h"
-#include "analyze/maps/capture.h"
+#include "filigree/maps.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,14 +1,12 @@
-#include "analyze/maps/capture.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
-#include "analyze/maps/average.h"
 #include "analyze/test_support.h"
-#include "runtime/buffer.h"
+#include "filigree/maps.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,8 @@
-#include "analyze/maps/cell_sampling.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,3 @@
-#include "analyze/maps/head_selection.h"
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -7,8 +5,9 @@
 #include <set>
 #include <tuple>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,8 @@
-#include "analyze/maps/head_selection.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
 
 namespace filigree {
 namespace {

@@ -3,10 +3,10 @@
 #include <array>
 #include <cmath>
 
-#include "analyze/maps/cell_sampling.h"
 #include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
+#include "filigree/names.h"
 #include "io/npz.h"
 #include "io/safetensors_writer.h"
 

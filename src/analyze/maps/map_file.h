@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/maps/capture.h"
+#include "filigree/maps.h"
 
 namespace filigree {
 

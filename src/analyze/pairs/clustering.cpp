@@ -1,9 +1,8 @@
-#include "analyze/pairs/clustering.h"
-
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
 
 namespace filigree {
 namespace {

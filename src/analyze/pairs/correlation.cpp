@@ -1,13 +1,12 @@
-#include "analyze/pairs/correlation.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "base/error.h"
-#include "ops/matmul/matmul.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,9 @@
-#include "analyze/pairs/head_pairs.h"
-
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

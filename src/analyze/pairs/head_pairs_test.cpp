@@ -1,6 +1,4 @@
 // Correlations of heads against plain computations, within bounds on memory.
-#include "analyze/pairs/head_pairs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +8,8 @@
 #include <set>
 
 #include "analyze/test_support.h"
-#include "runtime/buffer.h"
+#include "filigree/maps.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,3 @@
-#include "analyze/roles/head_role.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,8 @@
 #include <initializer_list>
 #include <optional>
 
-#include "base/strings.h"
+#include "filigree/names.h"
+#include "filigree/roles.h"
 
 namespace filigree {
 namespace {

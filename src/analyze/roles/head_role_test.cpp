@@ -1,6 +1,4 @@
 // Roles of maps that were made to have them, dense and sparse, pure, mixed and noisy.
-#include "analyze/roles/head_role.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +6,8 @@
 #include <string>
 
 #include "analyze/constructed_maps_test_support.h"
-#include "analyze/roles/name_probe.h"
 #include "analyze/test_support.h"
+#include "filigree/roles.h"
 #include "support/files.h"
 
 namespace filigree {

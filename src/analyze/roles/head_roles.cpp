@@ -1,6 +1,5 @@
-#include "analyze/roles/head_roles.h"
-
-#include "runtime/threads.h"
+#include "filigree/roles.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

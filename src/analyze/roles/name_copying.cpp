@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyze/lens/head_circuits.h"
+#include "filigree/lens.h"
 
 namespace filigree {
 namespace {

@@ -4,10 +4,9 @@
 
 #include <vector>
 
-#include "analyze/roles/name_probe.h"
-#include "analyze/roles/role_scores.h"
-#include "base/component.h"
-#include "model/model.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
+#include "filigree/roles.h"
 
 namespace filigree {
 

@@ -1,10 +1,9 @@
-#include "analyze/roles/name_probe.h"
-
 #include <optional>
 #include <string_view>
 
-#include "analyze/task/tasks.h"
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/roles.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,8 @@
-#include "analyze/roles/repeated_text.h"
-
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "filigree/error.h"
+#include "filigree/random.h"
+#include "filigree/roles.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,8 @@
-#include "analyze/roles/role_scores.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/roles.h"
 
 namespace filigree {
 namespace {

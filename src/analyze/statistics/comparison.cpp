@@ -1,5 +1,3 @@
-#include "analyze/statistics/comparison.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -9,8 +7,9 @@
 #include <numeric>
 #include <set>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
+#include "filigree/statistics.h"
 
 namespace filigree {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "analyze/lens/head_matrices.h"
-#include "autograd/tape.h"
-#include "ops/matmul/matmul.h"
+#include "filigree/autograd.h"
+#include "filigree/lens.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

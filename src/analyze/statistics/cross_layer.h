@@ -17,10 +17,10 @@
 #include <span>
 #include <vector>
 
-#include "analyze/interventions/applied_interventions.h"
-#include "analyze/prompt.h"
-#include "base/component.h"
-#include "model/model.h"
+#include "filigree/interventions.h"
+#include "filigree/maps.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "analyze/circuit/test_support.h"
-#include "analyze/lens/head_matrices.h"
-#include "analyze/maps/head_selection.h"
+#include "filigree/lens.h"
+#include "filigree/maps.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,10 @@
-#include "analyze/statistics/map_statistics.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/statistics.h"
 
 namespace filigree {
 namespace {

@@ -1,5 +1,3 @@
-#include "analyze/statistics/map_statistics.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 
 #include "analyze/constructed_maps_test_support.h"
 #include "analyze/test_support.h"
+#include "filigree/statistics.h"
 
 namespace filigree {
 namespace {

@@ -1,10 +1,9 @@
-#include "analyze/statistics/resampling.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "filigree/error.h"
+#include "filigree/random.h"
+#include "filigree/statistics.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,11 @@
 // Intervals and p-values against what is known of them.
-#include "analyze/statistics/resampling.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "analyze/test_support.h"
+#include "filigree/statistics.h"
 
 namespace filigree {
 namespace {

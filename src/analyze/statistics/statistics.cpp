@@ -1,12 +1,12 @@
-#include "analyze/statistics/statistics.h"
+#include "filigree/statistics.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/statistics/comparison.h"
-#include "analyze/statistics/statistics.h"
+#include "filigree/statistics.h"
 
 namespace filigree {
 

@@ -1,5 +1,5 @@
 // Statistics of models: groups, means, and the comparison of two.
-#include "analyze/statistics/statistics.h"
+#include "filigree/statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,9 @@
 #include <numeric>
 #include <set>
 
-#include "analyze/roles/head_roles.h"
-#include "analyze/statistics/comparison.h"
 #include "analyze/statistics/statistics_report.h"
 #include "analyze/test_support.h"
+#include "filigree/roles.h"
 
 namespace filigree {
 namespace {

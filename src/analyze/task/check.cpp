@@ -1,8 +1,7 @@
-#include "analyze/task/check.h"
-
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "text/corpus/compose.h"
 
 namespace filigree {

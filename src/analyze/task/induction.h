@@ -2,7 +2,7 @@
 // the repetition predicts the next one.
 #pragma once
 
-#include "analyze/task/tasks.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 

@@ -1,19 +1,13 @@
-#include "analyze/task/metric.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "analyze/next_token.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/embedding/embedding.h"
-#include "ops/kl_divergence/kl_divergence.h"
-#include "ops/layout/layout.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
+#include "filigree/tasks.h"
 #include "ops/regions/regions.h"
-#include "ops/softmax/softmax.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

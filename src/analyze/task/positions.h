@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "analyze/task/prompt.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 

@@ -1,11 +1,10 @@
-#include "analyze/task/prompt.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 namespace {

@@ -8,13 +8,12 @@
 #include <numeric>
 #include <set>
 
-#include "analyze/task/check.h"
 #include "analyze/task/positions.h"
-#include "analyze/task/tasks.h"
 #include "analyze/task/user_task.h"
 #include "analyze/test_support.h"
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 #include "support/files.h"
 #include "text/byte_level.h"
 

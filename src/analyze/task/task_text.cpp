@@ -1,8 +1,7 @@
-#include "analyze/task/task_text.h"
-
 #include <algorithm>
 #include <array>
 
+#include "filigree/tasks.h"
 #include "text/text_source.h"
 
 namespace filigree {

@@ -1,4 +1,4 @@
-#include "analyze/task/tasks.h"
+#include "filigree/tasks.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "analyze/task/induction.h"
 #include "analyze/task/text_tasks.h"
 #include "base/checksum.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

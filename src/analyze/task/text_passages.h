@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/task/tasks.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 

@@ -10,7 +10,7 @@
 // tokens but those of the place that was changed.
 #pragma once
 
-#include "analyze/task/tasks.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 

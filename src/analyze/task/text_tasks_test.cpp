@@ -8,10 +8,10 @@
 #include <numeric>
 #include <set>
 
-#include "analyze/task/tasks.h"
 #include "analyze/test_support.h"
-#include "base/error.h"
 #include "base/scratch_folder.h"
+#include "filigree/error.h"
+#include "filigree/tasks.h"
 #include "support/files.h"
 #include "text/test_support.h"
 

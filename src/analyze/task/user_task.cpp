@@ -6,10 +6,10 @@
 #include <set>
 #include <tuple>
 
-#include "analyze/task/tasks.h"
-#include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/tasks.h"
 #include "json/lines.h"
 
 namespace filigree {

@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "analyze/task/prompt.h"
+#include "filigree/tasks.h"
 
 namespace filigree {
 

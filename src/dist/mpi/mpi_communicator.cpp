@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::mpi {
 namespace {

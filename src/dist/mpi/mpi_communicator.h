@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "dist/communicator.h"
+#include "filigree/ranks.h"
 
 namespace filigree::mpi {
 

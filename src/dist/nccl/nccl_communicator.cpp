@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/error.h"
-#include "runtime/buffer.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/launch_cuda.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "dist/nccl/nccl_communicator.h"
-#include "runtime/buffer.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/strings.h"
 #include "features/files/circuit_tracer_names.h"
 #include "features/files/flat_yaml.h"
 #include "features/files/layouts.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/matrix_type.h"
 
 namespace filigree {

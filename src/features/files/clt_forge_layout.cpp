@@ -4,9 +4,9 @@
 // were divided by in training.
 #include <cmath>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "features/files/layouts.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

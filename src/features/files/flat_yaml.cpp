@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
 #include "base/utf8.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 namespace {

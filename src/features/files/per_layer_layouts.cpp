@@ -4,10 +4,10 @@
 #include <charconv>
 #include <map>
 
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/strings.h"
 #include "features/files/layouts.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "io/matrix_type.h"
 #include "io/npz_file.h"
 #include "json/object.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

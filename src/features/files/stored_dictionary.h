@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "features/dictionary.h"
 #include "features/files/stored_matrix.h"
+#include "filigree/features.h"
 
 namespace filigree {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "filigree/tensor.h"
 #include "io/safetensors.h"
-#include "tensor/tensor.h"
 
 namespace filigree {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "features/files/transcoder_files.h"
+#include "filigree/features.h"
 #include "io/safetensors_writer.h"
 #include "support/check_op.h"
 #include "support/files.h"

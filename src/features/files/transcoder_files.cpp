@@ -1,15 +1,14 @@
-#include "features/files/transcoder_files.h"
-
 #include <algorithm>
 #include <numeric>
 
-#include "autograd/tape.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "features/files/circuit_tracer_names.h"
 #include "features/files/layouts.h"
 #include "features/files/transcoder_writer.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 namespace {

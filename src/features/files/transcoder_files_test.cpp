@@ -1,6 +1,4 @@
 // Transcoders written and read again, and read from every layout that others write.
-#include "features/files/transcoder_files.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +6,7 @@
 
 #include "features/files/layouts.h"
 #include "features/files/test_support.h"
+#include "filigree/features.h"
 #include "io/folder_checksums.h"
 #include "io/npz.h"
 #include "support/errors.h"

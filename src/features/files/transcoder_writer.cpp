@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "base/atomic_file.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/folders.h"
 #include "features/files/circuit_tracer_names.h"
 #include "features/files/flat_yaml.h"
+#include "filigree/error.h"
 #include "io/folder_checksums.h"
 
 namespace filigree {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "features/files/transcoder_files.h"
+#include "filigree/features.h"
 #include "io/safetensors_writer.h"
 
 namespace filigree {

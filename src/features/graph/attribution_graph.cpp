@@ -1,11 +1,9 @@
-#include "features/graph/attribution_graph.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
-#include "features/graph/influence.h"
+#include "filigree/error.h"
+#include "filigree/trace.h"
 
 namespace filigree {
 namespace {

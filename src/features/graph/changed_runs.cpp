@@ -1,13 +1,12 @@
-#include "features/graph/changed_runs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/trace.h"
 
 namespace filigree {
 namespace {

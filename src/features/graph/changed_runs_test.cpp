@@ -1,8 +1,7 @@
-#include "features/graph/changed_runs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "filigree/trace.h"
 #include "model/family_samples_test_support.h"
 #include "support/random_transcoder.h"
 

@@ -1,12 +1,11 @@
-#include "features/graph/frozen_model.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/trace.h"
 
 namespace filigree {
 namespace {

@@ -1,9 +1,7 @@
 // Graphs of models on the GPU: those of the reference, to what f32 sums in another order give.
 #include <gtest/gtest.h>
 
-#include "features/graph/head_loadings.h"
-#include "features/graph/influence.h"
-#include "features/graph/qk_attribution.h"
+#include "filigree/trace.h"
 #include "support/check_cuda.h"
 #include "support/check_op.h"
 #include "support/golden_graph.h"

@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "features/graph/head_loadings.h"
-#include "features/graph/influence.h"
-#include "features/graph/qk_attribution.h"
+#include "filigree/trace.h"
 #include "support/check_op.h"
 #include "support/golden_graph.h"
 

@@ -1,8 +1,7 @@
-#include "features/graph/graph_sources.h"
-
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/trace.h"
 
 namespace filigree {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
-#include "features/graph/attribution_graph.h"
+#include "filigree/error.h"
+#include "filigree/trace.h"
 
 namespace filigree {
 namespace {

@@ -7,12 +7,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "features/graph/attribution_graph.h"
-#include "features/graph/head_loadings.h"
-#include "features/graph/influence.h"
-#include "features/graph/qk_attribution.h"
+#include "filigree/ops.h"
+#include "filigree/trace.h"
 #include "model/family_samples_test_support.h"
-#include "ops/elementwise/elementwise.h"
 #include "support/errors.h"
 #include "support/random_transcoder.h"
 

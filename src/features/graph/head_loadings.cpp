@@ -1,12 +1,11 @@
-#include "features/graph/head_loadings.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
+#include "filigree/trace.h"
 
 namespace filigree {
 namespace {

@@ -1,12 +1,11 @@
-#include "features/graph/influence.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/trace.h"
 
 namespace filigree {
 namespace {

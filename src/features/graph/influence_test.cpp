@@ -1,7 +1,7 @@
-#include "features/graph/influence.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "filigree/trace.h"
 
 namespace filigree {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "ops/matmul/gemm.h"
 
 namespace filigree {

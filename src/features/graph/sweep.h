@@ -7,7 +7,7 @@
 #include <functional>
 #include <span>
 
-#include "features/graph/graph_sources.h"
+#include "filigree/trace.h"
 #include "ops/regions/regions.h"
 
 namespace filigree {

@@ -1,5 +1,3 @@
-#include "features/index/feature_index.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +7,12 @@
 
 #include "base/atomic_file.h"
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/mapped_file.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
 #include "json/json.h"
 #include "json/object.h"
-#include "runtime/dtype.h"
 
 namespace filigree {
 namespace {

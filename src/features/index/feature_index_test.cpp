@@ -1,5 +1,3 @@
-#include "features/index/feature_index.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "features/index/index_builder.h"
+#include "filigree/features.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/files.h"

@@ -1,10 +1,9 @@
-#include "features/index/feature_record.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
 
 namespace filigree {
 namespace {

@@ -1,11 +1,10 @@
-#include "features/index/index_builder.h"
-
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "runtime/dtype.h"
-#include "runtime/threads.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/random.h"
+#include "filigree/runtime.h"
 
 namespace filigree {
 

@@ -1,9 +1,8 @@
-#include "ops/activation/activation.h"
-
 #include <utility>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/activation/activation_kernels.h"
 #include "tensor/dispatch.h"
 

@@ -1,4 +1,4 @@
-#include "ops/activation/activation.h"
+#include "filigree/ops.h"
 #include "ops/activation/test_support.h"
 #include "support/check_cuda.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "runtime/activation.h"
+#include "filigree/activation.h"
 
 namespace filigree {
 

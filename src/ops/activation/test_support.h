@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "runtime/activation.h"
+#include "filigree/activation.h"
 
 namespace filigree {
 

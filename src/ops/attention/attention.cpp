@@ -1,13 +1,12 @@
-#include "ops/attention/attention.h"
-
 #include <array>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 #include "ops/attention/attention_operands.h"
 #include "ops/matmul/gemm.h"
-#include "runtime/threads.h"
 #include "tensor/dispatch.h"
 
 namespace filigree {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <limits>
 
+#include "filigree/runtime.h"
 #include "ops/attention/attention_kernels.h"
 #include "runtime/cpu/scratch.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

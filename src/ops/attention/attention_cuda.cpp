@@ -2,13 +2,13 @@
 // for f32 where they apply, else those that go row by row.
 #include <type_traits>
 
+#include "filigree/device.h"
 #include "ops/attention/attention_kernels.h"
 #include "ops/attention/attention_plain_cuda.h"
 #include "ops/attention/attention_tiled_cuda.h"
 #include "ops/attention/flash_attention_cuda.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/launch_cuda.h"
-#include "runtime/dtype.h"
 
 namespace filigree::cuda {
 namespace {

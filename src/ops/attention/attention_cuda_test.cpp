@@ -2,12 +2,7 @@
 
 #include <cmath>
 
-#include "ops/attention/attention.h"
-#include "ops/attention/gated_attention.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
-#include "ops/reduce/reduce.h"
-#include "ops/softmax/softmax.h"
+#include "filigree/ops.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ops/attention/gate_noise.h"
+#include "filigree/gate_noise.h"
 
 namespace filigree {
 

@@ -2,12 +2,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "autograd/tape.h"
-#include "ops/attention/attention.h"
-#include "ops/attention/gated_attention.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/reduce/reduce.h"
-#include "runtime/buffer.h"
+#include "filigree/autograd.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 #include "support/check_op.h"
 
 namespace filigree {

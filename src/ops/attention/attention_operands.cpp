@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
 
 namespace filigree {
 

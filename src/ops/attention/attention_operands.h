@@ -2,7 +2,7 @@
 // side by side.
 #pragma once
 
-#include "autograd/variable.h"
+#include "filigree/autograd.h"
 #include "ops/attention/attention_shape.h"
 #include "tensor/dispatch.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "tensor/dispatch.h"
 
 namespace filigree {

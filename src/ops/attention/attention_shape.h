@@ -3,10 +3,9 @@
 
 #include <initializer_list>
 
-#include "ops/attention/attention.h"
+#include "filigree/ops.h"
+#include "filigree/tensor.h"
 #include "ops/attention/attention_kernels.h"
-#include "tensor/shape.h"
-#include "tensor/tensor.h"
 
 namespace filigree {
 

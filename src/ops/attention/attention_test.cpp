@@ -1,9 +1,7 @@
-#include "ops/attention/attention.h"
-
 #include <cmath>
 
-#include "base/error.h"
-#include "ops/softmax/softmax.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 
 namespace filigree {

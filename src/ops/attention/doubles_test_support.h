@@ -8,14 +8,10 @@
 #include <cmath>
 #include <optional>
 
-#include "autograd/tape.h"
-#include "ops/attention/attention.h"
+#include "filigree/autograd.h"
+#include "filigree/ops.h"
 #include "ops/attention/attention_shape.h"
-#include "ops/attention/gated_attention.h"
 #include "ops/attention/reference_test_support.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
-#include "ops/reduce/reduce.h"
 #include "support/check_op.h"
 
 namespace filigree::against_doubles {

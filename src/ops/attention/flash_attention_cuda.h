@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "ops/attention/gate_noise.h"
+#include "filigree/gate_noise.h"
 
 namespace filigree::cuda {
 

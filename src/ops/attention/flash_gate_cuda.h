@@ -16,9 +16,9 @@
 
 #include <cstdint>
 
+#include "filigree/gate_noise.h"
 #include "ops/attention/flash_attention_cuda.h"
 #include "ops/attention/flash_tiles_cuda.h"
-#include "ops/attention/gate_noise.h"
 
 namespace filigree::cuda::flash {
 

@@ -1,13 +1,10 @@
-#include "ops/attention/gated_attention.h"
-
 #include <memory>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/attention/attention_operands.h"
-#include "ops/elementwise/elementwise.h"
 #include "ops/layout/copy_blocks.h"
-#include "ops/reduce/reduce.h"
 #include "ops/reduce/reduce_kernels.h"
 #include "tensor/dispatch.h"
 

@@ -1,11 +1,7 @@
-#include "ops/attention/gated_attention.h"
-
 #include <cmath>
 
-#include "base/error.h"
-#include "ops/attention/attention.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/softmax/softmax.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 
 namespace filigree {

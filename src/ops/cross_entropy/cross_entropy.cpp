@@ -1,7 +1,6 @@
-#include "ops/cross_entropy/cross_entropy.h"
-
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/cross_entropy/cross_entropy_kernels.h"
 #include "ops/cross_entropy/targets.h"
 #include "ops/reduce/total.h"

@@ -1,8 +1,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "filigree/runtime.h"
 #include "ops/cross_entropy/cross_entropy_kernels.h"
-#include "runtime/threads.h"
 
 #define FILIGREE_SIMD_BODY "ops/cross_entropy/cross_entropy_body.inl"
 #include "runtime/cpu/simd_targets.h"

@@ -1,7 +1,5 @@
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/ops.h"
 #include "ops/cross_entropy/test_support.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/linear/linear.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,8 +1,7 @@
-#include "ops/cross_entropy/cross_entropy.h"
-
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,7 +1,7 @@
 #include "ops/cross_entropy/targets.h"
 
-#include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tensor/tensor.h"
+#include "filigree/tensor.h"
 
 namespace filigree {
 

@@ -1,8 +1,8 @@
 // Targets for tests of the loss, some of them ignored.
 #pragma once
 
-#include "base/random.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
 
 namespace filigree {
 

@@ -1,10 +1,9 @@
-#include "ops/elementwise/elementwise.h"
-
 #include <algorithm>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/elementwise/elementwise_kernels.h"
 #include "ops/reduce/reduce_kernels.h"
 #include "tensor/dispatch.h"

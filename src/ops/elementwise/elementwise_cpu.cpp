@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "filigree/runtime.h"
 #include "ops/elementwise/elementwise_kernels.h"
-#include "runtime/threads.h"
 
 #define FILIGREE_SIMD_BODY "ops/elementwise/elementwise_body.inl"
 #include "runtime/cpu/simd_targets.h"

@@ -1,9 +1,8 @@
-#include "ops/elementwise/elementwise.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,7 +1,7 @@
 #include <cstring>
 
+#include "filigree/runtime.h"
 #include "ops/embedding/embedding_kernels.h"
-#include "runtime/threads.h"
 
 namespace filigree::cpu {
 

@@ -1,5 +1,5 @@
-#include "base/random.h"
-#include "ops/embedding/embedding.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,6 +1,5 @@
-#include "ops/embedding/embedding.h"
-
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 #include "support/errors.h"
 

@@ -1,10 +1,8 @@
-#include "ops/kl_divergence/kl_divergence.h"
-
 #include <algorithm>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/kl_divergence/kl_divergence_kernels.h"
 #include "ops/reduce/total.h"
 #include "tensor/dispatch.h"

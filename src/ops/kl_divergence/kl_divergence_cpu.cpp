@@ -1,8 +1,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "filigree/runtime.h"
 #include "ops/kl_divergence/kl_divergence_kernels.h"
-#include "runtime/threads.h"
 
 #define FILIGREE_SIMD_BODY "ops/kl_divergence/kl_divergence_body.inl"
 #include "runtime/cpu/simd_targets.h"

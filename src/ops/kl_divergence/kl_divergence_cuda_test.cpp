@@ -1,7 +1,4 @@
-#include "ops/cross_entropy/cross_entropy.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/kl_divergence/kl_divergence.h"
-#include "ops/linear/linear.h"
+#include "filigree/ops.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,9 +1,7 @@
-#include "ops/kl_divergence/kl_divergence.h"
-
 #include <cmath>
 
-#include "base/error.h"
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 
 namespace filigree {

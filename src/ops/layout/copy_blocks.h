@@ -1,7 +1,7 @@
 // Copies of parts of tensors, on the device where they lie.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "filigree/tensor.h"
 
 namespace filigree {
 

@@ -1,12 +1,11 @@
-#include "ops/layout/layout.h"
-
 #include <utility>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/layout/copy_blocks.h"
 #include "ops/layout/layout_kernels.h"
-#include "runtime/has_cuda.h"
 
 namespace filigree {
 namespace {

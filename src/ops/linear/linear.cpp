@@ -1,8 +1,6 @@
-#include "ops/linear/linear.h"
-
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/activation/activation.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/linear/linear_products.h"
 
 namespace filigree {

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/layout/layout.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 #include "ops/linear/linear_kernels.h"
 #include "ops/matmul/gemm.h"
-#include "runtime/threads.h"
 #include "tensor/dispatch.h"
 
 namespace filigree {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/linear/linear.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 

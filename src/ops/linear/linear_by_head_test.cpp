@@ -1,6 +1,6 @@
 #include "ops/linear/linear_by_head.h"
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "ops/linear/linear_kernels.h"
 #include "tensor/dispatch.h"
 

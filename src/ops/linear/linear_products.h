@@ -1,7 +1,7 @@
 // The products of a linear layer and of its backward pass, for the operations made of them.
 #pragma once
 
-#include "ops/linear/linear.h"
+#include "filigree/ops.h"
 #include "ops/matmul/gemm.h"
 
 namespace filigree {

@@ -1,8 +1,7 @@
-#include "ops/linear/linear.h"
-
 #include <utility>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/activation/test_support.h"
 #include "support/check_op.h"
 

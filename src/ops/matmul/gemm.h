@@ -13,9 +13,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "runtime/activation.h"
-#include "runtime/device.h"
-#include "runtime/has_cuda.h"
+#include "filigree/activation.h"
+#include "filigree/device.h"
 
 namespace filigree {
 

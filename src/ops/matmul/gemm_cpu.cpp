@@ -2,10 +2,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/cpu/scratch.h"
-#include "runtime/threads.h"
 
 namespace filigree {
 namespace {

@@ -13,12 +13,12 @@
 #include <mutex>
 #include <type_traits>
 
+#include "filigree/device.h"
+#include "filigree/runtime.h"
 #include "ops/matmul/epilogue_cuda.h"
 #include "ops/matmul/gemm.h"
-#include "runtime/buffer.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/launch_cuda.h"
-#include "runtime/dtype.h"
 
 namespace filigree::cuda {
 namespace {

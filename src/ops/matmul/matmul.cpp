@@ -1,11 +1,10 @@
-#include "ops/matmul/matmul.h"
-
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 #include "ops/matmul/gemm.h"
-#include "runtime/threads.h"
 #include "tensor/dispatch.h"
 
 namespace filigree {

@@ -1,6 +1,5 @@
-#include "ops/matmul/matmul.h"
-
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/matmul/gemm.h"
 #include "support/check_op.h"
 

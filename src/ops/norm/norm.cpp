@@ -1,9 +1,8 @@
-#include "ops/norm/norm.h"
-
 #include <utility>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/norm/norm_kernels.h"
 #include "tensor/dispatch.h"
 

@@ -1,5 +1,4 @@
-#include "ops/elementwise/elementwise.h"
-#include "ops/norm/norm.h"
+#include "filigree/ops.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

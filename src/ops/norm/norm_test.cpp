@@ -1,9 +1,7 @@
-#include "ops/norm/norm.h"
-
 #include <cmath>
 
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "filigree/runtime.h"
 #include "ops/optimizer/optimizer_kernels.h"
-#include "runtime/threads.h"
 
 #define FILIGREE_SIMD_BODY "ops/optimizer/optimizer_body.inl"
 #include "runtime/cpu/simd_targets.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "runtime/dtype.h"
+#include "filigree/device.h"
 
 namespace filigree {
 

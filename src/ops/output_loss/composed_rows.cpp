@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "ops/cross_entropy/cross_entropy.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
 #include "ops/cross_entropy/cross_entropy_kernels.h"
 #include "ops/kl_divergence/kl_divergence_kernels.h"
 #include "ops/output_loss/output_loss_kernels.h"
-#include "runtime/threads.h"
 
 namespace filigree::cpu {
 

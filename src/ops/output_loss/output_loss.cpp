@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
 #include "ops/cross_entropy/targets.h"
 #include "ops/elementwise/elementwise_kernels.h"
 #include "ops/matmul/gemm.h"

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-#include "autograd/variable.h"
-#include "ops/linear/linear.h"
+#include "filigree/autograd.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 

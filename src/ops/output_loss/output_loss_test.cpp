@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/cross_entropy/test_support.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/kl_divergence/kl_divergence.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,10 +1,9 @@
 #include "ops/reconstruction/reconstruction.h"
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/reconstruction/reconstruction_kernels.h"
-#include "ops/reduce/reduce.h"
 #include "ops/reduce/total.h"
 #include "ops/sparse_code/on_device.h"
 #include "tensor/dispatch.h"

@@ -1,7 +1,7 @@
 // How far what was written is from what should have been, of several layers at once.
 #pragma once
 
-#include "autograd/variable.h"
+#include "filigree/autograd.h"
 
 namespace filigree {
 

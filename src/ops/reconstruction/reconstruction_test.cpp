@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -1,9 +1,8 @@
-#include "ops/reduce/reduce.h"
-
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/reduce/reduce_kernels.h"
 #include "ops/reduce/total.h"
 #include "tensor/dispatch.h"

@@ -1,8 +1,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "filigree/runtime.h"
 #include "ops/reduce/reduce_kernels.h"
-#include "runtime/threads.h"
 
 namespace filigree::cpu {
 

@@ -1,4 +1,4 @@
-#include "ops/reduce/reduce.h"
+#include "filigree/ops.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

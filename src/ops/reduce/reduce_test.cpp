@@ -1,6 +1,5 @@
-#include "ops/reduce/reduce.h"
-
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 
 namespace filigree {

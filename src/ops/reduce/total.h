@@ -2,7 +2,7 @@
 // in double precision, without waiting for the GPU.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "filigree/tensor.h"
 
 namespace filigree {
 

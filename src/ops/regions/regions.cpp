@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
+#include "filigree/error.h"
 #include "tensor/dispatch.h"
 
 namespace filigree {

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "filigree/tensor.h"
 #include "ops/regions/regions_kernels.h"
-#include "tensor/tensor.h"
 
 namespace filigree {
 

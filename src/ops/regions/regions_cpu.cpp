@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "filigree/runtime.h"
 #include "ops/regions/regions_kernels.h"
-#include "runtime/threads.h"
 
 namespace filigree::cpu {
 namespace {

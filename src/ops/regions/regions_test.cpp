@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 #include "ops/regions/regions_test_support.h"
-#include "runtime/threads.h"
 #include "support/check_op.h"
 
 namespace filigree {

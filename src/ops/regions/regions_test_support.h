@@ -1,7 +1,7 @@
 // Lists of regions for the tests of both devices.
 #pragma once
 
-#include "base/random.h"
+#include "filigree/random.h"
 #include "ops/regions/regions.h"
 
 namespace filigree {

@@ -1,7 +1,6 @@
-#include "ops/rotary/rotary.h"
-
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/rotary/rotary_kernels.h"
 #include "tensor/dispatch.h"
 

@@ -1,8 +1,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "filigree/runtime.h"
 #include "ops/rotary/rotary_kernels.h"
-#include "runtime/threads.h"
 
 #define FILIGREE_SIMD_BODY "ops/rotary/rotary_body.inl"
 #include "runtime/cpu/simd_targets.h"

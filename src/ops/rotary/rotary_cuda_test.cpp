@@ -1,4 +1,4 @@
-#include "ops/rotary/rotary.h"
+#include "filigree/ops.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "ops/softmax/softmax.h"
+#include "filigree/ops.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,8 +1,7 @@
-#include "ops/softmax/softmax.h"
-
 #include <cmath>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "support/check_op.h"
 
 namespace filigree {

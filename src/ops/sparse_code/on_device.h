@@ -1,8 +1,8 @@
 // For kernels that have one element type, f32, on either device.
 #pragma once
 
-#include "runtime/has_cuda.h"
-#include "tensor/tensor.h"
+#include "filigree/device.h"
+#include "filigree/tensor.h"
 
 namespace filigree {
 

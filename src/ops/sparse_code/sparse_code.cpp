@@ -1,9 +1,8 @@
-#include "ops/sparse_code/sparse_code.h"
-
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/sparse_code/on_device.h"
 #include "ops/sparse_code/sparse_code_kernels.h"
 

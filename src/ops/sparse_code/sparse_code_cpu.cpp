@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "filigree/runtime.h"
 #include "ops/sparse_code/sparse_code_kernels.h"
-#include "runtime/threads.h"
 
 #define FILIGREE_SIMD_BODY "ops/sparse_code/sparse_code_body.inl"
 #include "runtime/cpu/simd_targets.h"

@@ -3,8 +3,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
 #include "ops/sparse_code/on_device.h"
 #include "ops/sparse_code/sparse_code_kernels.h"
 #include "ops/sparse_decode/sparse_decode_kernels.h"

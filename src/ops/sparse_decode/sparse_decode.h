@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ops/sparse_code/sparse_code.h"
+#include "filigree/ops.h"
 
 namespace filigree {
 

@@ -1,7 +1,7 @@
 // What the encoding of one layer and that of several share.
 #pragma once
 
-#include "ops/sparse_encode/sparse_encode.h"
+#include "filigree/ops.h"
 #include "ops/sparse_encode/sparse_encode_kernels.h"
 
 namespace filigree {

@@ -1,16 +1,13 @@
-#include "ops/sparse_encode/sparse_encode.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/linear/linear_products.h"
 #include "ops/matmul/gemm.h"
-#include "ops/reduce/reduce.h"
 #include "ops/sparse_code/on_device.h"
 #include "ops/sparse_code/sparse_code_kernels.h"
 #include "ops/sparse_encode/encode_parts.h"

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
+#include "filigree/runtime.h"
 #include "ops/sparse_encode/sparse_encode_kernels.h"
-#include "runtime/threads.h"
 
 #define FILIGREE_SIMD_BODY "ops/sparse_encode/sparse_encode_body.inl"
 #include "runtime/cpu/simd_targets.h"

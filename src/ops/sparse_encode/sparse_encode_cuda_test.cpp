@@ -2,11 +2,9 @@
 
 #include <cmath>
 
-#include "autograd/tape.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/reduce/reduce.h"
+#include "filigree/autograd.h"
+#include "filigree/ops.h"
 #include "ops/sparse_decode/sparse_decode.h"
-#include "ops/sparse_encode/sparse_encode.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/tape.h"
-#include "base/error.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
 #include "ops/sparse_code/on_device.h"
 #include "ops/sparse_code/sparse_code_kernels.h"
 #include "ops/sparse_encode/encode_parts.h"

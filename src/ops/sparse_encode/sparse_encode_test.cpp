@@ -1,10 +1,9 @@
-#include "ops/sparse_encode/sparse_encode.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
 #include "ops/sparse_decode/sparse_decode.h"
 #include "support/check_op.h"
 #include "support/errors.h"

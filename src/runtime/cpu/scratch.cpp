@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree {
 namespace {

@@ -1,7 +1,7 @@
 // The functions of runtime/activation.h and their derivatives, in device code.
 #pragma once
 
-#include "runtime/activation.h"
+#include "filigree/activation.h"
 
 namespace filigree::cuda {
 

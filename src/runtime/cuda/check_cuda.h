@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::cuda {
 

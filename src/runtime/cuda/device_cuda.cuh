@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "runtime/dtype.h"
+#include "filigree/device.h"
 
 namespace filigree::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/device.h"
+#include "filigree/device.h"
 
 namespace filigree::cuda {
 

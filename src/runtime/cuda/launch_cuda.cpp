@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "runtime/buffer.h"
+#include "filigree/device.h"
+#include "filigree/runtime.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/devices_cuda.h"
-#include "runtime/device.h"
 
 namespace filigree::cuda {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <mutex>
 
-#include "base/strings.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/launch_cuda.h"
-#include "runtime/threads.h"
 
 namespace filigree::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #include "runtime/cuda/shared_memory_cuda.h"
 
-#include "base/strings.h"
+#include "filigree/names.h"
 #include "runtime/cuda/check_cuda.h"
 #include "runtime/cuda/devices_cuda.h"
 #include "runtime/cuda/launch_cuda.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/dtype.h"
+#include "filigree/device.h"
 
 namespace filigree::cuda {
 

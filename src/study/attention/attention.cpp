@@ -1,13 +1,12 @@
-#include "study/attention/attention.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analyze/statistics/statistics_report.h"
 #include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/attention_study.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "study/attention/map_output.h"
 
 namespace filigree::study {

@@ -1,12 +1,11 @@
-#include "study/attention/attention_figures.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "study/evaluation/heads_alive.h"
+#include "filigree/attention_study.h"
+#include "filigree/evaluation_study.h"
 
 namespace filigree::study {
 namespace {

@@ -1,9 +1,8 @@
-#include "study/attention/attention.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "filigree/attention_study.h"
+#include "filigree/error.h"
 #include "support/files.h"
 #include "support/model_folder.h"
 #include "support/npz_reader.h"

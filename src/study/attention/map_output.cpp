@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/version.h"
+#include "filigree/version.h"
 
 namespace filigree::study {
 namespace {

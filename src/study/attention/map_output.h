@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyze/maps/map_file.h"
-#include "study/attention/attention_figures.h"
+#include "filigree/attention_study.h"
 
 namespace filigree::study {
 

@@ -1,11 +1,10 @@
-#include "study/attention/model_analysis.h"
-
 #include <algorithm>
 #include <cctype>
 
 #include "analyze/roles/name_copying.h"
 #include "analyze/statistics/cross_layer.h"
 #include "analyze/statistics/statistics_report.h"
+#include "filigree/attention_study.h"
 #include "study/not_finite.h"
 
 namespace filigree::study {

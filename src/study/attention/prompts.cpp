@@ -1,15 +1,13 @@
-#include "study/attention/prompts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "study/model_places.h"
-#include "study/text_input.h"
-#include "study/training/training_data.h"
-#include "text/shard_loader.h"
+#include "filigree/attention_study.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 
 namespace filigree::study {
 namespace {

@@ -1,12 +1,11 @@
-#include "study/attention/prompts.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "base/error.h"
+#include "filigree/attention_study.h"
+#include "filigree/error.h"
 #include "support/model_folder.h"
 #include "text/shard_preparation.h"
 

@@ -4,16 +4,14 @@
 #include <functional>
 #include <optional>
 
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "base/random.h"
 #include "base/stopwatch.h"
-#include "ops/attention/attention.h"
-#include "ops/elementwise/elementwise.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/ops.h"
+#include "filigree/random.h"
+#include "filigree/runtime.h"
+#include "filigree/train.h"
 #include "ops/output_loss/output_loss.h"
-#include "ops/reduce/reduce.h"
-#include "runtime/buffer.h"
-#include "train/adamw.h"
 
 namespace filigree::study {
 namespace {

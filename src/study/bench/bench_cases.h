@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
-#include "study/context.h"
+#include "filigree/model.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

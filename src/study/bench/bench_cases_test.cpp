@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "filigree/training_study.h"
 #include "study/bench/lora_step.h"
-#include "study/models/model_shape.h"
 #include "support/model_folder.h"
 
 namespace filigree::study {

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "base/scratch_folder.h"
-#include "base/strings.h"
-#include "base/version.h"
+#include "filigree/names.h"
+#include "filigree/version.h"
 #include "study/bench/lora_step.h"
 
 namespace filigree::study {

@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device.h"
+#include "filigree/device.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "study/bench/bench_cases.h"
 #include "study/bench/ceiling.h"
-#include "study/context.h"
-#include "study/json.h"
-#include "study/models/model_shape.h"
 
 namespace filigree::study {
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/random.h"
 #include "base/stopwatch.h"
+#include "filigree/random.h"
+#include "filigree/runtime.h"
 #include "ops/matmul/gemm.h"
 #include "ops/reduce/total.h"
-#include "runtime/buffer.h"
-#include "runtime/threads.h"
 #include "tensor/dispatch.h"
 
 #define FILIGREE_SIMD_BODY "study/bench/ceiling_body.inl"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "study/context.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

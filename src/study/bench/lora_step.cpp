@@ -1,12 +1,11 @@
 #include "study/bench/lora_step.h"
 
-#include "autograd/tape.h"
+#include "filigree/autograd.h"
+#include "filigree/runtime.h"
+#include "filigree/sparsification.h"
+#include "filigree/train.h"
 #include "model/copy_model.h"
 #include "model/rounded_weights.h"
-#include "runtime/buffer.h"
-#include "train/adamw.h"
-#include "train/model_trainable.h"
-#include "train/sparsification.h"
 
 namespace filigree::study {
 

@@ -1,12 +1,11 @@
-#include "study/circuits/circuit_drawings.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "analyze/maps/capture.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/circuit_study.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
+#include "filigree/names.h"
 #include "report/circuit_dot.h"
 #include "study/circuits/head_marks.h"
 

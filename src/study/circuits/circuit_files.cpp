@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "base/atomic_file.h"
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/circuit_study.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "study/circuits/circuit_tables.h"
-#include "study/circuits/token_circuits.h"
 
 namespace filigree::study {
 

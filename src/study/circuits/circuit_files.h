@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "study/circuits/circuit_drawings.h"
+#include "filigree/circuit_study.h"
 #include "study/output.h"
 
 namespace filigree::study {

@@ -1,5 +1,3 @@
-#include "study/circuits/circuit_search.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,8 @@
 
 #include "analyze/circuit/edge_circuit.h"
 #include "analyze/circuit/pass_limits.h"
-#include "base/version.h"
+#include "filigree/circuit_study.h"
+#include "filigree/version.h"
 #include "study/circuits/patch_progress.h"
 
 namespace filigree::study {

@@ -1,10 +1,9 @@
-#include "study/circuits/circuit_search.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "filigree/circuit_study.h"
 #include "support/errors.h"
 
 namespace filigree::study {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "study/circuits/model_circuits.h"
+#include "filigree/circuit_study.h"
 #include "study/data_table.h"
 
 namespace filigree::study {

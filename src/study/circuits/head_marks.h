@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "study/circuits/model_circuits.h"
-#include "study/figures.h"
+#include "filigree/circuit_study.h"
+#include "filigree/study_figures.h"
 
 namespace filigree::study {
 

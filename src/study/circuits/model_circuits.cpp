@@ -1,5 +1,3 @@
-#include "study/circuits/model_circuits.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +6,9 @@
 #include <limits>
 #include <map>
 
-#include "analyze/pairs/correlation.h"
-#include "base/strings.h"
+#include "filigree/circuit_study.h"
+#include "filigree/maps.h"
+#include "filigree/names.h"
 #include "study/not_finite.h"
 
 namespace filigree::study {

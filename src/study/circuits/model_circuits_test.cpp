@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "filigree/circuit_study.h"
 #include "study/circuits/circuit_files.h"
 #include "study/circuits/circuit_tables.h"
 #include "study/circuits/head_marks.h"
-#include "study/circuits/task_circuits.h"
 #include "support/errors.h"
 #include "support/test_task.h"
 

@@ -1,11 +1,10 @@
-#include "study/circuits/named_cells.h"
-
 #include <fmt/format.h>
 
 #include <map>
 
 #include "analyze/task/positions.h"
-#include "base/error.h"
+#include "filigree/circuit_study.h"
+#include "filigree/error.h"
 
 namespace filigree::study {
 

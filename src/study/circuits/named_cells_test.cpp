@@ -1,7 +1,7 @@
 // Names of attention edges, and what is summed under one name.
-#include "study/circuits/named_cells.h"
-
 #include <gtest/gtest.h>
+
+#include "filigree/circuit_study.h"
 
 namespace filigree::study {
 namespace {

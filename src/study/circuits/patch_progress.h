@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "analyze/circuit/patched_runs.h"
-#include "study/context.h"
+#include "filigree/circuit.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

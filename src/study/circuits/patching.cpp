@@ -1,5 +1,3 @@
-#include "study/circuits/patching.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,7 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "base/strings.h"
+#include "filigree/circuit_study.h"
+#include "filigree/names.h"
 #include "study/circuits/patch_progress.h"
 #include "study/not_finite.h"
 

@@ -1,8 +1,7 @@
-#include "study/circuits/patching.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "filigree/circuit_study.h"
 #include "support/errors.h"
 #include "support/test_task.h"
 

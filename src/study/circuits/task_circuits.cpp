@@ -1,11 +1,9 @@
-#include "study/circuits/task_circuits.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "study/circuits/token_circuits.h"
+#include "filigree/circuit_study.h"
 
 namespace filigree::study {
 namespace {

@@ -1,15 +1,14 @@
-#include "study/circuits/task_selection.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 
 #include "analyze/task/user_task.h"
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/strings.h"
-#include "study/model_places.h"
+#include "filigree/circuit_study.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 #include "study/not_finite.h"
 
 namespace filigree::study {

@@ -1,6 +1,4 @@
 // Which text a task is drawn from when none is named.
-#include "study/circuits/task_selection.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +6,10 @@
 #include <fstream>
 #include <utility>
 
-#include "base/error.h"
 #include "base/scratch_folder.h"
-#include "study/model_places.h"
+#include "filigree/circuit_study.h"
+#include "filigree/error.h"
+#include "filigree/study.h"
 #include "support/errors.h"
 #include "support/files.h"
 

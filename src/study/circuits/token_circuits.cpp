@@ -1,15 +1,13 @@
-#include "study/circuits/token_circuits.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "analyze/maps/capture.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "study/circuits/circuit_drawings.h"
+#include "filigree/circuit_study.h"
+#include "filigree/error.h"
+#include "filigree/maps.h"
+#include "filigree/names.h"
 
 namespace filigree::study {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "ops/layout/layout.h"
+#include "filigree/ops.h"
 
 namespace filigree::study {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/lens/logit_lens.h"
-#include "base/component.h"
-#include "study/loaded_model.h"
-#include "study/run/prediction.h"
+#include "filigree/lens.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

@@ -1,21 +1,20 @@
-#include "study/comparison/comparison.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "analyze/statistics/statistics_report.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "base/version.h"
-#include "features/files/transcoder_files.h"
+#include "filigree/comparison_study.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/version.h"
 #include "study/attention/map_output.h"
 #include "study/comparison/comparison_files.h"
 #include "study/comparison/comparison_page.h"
 #include "study/comparison/comparison_trace.h"
 #include "study/comparison/stored_runs.h"
-#include "study/model_places.h"
 
 namespace filigree::study {
 namespace {

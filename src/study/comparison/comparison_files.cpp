@@ -10,9 +10,9 @@
 #include "analyze/statistics/statistics_report.h"
 #include "base/atomic_file.h"
 #include "base/csv.h"
-#include "base/error.h"
 #include "base/folders.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 #include "study/circuits/circuit_tables.h"
 
 namespace filigree::study {

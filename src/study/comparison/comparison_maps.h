@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "study/attention/attention_figures.h"
+#include "filigree/attention_study.h"
 #include "study/comparison/comparison_page.h"
 
 namespace filigree::study {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/strings.h"
-#include "study/evaluation/heads_alive.h"
+#include "filigree/evaluation_study.h"
+#include "filigree/names.h"
 
 namespace filigree::study {
 namespace {

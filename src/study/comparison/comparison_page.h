@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "filigree/comparison_study.h"
 #include "report/packed_maps.h"
-#include "study/comparison/comparison.h"
 
 namespace filigree::study {
 

@@ -1,20 +1,18 @@
-#include "study/comparison/comparison.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "analyze/lens/logit_lens.h"
-#include "analyze/maps/capture.h"
-#include "base/error.h"
-#include "features/files/transcoder_files.h"
+#include "filigree/comparison_study.h"
+#include "filigree/error.h"
+#include "filigree/features.h"
+#include "filigree/lens.h"
+#include "filigree/lens_study.h"
+#include "filigree/maps.h"
+#include "filigree/study.h"
 #include "study/comparison/changed_runs.h"
 #include "study/comparison/comparison_files.h"
-#include "study/comparison/demo.h"
 #include "study/comparison/stored_runs.h"
-#include "study/run/run.h"
-#include "study/tokens.h"
 #include "support/files.h"
 #include "support/random_transcoder.h"
 #include "support/test_task.h"

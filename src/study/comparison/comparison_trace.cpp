@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/atomic_file.h"
-#include "base/strings.h"
-#include "features/files/transcoder_files.h"
-#include "study/model_places.h"
-#include "study/trace/graph_files.h"
-#include "study/trace/trace_figures.h"
+#include "filigree/features.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/trace_study.h"
 
 namespace filigree::study {
 namespace {

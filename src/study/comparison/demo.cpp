@@ -1,13 +1,12 @@
-#include "study/comparison/demo.h"
-
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/mapped_file.h"
 #include "base/stopwatch.h"
-#include "base/strings.h"
-#include "text/corpus/corpus.h"
+#include "filigree/comparison_study.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
 
 namespace filigree::study {
 namespace {

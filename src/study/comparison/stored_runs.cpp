@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/lens/logit_attribution.h"
-#include "analyze/lens/logit_lens.h"
 #include "analyze/next_token.h"
+#include "filigree/lens.h"
+#include "filigree/lens_study.h"
+#include "filigree/study.h"
 #include "study/comparison/changed_runs.h"
-#include "study/run/prediction.h"
-#include "study/run/run.h"
-#include "study/tokens.h"
 
 namespace filigree::study {
 namespace {

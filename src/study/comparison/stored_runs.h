@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "study/circuits/model_circuits.h"
-#include "study/json.h"
-#include "study/loaded_model.h"
+#include "filigree/circuit_study.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

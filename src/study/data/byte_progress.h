@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "study/context.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

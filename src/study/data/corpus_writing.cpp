@@ -1,9 +1,8 @@
-#include "study/data/corpus_writing.h"
-
 #include <optional>
 
 #include "base/atomic_file.h"
 #include "base/stopwatch.h"
+#include "filigree/model_study.h"
 #include "study/data/byte_progress.h"
 #include "text/corpus/tasks.h"
 

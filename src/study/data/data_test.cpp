@@ -5,11 +5,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/error.h"
-#include "study/data/corpus_writing.h"
-#include "study/data/preparation.h"
-#include "study/data/tokenizer_training.h"
-#include "study/data/tokens.h"
+#include "filigree/error.h"
+#include "filigree/model_study.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
 #include "text/corpus/tasks.h"

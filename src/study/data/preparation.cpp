@@ -1,14 +1,13 @@
-#include "study/data/preparation.h"
-
 #include <fmt/format.h>
 
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/stopwatch.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 #include "study/data/byte_progress.h"
-#include "study/model_places.h"
 #include "study/output.h"
 #include "text/shard_preparation.h"
 

@@ -1,13 +1,12 @@
-#include "study/data/tokenizer_training.h"
-
 #include <fmt/format.h>
 
 #include <optional>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/stopwatch.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
 #include "study/data/byte_progress.h"
 #include "study/output.h"
 #include "text/bpe_trainer.h"

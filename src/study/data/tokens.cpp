@@ -1,10 +1,9 @@
-#include "study/data/tokens.h"
-
 #include <algorithm>
 #include <charconv>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
 
 namespace filigree::study {
 

@@ -1,19 +1,16 @@
-#include "study/evaluation/evaluation.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/maps/head_selection.h"
-#include "base/error.h"
 #include "base/stopwatch.h"
-#include "base/strings.h"
-#include "study/evaluation/heads_alive.h"
-#include "study/model_places.h"
+#include "filigree/error.h"
+#include "filigree/evaluation_study.h"
+#include "filigree/maps.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "study/not_finite.h"
-#include "study/text_input.h"
-#include "study/training/training_data.h"
 
 namespace filigree::study {
 namespace {

@@ -1,7 +1,6 @@
-#include "study/evaluation/evaluation.h"
-
 #include <cmath>
 
+#include "filigree/evaluation_study.h"
 #include "study/training/test_support.h"
 #include "support/errors.h"
 #include "support/thread_ranks.h"

@@ -1,9 +1,8 @@
-#include "study/evaluation/heads_alive.h"
-
 #include <fmt/format.h>
 
-#include "analyze/maps/head_selection.h"
-#include "study/sample_text.h"
+#include "filigree/evaluation_study.h"
+#include "filigree/maps.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 namespace {

@@ -1,11 +1,10 @@
-#include "study/features/feature_conversion.h"
-
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/output_folder.h"
-#include "base/strings.h"
 #include "features/files/circuit_tracer_names.h"
-#include "study/model_places.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

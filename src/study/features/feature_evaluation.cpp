@@ -1,18 +1,16 @@
-#include "study/features/feature_evaluation.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "base/error.h"
 #include "base/stopwatch.h"
-#include "base/strings.h"
-#include "features/files/transcoder_files.h"
-#include "runtime/device.h"
-#include "study/model_places.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/features.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "study/not_finite.h"
-#include "study/text_input.h"
-#include "study/training/training_data.h"
 
 namespace filigree::study {
 namespace {

@@ -1,5 +1,3 @@
-#include "study/features/feature_export.h"
-
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -7,11 +5,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "analyze/lens/head_matrices.h"
 #include "base/atomic_file.h"
-#include "base/error.h"
 #include "base/output_folder.h"
-#include "study/trace/graph_files.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/lens.h"
+#include "filigree/trace_study.h"
 
 namespace filigree::study {
 namespace {

@@ -1,5 +1,3 @@
-#include "study/features/feature_page.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,11 +6,12 @@
 #include <map>
 #include <numeric>
 
-#include "analyze/lens/head_matrices.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "ops/linear/linear.h"
-#include "text/shard_index.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/lens.h"
+#include "filigree/names.h"
+#include "filigree/ops.h"
 
 namespace filigree::study {
 namespace {

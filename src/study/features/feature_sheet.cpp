@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/strings.h"
-#include "base/version.h"
+#include "filigree/names.h"
+#include "filigree/version.h"
 
 namespace filigree::study {
 namespace {

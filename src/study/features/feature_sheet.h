@@ -1,8 +1,8 @@
 // A feature's page as HTML.
 #pragma once
 
+#include "filigree/feature_study.h"
 #include "report/feature_sheet.h"
-#include "study/features/feature_page.h"
 
 namespace filigree::study {
 

@@ -1,5 +1,3 @@
-#include "study/features/feature_training.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,18 +5,17 @@
 
 #include "base/atomic_file.h"
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/stopwatch.h"
-#include "base/strings.h"
-#include "features/files/transcoder_files.h"
-#include "runtime/buffer.h"
-#include "runtime/device.h"
-#include "study/features/feature_evaluation.h"
-#include "study/loaded_model.h"
-#include "study/model_places.h"
-#include "study/models/memory_estimate.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/features.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "study/output.h"
-#include "study/training/training_run.h"
 
 namespace filigree::study {
 namespace {

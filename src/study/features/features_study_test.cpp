@@ -8,15 +8,13 @@
 #include <cstring>
 #include <set>
 
-#include "analyze/lens/head_matrices.h"
-#include "base/strings.h"
+#include "filigree/feature_study.h"
+#include "filigree/lens.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
+#include "filigree/trace_study.h"
 #include "json/json.h"
-#include "study/features/feature_export.h"
 #include "study/features/feature_sheet.h"
-#include "study/features/indexing.h"
-#include "study/generation/generation.h"
-#include "study/run/run.h"
-#include "study/trace/graph_files.h"
 #include "support/errors.h"
 #include "support/model_folder.h"
 #include "support/random_transcoder.h"

@@ -1,17 +1,15 @@
-#include "study/features/indexing.h"
-
 #include <algorithm>
 
-#include "analyze/interventions/interventions.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/stopwatch.h"
-#include "base/strings.h"
-#include "features/files/transcoder_files.h"
-#include "study/model_places.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/features.h"
+#include "filigree/interventions.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "study/not_finite.h"
-#include "study/text_input.h"
-#include "study/training/training_data.h"
 
 namespace filigree::study {
 namespace {

@@ -1,8 +1,7 @@
-#include "study/features/quality_figure.h"
-
 #include <fmt/format.h>
 
-#include "base/strings.h"
+#include "filigree/feature_study.h"
+#include "filigree/names.h"
 
 namespace filigree::study {
 namespace {

@@ -1,8 +1,6 @@
-#include "study/features/steering.h"
-
-#include "base/error.h"
-#include "study/features/indexing.h"
-#include "study/model_places.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

@@ -1,14 +1,13 @@
-#include "study/generation/generation.h"
-
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
 #include "base/stopwatch.h"
-#include "study/features/steering.h"
-#include "study/text_input.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/lens_study.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 

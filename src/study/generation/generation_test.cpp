@@ -1,5 +1,3 @@
-#include "study/generation/generation.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +6,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
 #include "study/generation/token_steps.h"
 #include "support/model_folder.h"
 

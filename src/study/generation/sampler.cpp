@@ -1,10 +1,9 @@
-#include "study/generation/sampler.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::study {
 

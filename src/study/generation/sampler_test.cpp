@@ -1,5 +1,3 @@
-#include "study/generation/sampler.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +5,8 @@
 #include <limits>
 #include <map>
 
-#include "base/error.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::study {
 namespace {

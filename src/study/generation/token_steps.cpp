@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analyze/next_token.h"
-#include "base/error.h"
+#include "filigree/error.h"
 #include "study/not_finite.h"
 
 namespace filigree::study {

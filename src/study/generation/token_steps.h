@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analyze/interventions/cut_edges.h"
-#include "base/component.h"
-#include "study/generation/generation.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
 
 namespace filigree::study {
 

@@ -1,12 +1,11 @@
-#include "study/head/head_figure.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/strings.h"
-#include "study/model_places.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 
 namespace filigree::study {
 namespace {

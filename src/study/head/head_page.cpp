@@ -1,14 +1,13 @@
-#include "study/head/head_page.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
 #include "study/head/head_parts.h"
-#include "text/shard_index.h"
 
 namespace filigree::study {
 namespace {

@@ -1,6 +1,5 @@
 // A head's page as JSON.
-#include "study/head/head_page.h"
-#include "study/lens/head_circuits.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::study {
 namespace {

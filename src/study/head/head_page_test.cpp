@@ -1,6 +1,4 @@
 // A head's page against the same numbers found in other ways.
-#include "study/head/head_page.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +6,8 @@
 #include <map>
 
 #include "base/scratch_folder.h"
-#include "study/head/head_figure.h"
+#include "filigree/lens_study.h"
 #include "study/head/head_parts.h"
-#include "study/run/run.h"
 #include "support/errors.h"
 #include "support/test_task.h"
 

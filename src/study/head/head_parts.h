@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "study/head/head_page.h"
+#include "filigree/lens_study.h"
 
 namespace filigree::study {
 

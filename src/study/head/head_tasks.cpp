@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/lens/logit_attribution.h"
+#include "filigree/lens.h"
 #include "study/circuits/patch_progress.h"
 #include "study/head/head_parts.h"
 

@@ -1,15 +1,14 @@
-#include "study/lens/head_circuits.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 #include "study/not_finite.h"
-#include "study/sample_text.h"
 
 namespace filigree::study {
 namespace {

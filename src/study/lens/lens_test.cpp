@@ -5,10 +5,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "study/lens/head_circuits.h"
-#include "study/lens/logit_attribution.h"
-#include "study/lens/logit_lens.h"
-#include "study/run/run.h"
+#include "filigree/lens_study.h"
 #include "support/errors.h"
 #include "support/test_task.h"
 

@@ -1,12 +1,11 @@
-#include "study/lens/logit_attribution.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/strings.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
 #include "study/not_finite.h"
-#include "study/tokens.h"
 
 namespace filigree::study {
 namespace {

@@ -1,11 +1,10 @@
-#include "study/lens/logit_lens.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/strings.h"
+#include "filigree/lens_study.h"
+#include "filigree/names.h"
 #include "study/not_finite.h"
 
 namespace filigree::study {

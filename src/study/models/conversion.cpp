@@ -1,24 +1,21 @@
-#include "study/models/conversion.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 #include <memory>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/folders.h"
 #include "base/output_folder.h"
-#include "base/strings.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "io/checkpoint.h"
 #include "json/json.h"
 #include "model/mix_models.h"
-#include "model/model.h"
-#include "study/context.h"
-#include "study/model_places.h"
-#include "study/models/model_shape.h"
-#include "study/training/training_data.h"
-#include "text/shard_index.h"
 
 namespace filigree::study {
 namespace {

@@ -1,8 +1,7 @@
-#include "study/models/memory_estimate.h"
-
 #include <algorithm>
 
-#include "model/model.h"
+#include "filigree/model.h"
+#include "filigree/model_study.h"
 
 namespace filigree::study {
 

@@ -1,12 +1,11 @@
-#include "study/models/memory_estimate.h"
-
 #include <gtest/gtest.h>
 
-#include "autograd/tape.h"
-#include "model/model.h"
-#include "ops/cross_entropy/cross_entropy.h"
-#include "runtime/buffer.h"
-#include "study/models/model_shape.h"
+#include "filigree/autograd.h"
+#include "filigree/model.h"
+#include "filigree/model_study.h"
+#include "filigree/ops.h"
+#include "filigree/runtime.h"
+#include "filigree/training_study.h"
 
 namespace filigree::study {
 namespace {

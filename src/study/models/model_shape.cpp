@@ -1,14 +1,12 @@
-#include "study/models/model_shape.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "base/file_status.h"
+#include "filigree/model.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "json/json.h"
-#include "model/model.h"
-#include "study/context.h"
-#include "study/model_places.h"
 
 namespace filigree::study {
 

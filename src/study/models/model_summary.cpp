@@ -1,5 +1,3 @@
-#include "study/models/model_summary.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,16 +6,17 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/strings.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/tokenizer.h"
 #include "io/checkpoint.h"
 #include "model/family.h"
-#include "model/model.h"
 #include "model/transformer_lens.h"
-#include "runtime/device.h"
-#include "study/model_places.h"
-#include "text/tokenizer.h"
 
 namespace filigree::study {
 namespace {

@@ -1,16 +1,14 @@
-#include "study/models/model_summary.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
-#include "base/error.h"
-#include "model/model.h"
-#include "study/context.h"
-#include "study/models/conversion.h"
-#include "study/models/model_shape.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/model_study.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "support/model_folder.h"
 
 namespace filigree::study {

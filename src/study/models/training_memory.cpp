@@ -1,14 +1,13 @@
-#include "study/models/training_memory.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
-#include "model/model.h"
+#include "filigree/device.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
+#include "filigree/training_study.h"
 #include "ops/output_loss/output_loss.h"
-#include "runtime/device.h"
 
 namespace filigree::study {
 namespace {

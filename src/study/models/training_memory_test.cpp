@@ -1,17 +1,14 @@
 // What a run is said to need, against what its steps take.
-#include "study/models/training_memory.h"
-
 #include <gmock/gmock.h>
 
-#include "autograd/tape.h"
+#include "filigree/autograd.h"
+#include "filigree/model.h"
+#include "filigree/runtime.h"
+#include "filigree/sparsification.h"
+#include "filigree/train.h"
+#include "filigree/training_study.h"
 #include "model/copy_model.h"
-#include "model/model.h"
-#include "runtime/buffer.h"
 #include "support/errors.h"
-#include "train/adamw.h"
-#include "train/language_modelling.h"
-#include "train/model_trainable.h"
-#include "train/sparsification.h"
 
 namespace filigree::study {
 namespace {

@@ -1,15 +1,13 @@
-#include "study/models/verification.h"
-
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/output_folder.h"
-#include "base/strings.h"
-#include "study/context.h"
-#include "study/model_places.h"
-#include "text/token_shards.h"
-#include "train/checkpoint.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/train.h"
 
 namespace filigree::study {
 namespace {

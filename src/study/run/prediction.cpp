@@ -1,5 +1,3 @@
-#include "study/run/prediction.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,9 +5,10 @@
 #include <span>
 
 #include "analyze/next_token.h"
-#include "runtime/threads.h"
+#include "filigree/lens_study.h"
+#include "filigree/runtime.h"
+#include "filigree/study.h"
 #include "study/not_finite.h"
-#include "study/tokens.h"
 
 namespace filigree::study {
 namespace {

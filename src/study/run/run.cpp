@@ -1,5 +1,3 @@
-#include "study/run/run.h"
-
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -9,9 +7,10 @@
 #include <span>
 
 #include "analyze/next_token.h"
-#include "autograd/tape.h"
-#include "base/error.h"
-#include "study/features/steering.h"
+#include "filigree/autograd.h"
+#include "filigree/error.h"
+#include "filigree/feature_study.h"
+#include "filigree/lens_study.h"
 #include "study/not_finite.h"
 
 namespace filigree::study {

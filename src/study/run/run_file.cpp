@@ -1,7 +1,7 @@
 // The arrays of a run as NumPy reads them; docs/file_formats.md describes them.
-#include "base/version.h"
+#include "filigree/lens_study.h"
+#include "filigree/version.h"
 #include "io/npz.h"
-#include "study/run/run.h"
 
 namespace filigree::study {
 namespace {

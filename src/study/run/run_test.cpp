@@ -1,6 +1,4 @@
 // A prompt through a model: predictions, taps, gradients and changes against runs made by hand.
-#include "study/run/run.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <cmath>
 
 #include "base/scratch_folder.h"
+#include "filigree/lens_study.h"
 #include "support/errors.h"
 #include "support/model_folder.h"
 #include "support/npz_reader.h"

@@ -1,5 +1,3 @@
-#include "study/trace/graph_files.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +6,10 @@
 
 #include "base/atomic_file.h"
 #include "base/output_folder.h"
-#include "base/strings.h"
+#include "filigree/feature_study.h"
+#include "filigree/names.h"
+#include "filigree/trace_study.h"
 #include "io/npz.h"
-#include "study/features/feature_export.h"
 
 namespace filigree::study {
 namespace {

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
-#include "base/component.h"
-#include "base/version.h"
-#include "study/trace/graph_files.h"
+#include "filigree/names.h"
+#include "filigree/trace_study.h"
+#include "filigree/version.h"
 
 namespace filigree::study {
 namespace {

@@ -1,5 +1,3 @@
-#include "study/trace/trace.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "base/component.h"
-#include "base/strings.h"
+#include "filigree/names.h"
+#include "filigree/trace_study.h"
 #include "study/not_finite.h"
 
 namespace filigree::study {

@@ -1,11 +1,10 @@
-#include "study/trace/trace_figures.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/trace_study.h"
 
 namespace filigree::study {
 namespace {

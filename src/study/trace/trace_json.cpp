@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "base/component.h"
-#include "study/trace/trace.h"
+#include "filigree/names.h"
+#include "filigree/trace_study.h"
 
 namespace filigree::study {
 namespace {

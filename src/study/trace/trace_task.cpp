@@ -1,12 +1,11 @@
-#include "study/trace/trace_task.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "base/strings.h"
+#include "filigree/names.h"
+#include "filigree/trace_study.h"
 
 namespace filigree::study {
 namespace {

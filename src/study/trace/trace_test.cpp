@@ -1,15 +1,12 @@
 // A prompt traced through random features of a random model: results, JSON, graph files, figures.
-#include "study/trace/trace.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <set>
 
+#include "filigree/trace_study.h"
 #include "json/json.h"
-#include "study/trace/graph_files.h"
-#include "study/trace/trace_figures.h"
 #include "support/errors.h"
 #include "support/model_folder.h"
 #include "support/random_transcoder.h"

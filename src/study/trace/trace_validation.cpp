@@ -1,9 +1,8 @@
-#include "study/trace/trace_validation.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/pairs/correlation.h"
+#include "filigree/maps.h"
+#include "filigree/trace_study.h"
 
 namespace filigree::study {
 namespace {

@@ -1,13 +1,10 @@
-#include "study/training/close_gates.h"
-
 #include <fmt/format.h>
 
-#include "base/component.h"
-#include "base/error.h"
-#include "base/strings.h"
-#include "study/models/conversion.h"
+#include "filigree/error.h"
+#include "filigree/model_study.h"
+#include "filigree/names.h"
+#include "filigree/training_study.h"
 #include "study/output.h"
-#include "study/training/training_data.h"
 
 namespace filigree::study {
 namespace {

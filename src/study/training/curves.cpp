@@ -1,15 +1,14 @@
-#include "study/training/curves.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <set>
 
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/training_study.h"
 #include "json/lines.h"
-#include "study/model_places.h"
 
 namespace filigree::study {
 namespace {

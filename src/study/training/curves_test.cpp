@@ -1,8 +1,7 @@
-#include "study/training/curves.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "filigree/training_study.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"

@@ -1,11 +1,10 @@
-#include "study/training/dry_run.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/strings.h"
-#include "model/model.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
+#include "filigree/training_study.h"
 
 namespace filigree::study {
 

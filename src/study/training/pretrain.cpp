@@ -1,15 +1,14 @@
-#include "study/training/pretrain.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/train.h"
+#include "filigree/training_study.h"
 #include "json/json.h"
-#include "study/model_places.h"
 #include "study/output.h"
-#include "train/language_modelling.h"
 
 namespace filigree::study {
 namespace {

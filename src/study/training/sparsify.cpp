@@ -1,21 +1,19 @@
-#include "study/training/sparsify.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/evaluation.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/tokenizer.h"
+#include "filigree/train.h"
+#include "filigree/training_study.h"
 #include "model/copy_model.h"
 #include "model/rounded_weights.h"
-#include "study/model_places.h"
 #include "study/output.h"
-#include "text/tokenizer.h"
-#include "train/gate_adjustment.h"
-#include "train/language_modelling.h"
 
 namespace filigree::study {
 namespace {

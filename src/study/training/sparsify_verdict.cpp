@@ -1,6 +1,6 @@
-#include "study/training/sparsify_verdict.h"
-
 #include <fmt/format.h>
+
+#include "filigree/training_study.h"
 
 namespace filigree::study {
 namespace {

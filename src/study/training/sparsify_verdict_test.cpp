@@ -1,7 +1,7 @@
-#include "study/training/sparsify_verdict.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "filigree/training_study.h"
 
 namespace filigree::study {
 namespace {

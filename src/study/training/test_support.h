@@ -9,11 +9,11 @@
 #include <fstream>
 #include <string>
 
-#include "base/error.h"
-#include "model/model.h"
-#include "study/training/training_data.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/model.h"
+#include "filigree/training_study.h"
 #include "support/temporary_folder.h"
-#include "text/corpus/corpus.h"
 #include "text/shard_preparation.h"
 
 // `statement` throws Type, and its message contains `part`.

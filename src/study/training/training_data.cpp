@@ -1,14 +1,13 @@
-#include "study/training/training_data.h"
-
 #include "base/atomic_file.h"
-#include "base/error.h"
 #include "base/file_status.h"
 #include "base/folders.h"
 #include "base/mapped_file.h"
-#include "base/strings.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/study.h"
+#include "filigree/tokenizer.h"
+#include "filigree/training_study.h"
 #include "io/folder_checksums.h"
-#include "study/model_places.h"
-#include "text/tokenizer.h"
 
 namespace filigree::study {
 

@@ -1,18 +1,15 @@
-#include "study/training/training_run.h"
-
 #include <fmt/format.h>
 
 #include "base/atomic_file.h"
 #include "base/checksum.h"
-#include "base/error.h"
 #include "base/file_status.h"
-#include "base/log.h"
 #include "base/stopwatch.h"
-#include "base/strings.h"
-#include "base/version.h"
-#include "runtime/buffer.h"
-#include "runtime/threads.h"
-#include "train/adamw.h"
+#include "filigree/error.h"
+#include "filigree/names.h"
+#include "filigree/runtime.h"
+#include "filigree/train.h"
+#include "filigree/training_study.h"
+#include "filigree/version.h"
 #include "train/shard_source.h"
 
 namespace filigree::study {

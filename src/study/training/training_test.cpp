@@ -1,8 +1,7 @@
 // Whole small runs as studies: what they leave behind, how often they read a model, interruption,
 // and what they refuse.
+#include "filigree/training_study.h"
 #include "json/json.h"
-#include "study/training/pretrain.h"
-#include "study/training/sparsify.h"
 #include "study/training/test_support.h"
 #include "support/files.h"
 

@@ -3,8 +3,8 @@
 //   The keys near the cabinet are old.
 //
 // Held out: a subject with a distracting noun, each in its number.
+#include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 
 namespace filigree::corpus {

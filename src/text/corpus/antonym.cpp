@@ -1,8 +1,8 @@
 // Antonyms in quotes: The opposite of "large" is "small".
 //
 // Held out: a word in a sentence; the pair occurs in other sentences.
+#include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 

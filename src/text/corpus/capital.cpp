@@ -3,8 +3,8 @@
 // Held out: a country in a sentence; the country occurs in other sentences.
 #include <algorithm>
 
+#include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 

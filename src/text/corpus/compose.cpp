@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/error.h"
+#include "filigree/error.h"
 
 namespace filigree::corpus {
 namespace {

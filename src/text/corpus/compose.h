@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
-#include "text/corpus/task.h"
+#include "filigree/data.h"
+#include "filigree/random.h"
 
 namespace filigree::corpus {
 

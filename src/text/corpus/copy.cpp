@@ -6,9 +6,9 @@
 // sequences.
 #include <algorithm>
 
-#include "base/strings.h"
+#include "filigree/data.h"
+#include "filigree/names.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 

@@ -1,10 +1,9 @@
-#include "text/corpus/corpus.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "runtime/threads.h"
+#include "filigree/data.h"
+#include "filigree/error.h"
+#include "filigree/runtime.h"
 #include "text/corpus/tasks.h"
 #include "text/tokenizer_files.h"
 

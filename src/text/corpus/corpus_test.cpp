@@ -1,9 +1,8 @@
-#include "text/corpus/corpus.h"
-
 #include <limits>
 #include <set>
 
-#include "runtime/threads.h"
+#include "filigree/data.h"
+#include "filigree/runtime.h"
 #include "text/corpus/tasks.h"
 #include "text/test_support.h"
 #include "text/text_source.h"

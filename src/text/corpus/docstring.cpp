@@ -7,9 +7,9 @@
 //       :param path: ...
 //
 // Held out: lists of arguments.
-#include "base/strings.h"
+#include "filigree/data.h"
+#include "filigree/names.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 

@@ -5,8 +5,8 @@
 // Held out: first years.
 #include <fmt/format.h>
 
+#include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 
 namespace filigree::corpus {

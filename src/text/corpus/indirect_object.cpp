@@ -6,8 +6,8 @@
 // Held out: pairs of names, in either order and role.
 #include <algorithm>
 
+#include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 

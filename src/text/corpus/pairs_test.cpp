@@ -1,12 +1,11 @@
 // Pairs: the corrupt prompt differs from the clean one in exactly what decides the answer.
-#include "text/corpus/pairs.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <regex>
 #include <set>
 
+#include "filigree/data.h"
 #include "text/corpus/words.h"
 #include "text/test_support.h"
 

@@ -4,8 +4,8 @@
 //
 // Held out: a name in a sentence; the name occurs in other sentences and the sentence with other
 // names.
+#include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/pairs.h"
 #include "text/corpus/tasks.h"
 #include "text/corpus/words.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "text/corpus/task.h"
+#include "filigree/data.h"
 
 namespace filigree {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/random.h"
+#include "filigree/random.h"
 
 namespace filigree::corpus {
 

@@ -1,0 +1,584 @@
+// One prompt or one head looked at: predictions, lenses, pages of heads, generated text.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filigree/attention_study.h"
+#include "filigree/circuit.h"
+#include "filigree/circuit_study.h"
+#include "filigree/evaluation_study.h"
+#include "filigree/features.h"
+#include "filigree/interventions.h"
+#include "filigree/lens.h"
+#include "filigree/maps.h"
+#include "filigree/model.h"
+#include "filigree/names.h"
+#include "filigree/random.h"
+#include "filigree/study.h"
+#include "filigree/study_figures.h"
+#include "filigree/tokenizer.h"
+
+namespace filigree::study {
+
+// -------------------------------------------------------------------------------------------------
+// What a run says of its text: the next token, how well it knew the prompt, and both beside the run
+// that nothing changes. The live page and the report page show it.
+
+struct Prediction {
+  std::vector<float> logits = {};     // after the last token
+  std::vector<double> surprise = {};  // nats of each token after the first
+  double loss() const;                // their mean; not a number for a single token
+};
+
+// From the logits [B, T, V] of runs of which number `run` is of `ids`. Throws Error where they are
+// not finite.
+Prediction prediction_of(const Tensor& logits, const LoadedModel& model,
+                         const std::vector<TokenId>& ids, std::size_t run = 0);
+// From a run of its own, with `changes` (null: none).
+Prediction predict(const LoadedModel& model, const std::vector<TokenId>& ids,
+                   AppliedInterventions* changes = nullptr);
+
+// {"next", "loss", "plain_loss", "surprise", "divergence"}: of the `top` likeliest tokens of both
+// runs, by the run at hand, their ranks (from 1) and probabilities in each. `plain` is null where
+// nothing is changed.
+Json to_json(const Prediction& now, const Prediction* plain, const LoadedModel& model,
+             std::size_t top);
+
+// -------------------------------------------------------------------------------------------------
+// One prompt through a model: any tap read, anything changed that can be, gradients, and what the
+// prediction makes of it beside the unchanged run.
+
+struct RunRequest {
+  std::string prompt = {};
+  std::vector<std::string> taps = {};  // globs over the model's taps, '*' for any characters
+  Interventions interventions = {};
+  std::string features = {};                  // of the transcoder whose features are changed
+  std::vector<SteeringChange> steering = {};  // in the changed run, beside the interventions
+  std::string gradient_of = {};               // token whose last logit is differentiated; "": none
+  std::vector<std::string> tokens = {};       // listed whatever their rank
+  std::size_t top = 10;                       // likeliest next tokens of each run that are listed
+};
+
+// One token after the prompt.
+struct NextToken {
+  TokenId id = 0;
+  std::int64_t rank = 0;  // 0: the likeliest
+  double logit = 0, probability = 0;
+};
+
+// The first-order estimate of what a part does: the sum of its output times the gradient there.
+// To set the part to zero takes about so much off the logit.
+struct PartGradient {
+  Component part = {};
+  double value_times_gradient = 0;
+};
+
+// A feature that was changed, and what it was before that, by position.
+struct SteeredFeature {
+  SteeringChange change = {};
+  std::vector<float> activations = {};
+};
+
+// One of the two runs.
+struct RunValues {
+  std::vector<NextToken> listed = {};     // in the order of RunResult::listed
+  std::vector<NextToken> likeliest = {};  // by position
+  Tensor logits = {};                     // [T, V]
+  std::vector<Tensor> taps = {};          // without the batch, in the order of RunResult::taps
+  std::vector<Tensor> gradients = {};     // likewise, or none
+  std::vector<PartGradient> parts = {};   // every head and MLP, or none
+};
+
+struct RunResult {
+  RunRequest request = {};
+  std::string model = {}, label = {};
+  std::vector<TokenId> ids = {};
+  std::optional<TokenId> gradient_of = {};
+  std::vector<std::string> taps = {};
+  std::vector<TokenId> listed = {};
+  RunValues plain = {};
+  std::optional<RunValues> changed = {};  // with interventions
+  std::vector<SteeredFeature> steered = {};
+  // KL(plain || changed) of the next token in nats, by position; none without interventions.
+  std::vector<double> divergence = {};
+  ShownTokens shown = {};
+
+  std::vector<std::string> tokens() const;  // of the prompt
+};
+
+// The taps of a model that fit a glob, in the model's order. Throws Error with the nearest names
+// when there is none.
+std::vector<std::string> matching_taps(const Model& model, const std::string& glob);
+
+// Throws Error for taps, places and tokens that the model does not have.
+RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const Context& context);
+
+Json to_json(const RunResult& result);
+
+// Of every head and MLP for the last logit of a token, in a run of these tokens.
+std::vector<PartGradient> part_gradients(const LoadedModel& model, const std::vector<TokenId>& ids,
+                                         TokenId token);
+
+// "plain.TAP" and, where there are changes, "changed.TAP"; "plain.gradient.TAP" with a gradient;
+// "ids", "plain.logits" of the last position, and meta.json.
+void write_npz(const RunResult& result, const std::filesystem::path& file);
+
+// Root of the mean square; 0 of nothing. Scores of keys after their query, which are minus
+// infinity, do not count.
+double root_mean_square(std::span<const float> values);
+
+// -------------------------------------------------------------------------------------------------
+// Chooses the next token from logits.
+//
+//   p_i = softmax(logits / temperature)_i, over the `top_k` largest logits, then over the fewest of
+//   those whose probabilities sum to at least `top_p`; what is left is scaled to sum to 1.
+//
+// Temperature 0 takes the largest logit. Equal logits are ranked by id, the smaller first, so that
+// a choice never depends on sorting. Minus infinity excludes a token.
+
+struct SamplingOptions {
+  double temperature = 1.0;  // at least 0
+  std::int64_t top_k = 0;    // 0: all
+  double top_p = 1.0;        // in (0, 1]
+};
+
+class Sampler {
+ public:
+  // The same seed and stream give the same choices. Throws Error for options out of range.
+  Sampler(const SamplingOptions& options, std::uint64_t seed, std::uint64_t stream = 0);
+
+  // Throws Error naming the first logit that is NaN or plus infinity, or when every token is
+  // excluded.
+  TokenId choose(std::span<const float> logits);
+
+ private:
+  struct Candidate {
+    float logit;
+    TokenId id;
+  };
+  void keep_most_probable();
+
+  SamplingOptions options_;
+  Random random_;
+  std::vector<Candidate> candidates_;  // kept between calls for its memory
+  std::vector<double> weights_;
+};
+
+// -------------------------------------------------------------------------------------------------
+// Continues a prompt token by token.
+//
+// The prompt runs through the model once; each continuation starts from its cached keys and values
+// and then computes one position a token.
+
+struct GenerationOptions {
+  SamplingOptions sampling{};
+  std::int64_t max_tokens = 64;
+  std::vector<std::string> stops{};  // texts that end a continuation and are not part of it
+  bool use_cache = true;             // without: every position is computed again for every token
+};
+
+enum class Finish { kEndOfText, kStopText, kMaxTokens, kContext, kInterrupted };
+
+struct Continuation {
+  std::string text;
+  std::vector<TokenId> ids;  // without the end-of-text token, with the tokens of a stop text
+  Finish finish = Finish::kMaxTokens;
+  double seconds = 0.0;
+};
+
+class Generator {
+ public:
+  // Throws Error when the prompt is empty or longer than the model's context. With `interventions`,
+  // every pass is changed; positions are those of the text, negative ones from the prompt's end.
+  Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenId> prompt,
+            GenerationOptions options, AppliedInterventions* interventions = nullptr,
+            SteeredFeatures* steering = nullptr);
+
+  // Calls on_text with each piece of the text as soon as it is certain to be part of it; the pieces
+  // are whole characters and together are the result's text. Ends early when `stop`, asked after
+  // every token, says so.
+  Continuation run(std::uint64_t seed, std::uint64_t stream,
+                   const std::function<void(std::string_view)>& on_text,
+                   const std::function<bool()>& stop = {});
+
+ private:
+  std::vector<float> logits_after(const std::vector<TokenId>& ids);
+
+  const Model& model_;
+  Tokenizer tokenizer_;
+  std::vector<TokenId> prompt_;
+  GenerationOptions options_;
+  AppliedInterventions* interventions_;
+  SteeredFeatures* steering_;
+  Taps taps_;
+  std::unique_ptr<KeyValueCache> cache_;
+  std::vector<TokenId> unknown_to_tokenizer_;  // padding of the embedding, never chosen
+  std::vector<float> prompt_logits_;
+};
+
+struct GenerationRequest {
+  std::string prompt = {};
+  GenerationOptions options = {.sampling = {.top_k = 50}};
+  std::int64_t count = 1;  // continuations, each with random numbers of its own
+  Interventions interventions = {};
+  std::string features = {};  // folder of the transcoder whose features are changed
+  std::vector<SteeringChange> steering = {};
+};
+
+struct Generation {
+  std::string model;  // as it was named
+  GenerationRequest request;
+  std::size_t prompt_tokens = 0;
+  std::int64_t context = 0;  // the model's
+  std::vector<Continuation> continuations;
+
+  std::size_t tokens() const;  // of all continuations
+  double seconds() const;
+  bool reached_context() const;
+};
+
+// Who reads along. Each may be empty.
+struct GenerationReader {
+  std::function<void(std::int64_t index)> begin = {};
+  std::function<void(std::string_view text)> text = {};  // a piece, as Generator::run gives it
+  std::function<void()> end = {};
+};
+
+// Throws Error for a prompt that does not fit the model, and Stopped after the continuation in
+// which the context asked for an end.
+Generation generate(const GenerationRequest& request, const LoadedModel& model,
+                    const Context& context, const GenerationReader& reader = {});
+
+Json to_json(const Generation& generation);
+
+// Watches a stream of text for stop texts and holds back what may turn out to begin one.
+class StopWatcher {
+ public:
+  explicit StopWatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {}
+
+  // The text that can be given out now.
+  std::string push(std::string_view text);
+  // What was held back, at the end of the stream.
+  std::string finish();
+  bool found() const { return found_; }
+
+ private:
+  std::vector<std::string> stops_;
+  std::string held_;
+  bool found_ = false;
+};
+
+}  // namespace filigree::study
+
+namespace filigree {
+
+template <>
+inline constexpr auto kNames<study::Finish> =
+    std::to_array<Named<study::Finish>>({{study::Finish::kEndOfText, "end-of-text"},
+                                         {study::Finish::kStopText, "stop-text"},
+                                         {study::Finish::kMaxTokens, "max-tokens"},
+                                         {study::Finish::kContext, "end-of-context"},
+                                         {study::Finish::kInterrupted, "interrupted"}});
+
+}  // namespace filigree
+
+namespace filigree::study {
+
+// -------------------------------------------------------------------------------------------------
+// What the heads of a model copy, look for and read of each other, by their weights alone.
+
+struct HeadCircuitsRequest {
+  std::string heads = {};              // whose token pairs are listed: "L5H1,L6H*"; "": none
+  std::vector<std::string> from = {};  // only pairs that begin with one of these tokens
+  // What stands for a token where weights read it, and of kText the text; "": a sample of our own.
+  TokenInput input = TokenInput::kFirstMlp;
+  std::filesystem::path text = {};
+  bool less_random = false;  // take the expected score of random matrices off compositions
+  std::size_t top = 10;      // of each list
+};
+
+struct ComposedPair {
+  HeadId earlier = {}, later = {};
+  double score = 0;
+};
+
+struct PairsOfHead {
+  HeadId head = {};
+  std::vector<TokenPair> ov = {}, qk = {};
+};
+
+struct HeadCircuits {
+  HeadCircuitsRequest request = {};
+  std::string model = {}, label = {};
+  std::int64_t layers = 0, heads = 0;          // heads of a layer
+  std::string text = {};                       // of kText
+  std::optional<HeadsAlive> alive = {};        // nothing: every head was taken
+  std::vector<HeadId> listed = {};             // those that ever open, layer by layer
+  std::vector<HeadCircuitScores> scores = {};  // of those
+  CompositionScores composition = {};          // of every head
+  std::vector<PairsOfHead> pairs = {};
+  ShownTokens shown = {};  // of the pairs
+
+  // Less the score of random matrices, where that was asked for.
+  double composed(Composition kind, const HeadId& earlier, const HeadId& later) const;
+  // The request's `top` of all pairs of an earlier and a later head that are listed.
+  std::vector<ComposedPair> strongest(Composition kind) const;
+};
+
+// Throws RequestError for tokens without heads; for callers that want to fail before long work.
+void check_request(const HeadCircuitsRequest& request);
+
+// Of the heads of a gated model only those that open an edge on the text are listed, which the
+// model is run on for that; everything else is read off the weights.
+HeadCircuits find_head_circuits(const HeadCircuitsRequest& request, const LoadedModel& model,
+                                const Context& context);
+
+// Pairs with their tokens as text, which must be among those shown.
+Json pairs_json(const std::vector<TokenPair>& pairs, const ShownTokens& shown);
+
+// With kEvery, the scores of all pairs of listed heads too.
+enum class Matrices { kEvery, kLeftOut };
+Json to_json(const HeadCircuits& found, Matrices matrices);
+
+// A panel a kind of composition, between listed heads. Throws Error for a model of one layer, which
+// has none, and where fewer than two layers have a head that opens.
+figure::LabelledMaps figure_of(const HeadCircuits& found);
+
+// -------------------------------------------------------------------------------------------------
+// What each head and MLP of models adds directly to a logit or a difference of logits: on a task,
+// or on one prompt.
+
+// Either a task, or a prompt with the tokens whose logits count.
+struct AttributionRequest {
+  TaskSelection task = {};  // without a name: the prompt
+  std::string prompt = {};
+  std::vector<std::string> answers = {}, wrong = {};  // each one token; of a prompt
+  // Of a prompt, in the place of answers: its own token at this position, after those before it.
+  std::optional<std::int64_t> at = {};
+  Interventions interventions = {};  // of a prompt's run
+};
+
+// Throws RequestError for a request that is neither, or both, and Error for a task that there is
+// not; for callers that want to fail before long work.
+void check_request(const AttributionRequest& request);
+
+// "logit of ' cold' less that of ' warm'".
+std::string measured_text(const AttributionRequest& request);
+
+struct AttributedModel {
+  std::string model = {}, label = {};
+  std::optional<LoadedTask> task = {};
+  std::optional<TaskCheck> check = {};  // with a task
+  LogitAttribution found = {};
+};
+
+struct AttributionResult {
+  AttributionRequest request = {};
+  std::vector<AttributedModel> models = {};
+};
+
+AttributionResult attribute_models(const AttributionRequest& request,
+                                   std::span<const LoadedModel> models, const Context& context);
+
+// Sums over all parts of a kind: "embedding", "positions", "heads", "mlps", "biases", "rest".
+struct KindSum {
+  std::string_view name;
+  Estimate sum;
+};
+std::vector<KindSum> kind_sums(const LogitAttribution& found);
+
+Json to_json(const AttributionResult& result);
+
+// Layers and heads with the MLPs beside them, a panel a model.
+figure::LabelledMaps figure_of(const AttributionResult& result);
+
+// -------------------------------------------------------------------------------------------------
+// What models would predict after each of their layers, for one prompt, side by side.
+
+struct LensRequest {
+  std::string prompt = {};
+  std::string token = {};  // ranked everywhere; "": each next token of the prompt
+  std::int64_t top = 5;    // likeliest tokens kept; one at least
+  bool middle = false;     // also between attention and MLP
+  Interventions interventions = {};
+};
+
+struct LensOfModel {
+  std::string model = {}, label = {};
+  std::vector<TokenId> ids = {};
+  std::optional<TokenId> token = {};
+  LogitLens lens = {};
+  ShownTokens shown = {};  // of the prompt, the token and all cells
+
+  std::vector<std::string> tokens() const;  // of the prompt
+};
+
+struct LensResult {
+  LensRequest request = {};
+  std::vector<LensOfModel> models = {};
+};
+
+LensResult run_logit_lens(const LensRequest& request, std::span<const LoadedModel> models,
+                          const Context& context);
+
+Json to_json(const LensResult& result);
+
+// In each cell the likeliest token, coloured by its probability or that of the token asked about.
+figure::LabelledMaps figure_of(const LensResult& result);
+
+// -------------------------------------------------------------------------------------------------
+// What one head does: its role with the evidence, its strongest edges, what it copies or
+// suppresses, what it looks for and whom it reads, its effect on the logits, what tasks lose
+// without it, and its twin in another model.
+
+struct HeadRequest {
+  std::string head = {};       // "L6H11"
+  PromptRequest prompts = {};  // where attention is looked at; none: the tasks' clean prompts
+  // None: every built-in task that fits the tokenizer, those that are drawn from a text if there is
+  // one.
+  std::vector<std::string> tasks = {};
+  std::filesystem::path text = {};  // of tasks that are drawn from one; "": see choose_text()
+  // What stands for a token where the head's weights read it; of kText the means are over the
+  // prompts that attention is looked at on.
+  TokenInput input = TokenInput::kFirstMlp;
+  std::int64_t task_prompts = 32;
+  Replacement replacement = Replacement::kCorrupt;  // what takes the head's place in tasks
+  std::size_t top = 8;                              // of each list
+};
+
+// Edges between two tokens, over all prompts.
+struct TokenEdge {
+  TokenId query = 0, key = 0;
+  std::int64_t count = 0;
+  double mean = 0;   // weight
+  double share = 0;  // of the head's whole attention
+  // The strongest of them.
+  std::size_t prompt = 0;
+  std::int64_t query_position = 0, key_position = 0;
+  double weight = 0;
+};
+
+// What the head writes for a token that it reads.
+struct ReadToken {
+  double share = 0;  // of the head's attention
+  WrittenForToken written = {};
+};
+
+// One side of QK for a token that occurs in the prompts.
+struct MatchedToken {
+  TokenId token = 0;
+  double share = 0;
+  std::vector<TokenPair> partners = {};
+};
+
+struct ComposedHead {
+  HeadId head = {};
+  double score = 0;
+};
+
+struct LogitEffect {
+  TokenId token = 0;
+  double effect = 0;
+};
+
+// An edge that shows what the head is for: of the task that loses most without it, from the last
+// token; else the strongest of all.
+struct HeadExample {
+  std::string task = {};  // "": of no task
+  std::size_t prompt = 0;
+  std::int64_t query = 0, key = 0;  // positions
+  double weight = 0;
+};
+
+// What the head wrote at one position of one prompt, straight to the logits there, with the final
+// norm's scale held; less the mean over all tokens, which changes no prediction.
+struct DirectEffect {
+  std::vector<LogitEffect> raised = {}, lowered = {};
+};
+
+struct TaskEffect {
+  std::string task = {};
+  std::size_t prompts = 0;
+  Metric metric = Metric::kLogitDifference;
+  TaskCheck check = {};
+  Estimate ablated = {};         // the metric without the head
+  Estimate drop = {};            // by prompts
+  double share = 0;              // of the difference between clean and corrupt
+  Estimate direct = {};          // contribution to the logit difference
+  std::int64_t direct_rank = 0;  // by magnitude among the heads, 0 the largest
+  double open_rows = 0;          // share of the clean prompts' rows in which it attends
+  // The strongest edge from a last token, by number of the prompt in the task; none where it is
+  // silent there.
+  std::optional<HeadExample> last = {};
+};
+
+struct HeadFacts {
+  std::string model = {}, label = {};
+  HeadId head = {};
+  HeadRole role = {};
+  RoleScores role_scores = {};
+  std::int64_t rows = 0, open_rows = 0;
+  double mean_mass = 0;  // of a row
+  std::vector<TokenEdge> edges = {};
+  std::optional<HeadExample> example = {};    // none for a head without an edge
+  DirectEffect direct = {};                   // at the example's query
+  TokenInput input = TokenInput::kEmbedding;  // what the weights were taken to read
+  HeadCircuitScores circuit = {};
+  std::vector<ReadToken> reads = {};  // by weights
+  // Of its attention, what goes to tokens that its weights have among the five that they raise
+  // (lower) most when they read them.
+  double copied_share = 0, suppressed_share = 0;
+  std::vector<TokenPair> raises = {}, lowers = {};  // of the whole vocabulary
+  std::vector<MatchedToken> queries = {}, keys = {};
+  std::vector<ComposedHead> reads_heads[kCompositions] = {};  // earlier ones, by composition
+  std::vector<ComposedHead> read_by[kCompositions] = {};      // later ones
+  double random_composition = 0;
+  std::vector<TaskEffect> tasks = {};
+  std::vector<float> map = {};  // of the example's prompt, [T, T]
+};
+
+struct HeadTwin {
+  HeadFacts facts = {};                         // of the head whose maps are most alike
+  double correlation = 0;                       // Pearson, over all causal cells of all prompts
+  std::optional<double> same_correlation = {};  // of the head of the same place, if there is one
+};
+
+struct HeadPage {
+  HeadRequest request = {};
+  std::vector<Prompt> prompts = {};
+  std::vector<std::string> skipped_tasks = {};  // that do not fit the tokenizer
+  HeadFacts facts = {};
+  std::optional<HeadTwin> twin = {};
+  ShownTokens shown = {};
+
+  // The prompt whose map is drawn; 0 for a head without an edge.
+  std::size_t example() const { return facts.example ? facts.example->prompt : 0; }
+};
+
+// In words, by the sign of the OV score: "anti-copying, lowers what it reads".
+std::string copying_text(double score);
+
+// Throws Error for a head that the model does not have, and for a twin with another tokenizer.
+// `other` may be null.
+HeadPage describe_head(const HeadRequest& request, const LoadedModel& model,
+                       const LoadedModel* other, const Context& context);
+
+Json to_json(const HeadPage& page);
+
+// -------------------------------------------------------------------------------------------------
+// A head's page as a figure, and the model that a twin is looked for in.
+
+figure::HeadPage figure_of(const HeadPage& page);
+
+// Of a bundled model "dense-NAME" its "sparse-NAME", and the other way round, where there is one.
+std::optional<std::string> counterpart(const std::string& model);
+
+}  // namespace filigree::study

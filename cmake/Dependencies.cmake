@@ -79,8 +79,7 @@ add_library(filigree_headers INTERFACE)
 add_library(filigree::headers ALIAS filigree_headers)
 set_target_properties(filigree_headers PROPERTIES EXPORT_NAME headers)
 target_include_directories(filigree_headers INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/filigree>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(filigree_headers INTERFACE cxx_std_20)
 
 # GCC collects garbage whenever it holds more than some 128 MB. Units of two dozen files hold more all

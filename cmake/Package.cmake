@@ -34,31 +34,8 @@ if(NOT FILIGREE_INSTALL)
   return()
 endif()
 
-# Headers: all of src/ but those of tests, *test_support.h (tools/check-includes sees to it that no other
-# is of tests alone), those of device code and of libraries behind a module's own interface (folders
-# cpu/, cuda/, mpi/, nccl/, files *_cuda.h, Pango's fonts, httplib) and the contracts of kernels,
-# *_kernels.h. Of these, the ones that a header of the first kind includes.
-file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
-  ${PROJECT_SOURCE_DIR}/src/*.h)
-list(FILTER headers EXCLUDE REGEX
-  "test_support\\.h$|/(cpu|cuda|mpi|nccl)/|_cuda\\.h|_kernels\\.h|figure/(fonts|text_layout)\\.h|serve/(connection|httplib_internals)\\.h")
-set(unread ${headers})
-while(unread)
-  list(POP_FRONT unread header)
-  file(STRINGS ${PROJECT_SOURCE_DIR}/src/${header} lines REGEX "^#include \"")
-  foreach(line IN LISTS lines)
-    string(REGEX REPLACE "^#include \"(.+)\".*$" "\\1" included "${line}")
-    if(NOT included IN_LIST headers)
-      list(APPEND headers ${included})
-      list(APPEND unread ${included})
-    endif()
-  endforeach()
-endwhile()
-foreach(header IN LISTS headers)
-  cmake_path(GET header PARENT_PATH folder)
-  install(FILES src/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/filigree/${folder}
-    COMPONENT library)
-endforeach()
+install(DIRECTORY include/filigree DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library
+  FILES_MATCHING PATTERN "*.h")
 
 # find_package(filigree)
 include(CMakePackageConfigHelpers)

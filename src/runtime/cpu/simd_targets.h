@@ -50,6 +50,7 @@ FILIGREE_TARGET_AVX2
 namespace filigree::avx2 {
 constexpr int kLanes = 8;
 constexpr int kAccumulatorRows = 4;
+#include "runtime/cpu/simd_vector.inl"
 #include FILIGREE_SIMD_BODY
 }  // namespace filigree::avx2
 FILIGREE_TARGET_END
@@ -58,6 +59,7 @@ FILIGREE_TARGET_AVX512
 namespace filigree::avx512 {
 constexpr int kLanes = 16;
 constexpr int kAccumulatorRows = 8;
+#include "runtime/cpu/simd_vector.inl"
 #include FILIGREE_SIMD_BODY
 }  // namespace filigree::avx512
 FILIGREE_TARGET_END

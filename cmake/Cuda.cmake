@@ -1,5 +1,5 @@
 # The CUDA side, with FILIGREE_CUDA=ON: the language, the toolkit and the definition that
-# runtime/has_cuda.h reads. nvcc is taken from CUDACXX, the PATH or its usual place.
+# filigree/device.h reads. nvcc is taken from CUDACXX, the PATH or its usual place.
 if(NOT FILIGREE_CUDA)
   return()
 endif()

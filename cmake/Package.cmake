@@ -22,7 +22,7 @@ if(FILIGREE_SANITIZE)
   target_link_options(filigree_library INTERFACE -fsanitize=${FILIGREE_SANITIZE})
 endif()
 
-# Where models are found by name (src/study/model_places.h): in the place they are installed to, and,
+# Where models are found by name (filigree/study.h): in the place they are installed to, and,
 # by programs of this build folder alone, in the source tree.
 set(FILIGREE_MODELS_FOLDER ${CMAKE_INSTALL_DATADIR}/filigree/models)
 cmake_path(ABSOLUTE_PATH FILIGREE_MODELS_FOLDER BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}

@@ -12,11 +12,9 @@
 
 #include <chrono>
 #include <cstdio>
-#include <iostream>
 
 #include "filigree/autograd.h"
 #include "filigree/error.h"
-#include "filigree/base/progress.h"
 #include "filigree/random.h"
 #include "filigree/version.h"
 #include "filigree/ops.h"
@@ -152,22 +150,16 @@ void run(const char* name, ModelTrainable trained, Objective& objective, std::in
   options.keep = 1;
   options.resume = true;
   options.header = {{"run", name}, {"version", version_string()}};
-  ProgressOptions bar;
-  bar.label = name;
-  bar.total = steps;
-  bar.style = progress_style(2, settings.quiet);
-  bar.columns = terminal_columns(2);
-  Progress progress(std::cerr, bar);
   TrainerCallbacks callbacks;
   callbacks.progress = [&](std::int64_t step, const Metrics& metrics) {
+    if (settings.quiet || step % 250 != 0) return;
     std::string text = fmt::format("loss {:.4f}", metric(metrics, "loss"));
     for (const auto& [key, value] : metrics)
       if (key == "active_edges") text += fmt::format("  edges {:.2f}%", 100 * value);
-    progress.update(step, text);
+    fmt::print(stderr, "{:<8} {:>5} of {} steps  {}\n", name, step, steps, text);
   };
   const TrainerResult result =
       train(trained, objective, source, optimizer, folder, options, callbacks);
-  progress.finish();
   if (result.end == TrainerResult::End::kStoppedEarly) fmt::print(stderr, "{}\n", result.reason);
   trained.set_requires_grad(false);
   save_model(trained.model(), folder.path());

@@ -168,7 +168,7 @@ figure::StatisticsBars statistics_bars_of(std::span<const AnalysedModel> models,
 
 struct AttentionRequest {
   PromptRequest prompts = {};
-  std::string heads = "*";  // as analyze/maps/head_selection.h reads it
+  std::string heads = "*";  // as filigree/maps.h reads it
   bool roles = false, statistics = false, pairs = false;
   // Each by its ending: .npz, .safetensors or .json with the maps, a figure of them, or .csv with
   // the statistics, which are then made.

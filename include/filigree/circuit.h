@@ -62,7 +62,7 @@ struct PatchOptions {
   // Sees what is measured of the patched runs, each of which then has passes of its own: which one,
   // and its metric, alone in `patched`, for the prompts so far.
   std::function<void(std::size_t run, const PatchedRuns& so_far)> seen = {};
-  // Keeps what is done, so that an interrupted sweep goes on (sweep_state.h); null: nothing is
+  // Keeps what is done, so that an interrupted sweep goes on; null: nothing is
   // kept.
   SweepSection* state = nullptr;
   // Share the forward passes of a sweep, and all get its result; null: this process does them all.

@@ -51,7 +51,7 @@ struct ComparisonRequest {
   std::string title = {};      // of the grid and the page; "": the models' labels
   PromptRequest prompts = {};  // empty: a choice of our own
 
-  // Heads, as analyze/maps/head_selection.h reads them.
+  // Heads, as filigree/maps.h reads them.
   std::string heads = "*";              // of the grid
   GridOrder order = GridOrder::kLayer;  // kLayer: as they are named, layer by layer where all are
   std::size_t columns = 0;              // of the grid, as GridLayout has them

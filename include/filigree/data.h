@@ -281,7 +281,7 @@ struct TaskExample {
   std::vector<std::string> also_right;  // other answers that would be right
   std::vector<std::string> wrong;       // plausible answers that are wrong; never empty
   std::string combination;
-  std::vector<RoleSpan> roles = {};  // of the prompt, from its beginning; of pairs only (pairs.h)
+  std::vector<RoleSpan> roles = {};  // of the prompt, from its beginning; of pairs only
 };
 
 struct CorpusTask {
@@ -299,7 +299,7 @@ TaskExample make_example(const CorpusTask& task, Random& random, DataSplit split
 // -------------------------------------------------------------------------------------------------
 // Pairs of prompts that differ only in what decides the answer, for patching and circuits.
 //
-// The clean prompt is an example of the task (task.h), in the sentences of the corpus. The corrupt
+// The clean prompt is an example of the task, in the sentences of the corpus. The corrupt
 // one is the same sentence with another name, word or number in it; it asks for another answer or
 // for none. Whether the two have equally many tokens is for the reader of the pair to check.
 
@@ -350,7 +350,7 @@ TaskPair pair_addition(Random& random);  // another second summand
 //
 // Document number i of a seed and split is a function of these alone, so any number of threads can
 // write the corpus and any part of it can be made again. The training and the held-out split share
-// no combination (task.h).
+// no combination.
 
 struct TaskShare {
   const CorpusTask* task = nullptr;

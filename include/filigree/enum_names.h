@@ -6,7 +6,7 @@
 //   inline constexpr auto kNames<Replacement> = std::to_array<Named<Replacement>>(
 //       {{Replacement::kCorrupt, "corrupt"}, {Replacement::kZero, "zero"}});
 //
-// This much is for headers that device code includes; base/names.h has the messages too.
+// This much is for headers that device code includes; filigree/names.h has the messages too.
 #pragma once
 
 #include <array>

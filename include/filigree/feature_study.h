@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "filigree/evaluation_study.h"
+#include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
@@ -349,7 +350,7 @@ FeatureConversion convert_features(const FeatureConversionRequest& request);
 Json to_json(const FeatureConversion& conversion);
 
 // -------------------------------------------------------------------------------------------------
-// Changes of features (features/steering.h) as studies take them: with the folder of a transcoder,
+// Changes of features (filigree/features.h) as studies take them: with the folder of a transcoder,
 // and as JSON.
 
 class Steering {

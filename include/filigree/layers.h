@@ -188,7 +188,7 @@ Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap);
 // ([B, T, heads, D]), where positions are rotary hook_rot_q and hook_rot_k (the same, turned),
 // hook_attn_scores, hook_pattern ([B, H, T, T]), hook_z ([B, T, H, D]) and
 // hook_result ([B, T, H, width], each head's own output). Where queries and keys are normalised
-// q_norm and k_norm have the taps of a norm (nn/norm.h); hook_q and hook_k are before it. With a
+// q_norm and k_norm have the taps of a norm; hook_q and hook_k are before it. With a
 // gate the pattern is the gated one and hook_gate is the mask of open gates ([B, H, T, T], 0 or 1).
 
 // Adapters of the projections, each on its own also where a fused matrix holds several of them.

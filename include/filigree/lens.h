@@ -110,7 +110,7 @@ Tensor folded_unembedding(const Model& model);
 // heads wrote.
 
 // Shares of positive eigenvalues (eigenvalues.h) of a head's circuits over the vocabulary, with the
-// rows of E being what the head reads for each token (token_inputs.h).
+// rows of E being what the head reads for each token.
 struct HeadCircuitScores {
   double copying = 0;   // of E V O U: 1 raises the tokens it reads, -1 lowers them
   double matching = 0;  // of E Q K^T E^T: 1 looks for its own token, -1 away from it

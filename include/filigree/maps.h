@@ -51,7 +51,7 @@ std::vector<HeadId> all_heads(std::int64_t layers, std::int64_t heads);
 // -------------------------------------------------------------------------------------------------
 // Attention maps of a model on prompts, layer by layer.
 //
-// The maps of one layer exist at a time: the model passes them (nn/taps.h), the caller sees each
+// The maps of one layer exist at a time: the model passes them (filigree/taps.h), the caller sees each
 // chosen head, and the memory is used again for the next layer. So 144 heads at 1,024 tokens need
 // the memory of 12.
 //

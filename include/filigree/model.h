@@ -37,7 +37,7 @@ void check_placement(const Placement& placement);
 // -------------------------------------------------------------------------------------------------
 // What a model is, in terms that hold for every family.
 
-// The gate of sparse attention (ops/attention/gated_attention.h): the "gate" section of
+// The gate of sparse attention (filigree/ops.h): the "gate" section of
 // config.json,
 //   "gate": {"bias": 2.0}              one bias for all heads
 //   "gate": {"bias": [[...], ...]}     one a layer and head
@@ -54,7 +54,7 @@ enum class PositionKind {
   kRotary,   // queries and keys turned by the position (ops/rotary)
 };
 
-enum class MlpKind { kPlain, kGated };  // nn/mlp.h
+enum class MlpKind { kPlain, kGated };  // filigree/layers.h
 
 // What the MLP of a block reads.
 enum class ResidualKind {
@@ -149,7 +149,7 @@ LivingHeads living_heads(std::span<const HeadId> heads, std::span<const double> 
 // -------------------------------------------------------------------------------------------------
 // A transformer language model of any family.
 //
-// A model is a set of named parameters and a forward pass that names its intermediates (nn/taps.h).
+// A model is a set of named parameters and a forward pass that names its intermediates (filigree/taps.h).
 // It is read from and written to folders as Hugging Face lays them out. Each family is one file
 // (gpt2.cpp, ...) that reads its configuration, lists its parameters and builds its forward pass;
 // everything else works through this class.
@@ -259,7 +259,7 @@ class Model {
   const std::vector<Variable>& gate_biases() const { return gate_biases_; }
   void store_gate();
 
-  // Puts a low-rank adapter (nn/lora.h) on the projections q, k, v and o of every layer. The
+  // Puts a low-rank adapter (filigree/layers.h) on the projections q, k, v and o of every layer. The
   // model's function does not change, the parameters are frozen and the adapters require gradients.
   // The same seed gives the same adapters whatever the thread count. Throws Error for options that
   // make no sense, a rank above the smaller side of a projection, or a model that has adapters

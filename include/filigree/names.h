@@ -54,7 +54,7 @@ std::string terminal_text(std::string_view text);
 std::string terminal_json(std::string_view text);
 
 // -------------------------------------------------------------------------------------------------
-// Names of an enumeration's values (name_table.h), with what is said about one that is wrong.
+// Names of an enumeration's values (filigree/enum_names.h), with what is said about one that is wrong.
 
 // "a", "a or b", "a, b or c".
 std::string any_of_text(const std::vector<std::string>& names);

@@ -15,7 +15,7 @@
 namespace filigree {
 
 // -------------------------------------------------------------------------------------------------
-// The nonlinear functions of MLPs (runtime/activation.h), alone and as a gate.
+// The nonlinear functions of MLPs (filigree/activation.h), alone and as a gate.
 
 // f of each element.
 Variable activate(const Variable& x, Activation f);
@@ -276,7 +276,7 @@ struct GatedAttention {
 // not fit.
 GatedAttention gated_attention(const Variable& q, const Variable& k, const Variable& v,
                                const GatedAttentionOptions& options);
-// The same of heads side by side (attention.h), without a cache and without maps.
+// The same of heads side by side, without a cache and without maps.
 GatedAttention gated_attention(const PackedHeads& heads, const GatedAttentionOptions& options);
 
 // The gates of given scores [B, H, Tq, Tk] (minus infinity is closed) as 0 and 1, with the
@@ -419,7 +419,7 @@ Tensor pre_activations(const Tensor& x, const EncoderWeights& encoder,
                        DType precision = DType::kF32);
 
 // -------------------------------------------------------------------------------------------------
-// The arithmetic of optimisers, on whole tensors in place. train/adamw.h keeps the state.
+// The arithmetic of optimisers, on whole tensors in place. filigree/train.h keeps the state.
 
 struct AdamWStep {
   float learning_rate = 0.0f;

@@ -1,5 +1,5 @@
-// The colours of all that is drawn, by what they stand for. Figures (figure/theme.h), the page
-// (report/report.h) and circuits for Graphviz take them from here and have none of their own.
+// The colours of all that is drawn, by what they stand for. Figures (filigree/figures.h), the page
+// (filigree/report.h) and circuits for Graphviz take them from here and have none of their own.
 //
 // Categories use the palette of Okabe and Ito, ordered so that neighbours differ in lightness too;
 // dense and sparse are always its first two. Magnitudes use one hue whose lightness grows or falls

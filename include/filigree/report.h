@@ -20,7 +20,7 @@ namespace filigree {
 //
 // The page is data (JSON, format below) and one script: the viewer of web/, whose bundle
 // web/dist/report.js is compiled in. web/src/data.ts is the reader's side of these structs. With
-// the data go the names of heads (base/component.h) and the colours (base/palette.h), so that the
+// the data go the names of heads (filigree/names.h) and the colours (filigree/palette.h), so that the
 // page writes and draws as tables and figures do.
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;

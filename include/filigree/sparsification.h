@@ -91,7 +91,7 @@ class Multiplier {
 // power p below 1 the objective takes (mean of e^p)^(1/p) in its place, e being the shares of
 // single heads in single windows: an edge of a head that has few others open in its window then
 // costs more than one of a head that has many, so that few heads do what many shared. Lambda
-// follows the gap (multiplier.h); the teacher is the dense model on the same batch, its gates
+// follows the gap; the teacher is the dense model on the same batch, its gates
 // ignored. All of this is about the global batch where several ranks share it: E is averaged before
 // its logarithm.
 //

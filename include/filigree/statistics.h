@@ -182,8 +182,7 @@ MapStatistics map_statistics(std::span<const float> weights, std::span<const flo
 // its chosen heads, that of the model the mean over all chosen heads. Of a sparse model most heads
 // may be dead and most rows empty, so that each is also given over the living heads (those that
 // have an open edge in some prompt), over the rows that attend, and over both. What is kept is a
-// few numbers a prompt, head and statistic, so that two models can be compared prompt by prompt
-// (comparison.h).
+// few numbers a prompt, head and statistic, so that two models can be compared prompt by prompt.
 
 // What a statistic is taken over.
 enum class Over { kAll, kAttendingRows, kLivingHeads, kLivingHeadsAttendingRows };

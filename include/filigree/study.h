@@ -163,7 +163,7 @@ std::vector<std::string> short_names(const std::vector<std::string>& paths);
 class LoadedModel {
  public:
   // Reads the weights of a folder or of a model by name. Throws Error when there is none, with the
-  // places that were looked in (model_places.h).
+  // places that were looked in.
   LoadedModel(std::string name, std::string label, const LoadOptions& options = {});
   // One that is not from a folder, or is there already. Has the tokenizer of `folder`, if any.
   LoadedModel(std::string name, std::string label, std::unique_ptr<Model> model,

@@ -249,7 +249,7 @@ Tensor prompt_ids(const PromptRefs& prompts, bool corrupt);
 
 // -------------------------------------------------------------------------------------------------
 // The built-in tasks: behaviours that are known to need few heads, each with one or more ways to
-// corrupt a prompt. The sentences are those of the synthetic corpus (text/corpus/pairs.h), so that
+// corrupt a prompt. The sentences are those of the synthetic corpus (filigree/data.h), so that
 // models trained on it know them; GPT-2 does too. Some tasks need no sentences: their prompts are
 // passages of any text (text_tasks.h).
 

@@ -107,7 +107,7 @@ class Tokenizer {
 
   // A number that tells ways of cutting a text into tokens apart: the checksum of the merge rules
   // in their order, the pattern that cuts words, and what is done to the text before. What the
-  // tokens are called is not in it: tokenizer_fingerprint() (shard_index.h) is about that.
+  // tokens are called is not in it: tokenizer_fingerprint() (filigree/data.h) is about that.
   std::uint64_t rules_fingerprint() const;
 
   // End of text: the eos_token of tokenizer_config.json, else <|endoftext|>, else </s>.

@@ -114,8 +114,8 @@ struct Schedule {
 };
 
 // -------------------------------------------------------------------------------------------------
-// What a run trains. The loop (trainer.h) and the checkpoints (checkpoint.h) know only this: a
-// language model is one (model_trainable.h), and so may be anything that has parameters.
+// What a run trains. The loop and the checkpoints (checkpoint.h) know only this: a
+// language model is one, and so may be anything that has parameters.
 //
 // Ranks that train together hold the same parameters, or each a part of them (own_parameters): what
 // is too large for one, such as a dictionary of features, is split. Gradients of the former are
@@ -231,7 +231,7 @@ struct HeadDropout {
 };
 
 // -------------------------------------------------------------------------------------------------
-// What a run minimises, and on what. The loop (trainer.h) passes the batches of a source to an
+// What a run minimises, and on what. The loop passes the batches of a source to an
 // objective and does not look into them, so that a batch may be anything: token windows for a
 // language model (Batch), activations, pairs of vectors.
 
@@ -294,7 +294,7 @@ struct ParameterGroup {
   std::vector<NamedParameter> parameters;
   float weight_decay = 0.0f;
   float learning_rate_factor = 1.0f;
-  bool own = false;  // this rank's part of what the ranks hold together (trainable.h)
+  bool own = false;  // this rank's part of what the ranks hold together
 };
 
 struct AdamWOptions {
@@ -465,7 +465,7 @@ void restore_training(const std::filesystem::path& checkpoint, Trainable& traine
 
 // -------------------------------------------------------------------------------------------------
 // The training loop: batches, gradients, steps, log, checkpoints, resume. It knows neither what is
-// trained (trainable.h) nor what a batch is (objective.h).
+// trained nor what a batch is.
 //
 // Same settings, same build, same thread count: same bits, however often the run was interrupted
 // and resumed, because everything that a step depends on is in the checkpoint.

@@ -206,7 +206,7 @@ inline constexpr auto kNames<study::Finding> =
 namespace filigree::study {
 
 // -------------------------------------------------------------------------------------------------
-// A training run of a language model on token shards: the loop of train/trainer.h with the log's
+// A training run of a language model on token shards: the loop of filigree/train.h with the log's
 // header, progress with what matters, and a model folder at the end.
 
 // What every run is asked for.
@@ -344,7 +344,7 @@ struct PretrainRequest {
   // config.json describes, which may leave the vocabulary out; or a trained one to go on with.
   std::variant<ModelShape, std::filesystem::path, TrainedModel> model =
       ModelShape{.layers = 6, .heads = 6, .width = 192, .vocabulary = 0, .context = 256};
-  // Of heads that are silent in each window of training (train/head_dropout.h); not together with
+  // Of heads that are silent in each window of training (filigree/train.h); not together with
   // recomputed activations.
   double drop_heads = 0.0;
   double drop_heads_end = 1.0;   // of the steps, after which none is silent
@@ -359,12 +359,12 @@ TrainingResult run_pretrain(const PretrainRequest& request, const Context& conte
 
 // -------------------------------------------------------------------------------------------------
 // Sparse post-training: closes the attention edges that a model's loss does not need
-// (train/sparsification.h), and where asked trains a dense control as long on the same data.
+// (filigree/sparsification.h), and where asked trains a dense control as long on the same data.
 //
 // One run presses, recovers and adjusts. For the first part of the steps the multiplier's bound is
 // low, so that more edges close than the loss bears; then the bound is higher and the loss comes
 // back; at the end the gates of all heads are set on held-out text so that, being certain, they
-// cost what was asked for (train/gate_adjustment.h).
+// cost what was asked for (filigree/evaluation.h).
 
 struct SparsifyRequest {
   static constexpr double kGateBias = 2.0;
@@ -417,13 +417,13 @@ double default_learning_rate(std::int64_t width, std::int64_t lora_rank);
 DryRun plan_sparsify(const SparsifyRequest& request, const Context& context);
 
 // Evaluates the dense model, the teacher if it is another, the sparse one and the control, where
-// the shards hold some text out, and judges the result (sparsify_verdict.h). Each model that is
+// the shards hold some text out, and judges the result. Each model that is
 // named is read once.
 TrainingResult run_sparsify(const SparsifyRequest& request, const Context& context);
 
 // -------------------------------------------------------------------------------------------------
 // A sparse model with fewer open edges, without training: the gates of the heads whose edges are
-// worth least are lowered on held-out text (train/gate_closing.h).
+// worth least are lowered on held-out text (filigree/evaluation.h).
 
 struct CloseGatesRequest {
   std::string model = {};  // folder or name

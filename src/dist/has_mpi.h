@@ -1,4 +1,4 @@
-// What this build speaks to other processes with; used as kHasCuda is (runtime/has_cuda.h).
+// What this build speaks to other processes with; used as kHasCuda is (filigree/device.h).
 #pragma once
 
 namespace filigree {

@@ -9,6 +9,7 @@
 #include "filigree/autograd.h"
 #include "filigree/device.h"
 #include "filigree/error.h"
+#include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "filigree/ops.h"
 #include "filigree/runtime.h"

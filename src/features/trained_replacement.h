@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "filigree/model.h"
 

@@ -1,5 +1,6 @@
 // Training through a model on the GPU: the divergence and its gradients as on the CPU.
 #include "features/trained_replacement.h"
+#include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "ops/output_loss/output_loss.h"
 #include "support/check_cuda.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "features/replacement.h"
+#include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "ops/output_loss/output_loss.h"
 #include "support/models.h"

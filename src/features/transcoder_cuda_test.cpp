@@ -2,6 +2,7 @@
 // bits.
 #include <gtest/gtest.h>
 
+#include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "filigree/random.h"
 #include "filigree/train.h"

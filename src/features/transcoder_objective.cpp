@@ -4,6 +4,7 @@
 #include "features/trained_replacement.h"
 #include "filigree/autograd.h"
 #include "filigree/error.h"
+#include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "filigree/ops.h"
 #include "ops/output_loss/output_loss.h"

@@ -6,6 +6,7 @@
 
 #include "base/file_status.h"
 #include "filigree/error.h"
+#include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "filigree/names.h"
 #include "filigree/random.h"

@@ -1,5 +1,5 @@
 // The one drawing layer: lines, shapes, text and pictures on a page, in points. It knows nothing of
-// file formats; save.h makes it over a surface of Cairo.
+// file formats; filigree/figures.h makes it over a surface of Cairo.
 #pragma once
 
 #include <array>

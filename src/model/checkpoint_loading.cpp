@@ -10,6 +10,7 @@
 #include "filigree/names.h"
 #include "filigree/runtime.h"
 #include "io/checkpoint.h"
+#include "io/folder_checksums.h"
 #include "io/matrix_type.h"
 #include "io/safetensors.h"
 #include "io/torch_file.h"

@@ -3,7 +3,7 @@
 // backward pass, and have gates, taps, adapters and a cache.
 //
 // A family reads its configuration and says which of its parameters is what; the kinds of norm,
-// positions, MLP and residual stream are the configuration's (model/config.h).
+// positions, MLP and residual stream are the configuration's (filigree/model.h).
 #pragma once
 
 #include <memory>

@@ -7,6 +7,7 @@
 
 #include "filigree/model.h"
 #include "io/checkpoint.h"
+#include "io/folder_checksums.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/models.h"

@@ -1,4 +1,4 @@
-// Adapters on a model of any family. (The layer is nn/lora.h.)
+// Adapters on a model of any family. (The layer is filigree/layers.h.)
 #include <array>
 
 #include "filigree/error.h"

@@ -63,7 +63,8 @@ class Guard {
 // ones runs, no other page holds this one in a frame.
 const std::vector<std::pair<std::string, std::string>>& security_headers();
 
-// 128 random bits of the system, as 32 digits. Not from base/random.h: nobody may compute it again.
+// 128 random bits of the system, as 32 digits. Not from filigree/random.h: nobody may compute it
+// again.
 std::string make_token();
 
 // "127.0.0.1", "::1": an address, not a name. Names are refused, since what they stand for can

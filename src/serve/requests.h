@@ -49,7 +49,7 @@ struct PromptQuery {
 // Maps and predictions of one run.
 struct LookQuery {
   PromptQuery run = {};
-  std::string heads = "*";  // analyze/maps/head_selection.h
+  std::string heads = "*";  // filigree/maps.h
   MapKind kind = MapKind::kWeights;
   std::size_t top = 10;
   std::string after = {};  // the "text" of the answer that whoever asks has; "": none

@@ -1,6 +1,6 @@
 // Options whose value is one of a few names, or several of them with commas. The names are those of
-// an enumeration (base/names.h): help lists them with the default, a wrong one is refused with the
-// nearest, shells complete them.
+// an enumeration (filigree/names.h): help lists them with the default, a wrong one is refused with
+// the nearest, shells complete them.
 //
 //   add_choice(app, "--theme", style.theme, "colours of figures");
 //   --theme NAME   colours of figures: light, dark or print (default light)

@@ -18,7 +18,7 @@ std::string source_name(const std::string& file);
 
 inline constexpr std::string_view kReplaceInvalid = "; --replace-invalid reads it as U+FFFD";
 
-// While commands are moved to studies, which have these (study/model_places.h, text_input.h).
+// While commands are moved to studies, which have these (filigree/study.h).
 using study::check_ids;
 using study::encode_text;
 using study::has_tokenizer;

@@ -23,7 +23,7 @@ CLI::Validator number_above(double bound, double most);
 CLI::Validator one_of(std::vector<std::string> names);
 // Some of them, separated by commas.
 CLI::Validator some_of(std::vector<std::string> names);
-// A choice of heads as analyze/maps/head_selection.h reads it; whether the model has them shows
+// A choice of heads as filigree/maps.h reads it; whether the model has them shows
 // later.
 CLI::Validator head_list();
 // A file name that ends in .svg, .pdf or .png.

@@ -6,7 +6,7 @@
 //
 // so that one patched edge is the clean run with x_u(corrupt) - x_u(clean) added to what v alone
 // reads, all edges patched are the corrupt run, and none the clean one. What is the same in all
-// runs is computed once, as in patched_runs.h.
+// runs is computed once, as in filigree/circuit.h.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ class ComponentGraph {
   // The inputs of a node: none for the input.
   std::vector<std::int64_t> inputs_of(std::int64_t index) const;
 
-  std::string node_text(std::int64_t index) const;   // as base/component.h writes it
+  std::string node_text(std::int64_t index) const;   // as filigree/names.h writes it
   std::string input_text(std::int64_t index) const;  // "L3H7 q", "L3 MLP", "logits"
   std::string edge_text(std::int64_t number) const;  // "L0H1 -> L1H0 k"
 

@@ -1,5 +1,5 @@
 // Whether heads that read names move them: what the weights of a name-reader write for the names of
-// the probes, with the token inputs of token_inputs.h (embeddings through the MLP of layer 0).
+// the probes, with the token inputs of filigree/lens.h (embeddings through the MLP of layer 0).
 #pragma once
 
 #include <vector>

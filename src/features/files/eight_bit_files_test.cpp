@@ -9,6 +9,7 @@
 #include "features/files/layouts.h"
 #include "features/files/test_support.h"
 #include "io/folder_checksums.h"
+#include "io/matrix_type.h"
 #include "support/errors.h"
 #include "support/files.h"
 

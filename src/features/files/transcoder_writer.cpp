@@ -13,6 +13,7 @@
 #include "features/files/flat_yaml.h"
 #include "filigree/error.h"
 #include "io/folder_checksums.h"
+#include "io/matrix_type.h"
 
 namespace filigree {
 namespace {

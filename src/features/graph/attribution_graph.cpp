@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "features/graph/sweep.h"
 #include "filigree/error.h"
 #include "filigree/trace.h"
 

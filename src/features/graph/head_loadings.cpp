@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 
+#include "features/graph/sweep.h"
 #include "filigree/error.h"
 #include "filigree/runtime.h"
 #include "filigree/trace.h"

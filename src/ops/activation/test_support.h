@@ -1,4 +1,4 @@
-// The functions of runtime/activation.h in double precision, for tests.
+// The functions of filigree/activation.h in double precision, for tests.
 #pragma once
 
 #include <cmath>

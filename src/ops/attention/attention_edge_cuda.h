@@ -1,5 +1,5 @@
 // One edge of gated attention on the GPU in f32, forward and backward; formulas as in
-// gated_attention.h. For .cu files.
+// filigree/ops.h. For .cu files.
 #pragma once
 
 #include "ops/attention/attention_kernels.h"

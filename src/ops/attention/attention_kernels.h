@@ -1,4 +1,4 @@
-// Arguments of the attention kernels; layouts as in attention.h, log_sum_exp is [B, H, Tq]. T is
+// Arguments of the attention kernels; layouts as in filigree/ops.h, log_sum_exp is [B, H, Tq]. T is
 // the element type of q, k, v, z and their gradients; everything else is f32.
 #pragma once
 
@@ -37,7 +37,7 @@ constexpr double causal_pairs(const AttentionShape& s) {
   return pairs;
 }
 
-// The gate of each edge, as gated_attention.h defines it. Off when bias is null.
+// The gate of each edge, as filigree/ops.h defines it. Off when bias is null.
 struct GateArgs {
   const float* bias = nullptr;  // [H]
   bool sample = false;

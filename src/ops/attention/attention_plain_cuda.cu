@@ -1,4 +1,4 @@
-// Formulas as in gated_attention.h. A block works on one row: of queries for z and dq, of keys for
+// Formulas as in filigree/ops.h. A block works on one row: of queries for z and dq, of keys for
 // dk and dv, so that every sum has one owner and a fixed order.
 
 #include "ops/attention/attention_edge_cuda.h"

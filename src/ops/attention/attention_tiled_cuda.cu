@@ -1,4 +1,4 @@
-// Formulas as in gated_attention.h.
+// Formulas as in filigree/ops.h.
 #include <cuda_runtime_api.h>
 
 #include <type_traits>

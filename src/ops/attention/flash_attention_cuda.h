@@ -1,6 +1,5 @@
 // Attention on tensor cores: bf16 in and out, f32 inside, gated or not. Launchers of the kernels in
-// flash_forward.cu, flash_maps.cu and flash_backward_*.cu; the formulas are in attention.h and
-// gated_attention.h.
+// flash_forward.cu, flash_maps.cu and flash_backward_*.cu; the formulas are in filigree/ops.h.
 //
 // Blocks of scores live in registers only. Forward keeps the row log-sum-exp; backward computes
 // scores and noise again, once for dq (a block of queries goes over its keys) and once for dk and

@@ -1,4 +1,4 @@
-// Rows of gated attention, compiled once per vector level. See gated_attention.h for the formulas.
+// Rows of gated attention, compiled once per vector level. See filigree/ops.h for the formulas.
 
 // The uniform numbers of keys [0, count) of one row, rounded up to 64: u needs that much room.
 inline void gate_noise_row(std::uint64_t key, std::uint32_t layer, std::uint32_t row,

@@ -1,4 +1,4 @@
-// Attention and gated attention in double precision as attention.h and gated_attention.h define
+// Attention and gated attention in double precision as filigree/ops.h defines
 // them, with every gradient, for tests.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The functions of runtime/activation.h and their derivatives on vectors. Included into a vector
+// The functions of filigree/activation.h and their derivatives on vectors. Included into a vector
 // level's namespace by the bodies that need them.
 
 // x/2 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), written as x / (1 + e^-2u), which is the

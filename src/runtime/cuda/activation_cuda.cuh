@@ -1,4 +1,4 @@
-// The functions of runtime/activation.h and their derivatives, in device code.
+// The functions of filigree/activation.h and their derivatives, in device code.
 #pragma once
 
 #include "filigree/activation.h"

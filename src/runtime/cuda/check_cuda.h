@@ -1,5 +1,5 @@
 // Turns a failed CUDA call into an Error. For .cpp files only: nvcc does not take the headers that
-// base/error.h needs.
+// filigree/error.h needs.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -11,7 +11,7 @@ namespace filigree::cuda {
 std::vector<DeviceInfo> list_devices();
 
 void wait();  // until all work is done; throws Error when some of it failed
-// See runtime/device.h, and which one it is.
+// See filigree/device.h, and which one it is.
 void use_device(int index);
 int device_in_use();
 

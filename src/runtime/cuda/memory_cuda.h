@@ -1,5 +1,5 @@
-// Memory of the GPU and copies from and to it; linked only where kHasCuda. runtime/buffer.h is the
-// interface of it all.
+// Memory of the GPU and copies from and to it; linked only where kHasCuda. filigree/runtime.h is
+// the interface of it all.
 #pragma once
 
 #include <cstddef>

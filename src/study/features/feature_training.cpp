@@ -1,3 +1,5 @@
+#include "filigree/feature_training.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

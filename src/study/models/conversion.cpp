@@ -14,6 +14,7 @@
 #include "filigree/study.h"
 #include "filigree/training_study.h"
 #include "io/checkpoint.h"
+#include "io/matrix_type.h"
 #include "json/json.h"
 #include "model/mix_models.h"
 

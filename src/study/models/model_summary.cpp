@@ -17,6 +17,7 @@
 #include "io/checkpoint.h"
 #include "model/family.h"
 #include "model/transformer_lens.h"
+#include "text/added_tokens.h"
 
 namespace filigree::study {
 namespace {

@@ -8,6 +8,7 @@
 #include "filigree/names.h"
 #include "filigree/study.h"
 #include "filigree/train.h"
+#include "io/folder_checksums.h"
 
 namespace filigree::study {
 namespace {

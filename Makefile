@@ -69,9 +69,6 @@ check:  ## check layout, include directions, readers of JSON, ways to files and 
 	@tools/check-sizes
 	@tools/check-format
 
-headers: build  ## compile every installed header alone (a share of them is part of `make test`)
-	@HEADER_SHARE=1 ctest --preset release -R '^package-installed$$' --timeout 3600 --output-on-failure
-
 asan: packages  ## run the tests under AddressSanitizer and UBSan
 	@tools/build asan
 	@ctest --preset asan -j $(JOBS) -LE check

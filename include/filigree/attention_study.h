@@ -57,11 +57,11 @@ struct PromptSet {
 };
 
 // The one tokenizer of models side by side. Throws Error when one has none or another.
-const Tokenizer& common_tokenizer(std::span<const LoadedModel> models);
+const Tokenizer& common_tokenizer(Models models);
 
 // Throws RequestError when there are no prompts, and Error for models whose tokenizers differ,
 // prompts that are empty, not UTF-8 or too long for a model, and shards that do not fit the models.
-PromptSet read_prompts(const PromptRequest& request, std::span<const LoadedModel> models,
+PromptSet read_prompts(const PromptRequest& request, Models models,
                        const Context& context);
 
 // How many there are, and their tokens unless those are too many to read.
@@ -198,9 +198,24 @@ void check_request(const AttentionRequest& request);
 
 // Of one model or two. Throws Error for heads that one of them does not have, and all that
 // read_prompts throws.
-AttentionResult run_attention(const AttentionRequest& request, std::span<const LoadedModel> models,
+AttentionResult run(const AttentionRequest& request, Models models,
                               const Context& context);
 
 Json to_json(const AttentionResult& result);
+// Whatever the result has of roles, statistics and pairs, and the files.
+std::string text_of(const AttentionResult& result, bool by_head = false);
+
+// One model: every score. Two: their roles side by side. Then how many heads have each role.
+std::string role_table(const std::vector<AnalysedModel>& models);
+// The model and its layers, and the heads if asked.
+std::string statistics_table(const AnalysedModel& model, bool by_head);
+// The two models as a whole with intervals and p-values, over all heads and rows and over those
+// that attend; what is left of connections, the heads that changed most, the changes of layers and
+// heads.
+std::string comparison_table(const std::vector<ComparedStatistic>& rows,
+                             const std::vector<KeptConnections>& connections,
+                             const std::vector<AnalysedModel>& models, bool by_head);
+// The pairs of heads that correlate most.
+std::string pair_table(const AnalysedModel& model);
 
 }  // namespace filigree::study

@@ -42,7 +42,7 @@ struct TaskSelection {
 // Studies of several models call it once, so that all are asked the same.
 TaskSelection choose_text(TaskSelection selection,
                           std::span<const std::filesystem::path> model_folders);
-TaskSelection choose_text(TaskSelection selection, std::span<const LoadedModel> models);
+TaskSelection choose_text(TaskSelection selection, Models models);
 
 // The built-in task of that name, or null for a file. Throws Error when it is neither.
 const TaskDefinition* find_task(const std::string& name);
@@ -92,6 +92,13 @@ Json to_json(const CheckedTask& checked);
 Json to_json(const Estimate& value);
 // Of all built-in tasks.
 Json task_list_json();
+
+// "64 of 301 prompts fit; dropped: ...", a line each.
+std::string dropped_text(const TaskPrompts& prompts);
+// "better than chance: ..." or plainly that it is not.
+std::string verdict_text(const TaskCheck& check, const TaskPrompts& prompts);
+// "1.234 +- 0.056".
+std::string estimate_text(const Estimate& value);
 
 // -------------------------------------------------------------------------------------------------
 // Attention edges under names that a reader knows: of one prompt by its tokens, of several by the
@@ -261,14 +268,14 @@ void check_request(const CircuitRequest& request);
 void check_methods(const CircuitRequest& request, const std::vector<Method>& methods);
 
 // One a model. Throws Stopped between steps, having kept what was done.
-CircuitsOfKind find_circuits(const CircuitRequest& request, std::span<const LoadedModel> models,
+CircuitsOfKind run(const CircuitRequest& request, Models models,
                              const Context& context);
 
 // The same by several methods, whatever request.search.method says: what find_circuits gives, one
 // for each.
 std::vector<CircuitsOfKind> find_circuits_by(const std::vector<Method>& methods,
                                              const CircuitRequest& request,
-                                             std::span<const LoadedModel> models,
+                                             Models models,
                                              const Context& context);
 
 // Spearman's correlation of the absolute scores of all parts: whether two methods put them in one
@@ -295,6 +302,19 @@ Json to_json(const CircuitsOfKind& circuits, Scores scores,
 Json methods_json(const std::vector<CircuitsOfKind>& methods, Scores scores,
                   std::size_t cells_of_prompt = kCellsOfPrompt);
 
+// Sizes side by side with the ratio to the first model, what each model can do, and each one's
+// `top` first parts.
+std::string text_of(const CircuitsOfKind& circuits, std::size_t top);
+// The circuits by several methods: for each model sizes, rank correlations and the first method's
+// `top` parts as every method scores them.
+std::string methods_text(const std::vector<CircuitsOfKind>& methods, std::size_t top);
+// "12", "none claimed", "not carried", "level not reached".
+std::string size_text(const ModelCircuit& circuit);
+// The effect with no part kept: "12.3 %"; "" where there is no circuit.
+std::string none_kept_text(const ModelCircuit& circuit);
+// "2.50x"; "" for the first model itself and where there is no ratio.
+std::string ratio_text(const ModelCircuit& first, const ModelCircuit& circuit);
+
 // -------------------------------------------------------------------------------------------------
 // What is drawn of circuits: the inputs of the figures and the Graphviz files, from circuits of
 // models side by side.
@@ -305,7 +325,7 @@ struct ExamplePrompt {
   std::string text = {};    // of the clean prompt
   std::string chosen = {};  // "the first that both models answer", or that there is none
 };
-ExamplePrompt example_prompt(const CircuitsOfKind& circuits, std::span<const LoadedModel> models);
+ExamplePrompt example_prompt(const CircuitsOfKind& circuits, Models models);
 
 // Explained effect against parts kept, a chart a kind. Nullopt when no model has a circuit.
 std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> kinds);
@@ -313,7 +333,7 @@ std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> k
 // The circuits' heads on the example prompt, a panel a model, in order of importance. Runs
 // `models`, those of the circuits in their order. Nullopt when no circuit has a head.
 std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
-                                             std::span<const LoadedModel> models);
+                                             Models models);
 
 // Edges that a drawing holds at most; the strongest are drawn.
 inline constexpr std::size_t kMostDrawnEdges = 200;
@@ -351,7 +371,7 @@ struct CircuitEffort {
 
 // Heads by exact importance, edges by integrated gradients, attention edges by the gradient of the
 // clean run.
-TaskCircuits find_task_circuits(const TaskSelection& selection, std::span<const LoadedModel> models,
+TaskCircuits find_task_circuits(const TaskSelection& selection, Models models,
                                 const CircuitEffort& effort, const Context& context);
 
 // The figures of a task, as far as there is something to draw. Runs `models`, those of the
@@ -362,7 +382,7 @@ struct TaskFigures {
   std::optional<figure::CircuitDrawing> drawing = {};
   std::optional<figure::TokenCircuit> tokens = {};  // attention edges over one prompt
 };
-TaskFigures task_figures(const TaskCircuits& found, std::span<const LoadedModel> models);
+TaskFigures task_figures(const TaskCircuits& found, Models models);
 
 // The section of the page, with these figures as SVG.
 ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
@@ -370,6 +390,8 @@ ReportTask task_section(const TaskCircuits& found, const TaskFigures& figures,
 
 // Without the scores of the parts, which are far too many for a summary.
 Json to_json(const TaskCircuits& found);
+// Sizes side by side.
+std::string text_of(const TaskCircuits& found);
 
 // -------------------------------------------------------------------------------------------------
 // Circuits of attention edges drawn over one prompt, models side by side.
@@ -382,7 +404,7 @@ inline constexpr double kMlpShare = 0.05;
 // takes the prompt as the same tokens. Runs `models`, those of the circuits in their order, for the
 // MLPs. Nullopt when the circuits are not of attention edges or there is no edge to draw.
 std::optional<figure::TokenCircuit> token_circuit_of(const CircuitsOfKind& circuits,
-                                                     std::span<const LoadedModel> models);
+                                                     Models models);
 
 // -------------------------------------------------------------------------------------------------
 // A patch at every layer and head, or every layer and position, of a task's runs: models side by
@@ -431,10 +453,12 @@ struct PatchResult {
   std::vector<SweptModel> models = {};
 };
 
-PatchResult sweep_models(const PatchRequest& request, std::span<const LoadedModel> models,
+PatchResult run(const PatchRequest& request, Models models,
                          const Context& context);
 
 Json to_json(const PatchResult& result);
+// With the `top` places of each site where the effect is largest.
+std::string text_of(const PatchResult& result, std::size_t top);
 
 // A panel a site and model. Nullopt when no model has an effect to draw.
 std::optional<figure::LabelledMaps> figure_of(const PatchResult& result);

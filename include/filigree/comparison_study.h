@@ -104,19 +104,19 @@ void check_request(const ComparisonRequest& request);
 
 // Throws Error for models and options that do not go together before anything is written, and
 // Stopped between passes.
-ComparisonResult run_comparison(const ComparisonRequest& request,
-                                std::span<const LoadedModel> models, const Context& context);
+ComparisonResult run(const ComparisonRequest& request,
+                                Models models, const Context& context);
 
 // What was found, without what was written: data/summary.json.
 Json findings_json(const ComparisonResult& result);
 Json to_json(const ComparisonResult& result);
+std::string text_of(const ComparisonResult& result);
 
 // -------------------------------------------------------------------------------------------------
 // The whole story on the two reference models, in about a minute on two cores: both are measured on
 // held-out text, compared on a handful of prompts and searched for the circuits of a few tasks.
 
 struct DemoRequest {
-  std::string dense = kReferenceDense, sparse = kReferenceSparse;  // folders or names
   std::filesystem::path folder = "demo";
   // Prose to measure the models on; nothing: held-out.txt beside the dense model, if there.
   std::optional<EvaluationText> prose = {};
@@ -137,11 +137,12 @@ struct DemoResult {
   double seconds = 0.0;
 };
 
-// Loads each model once. Throws Error before anything is written for models, tasks and texts that
+// Of a dense model and a sparse one. Throws Error before anything is written for models, tasks and texts that
 // there are not; a task that the models' tokenizer cuts so that it cannot be asked is left out, and
 // the result says why.
-DemoResult run_demo(const DemoRequest& request, const Context& context);
+DemoResult run(const DemoRequest& request, Models models, const Context& context);
 
 Json to_json(const DemoResult& result);
+std::string text_of(const DemoResult& result);
 
 }  // namespace filigree::study

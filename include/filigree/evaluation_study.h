@@ -71,7 +71,6 @@ EvaluatedModel evaluate_split(const Model& model, const TokenSplit& split,
 
 // Several models on the same data.
 struct EvaluationRequest {
-  std::vector<std::string> models;  // folders or names
   std::variant<EvaluationText, EvaluationShards> data;
   WindowOptions windows;  // a stride goes with text only
   // With any, every model is evaluated as it is, and then changed; positions are those of windows.
@@ -84,12 +83,18 @@ struct EvaluationResult {
   std::optional<std::string> caution;
 };
 
-// Loads one model after the other and holds one at a time. Throws RequestError for windows that
-// make no sense.
-EvaluationResult run_evaluation(const EvaluationRequest& request, const Context& context);
+// Throws RequestError for windows that make no sense.
+EvaluationResult run(const EvaluationRequest& request, Models models, const Context& context);
 
 // From the second model on with the change against the first.
 Json to_json(const std::vector<EvaluatedModel>& models);
+
+// One row a model; from the second on with the change against the first. "±" is one standard error.
+std::string evaluation_table(const std::vector<EvaluatedModel>& models);
+// Active edges and keys per query: one row a layer.
+std::string layer_table(const std::vector<EvaluatedModel>& models);
+// Active edges: for each model one row a layer and one column a head.
+std::string head_tables(const std::vector<EvaluatedModel>& models);
 
 // -------------------------------------------------------------------------------------------------
 // Which heads of a gated model ever open, on a text that is named or on a sample of our own.

@@ -27,8 +27,7 @@ namespace filigree::study {
 // trains, and leaves a folder that circuit-tracer reads (features/files).
 
 struct FeatureTrainingRequest {
-  std::string model;   // folder or name
-  std::string shards;  // made with its tokenizer
+  std::string shards;  // made with the model's tokenizer
   std::string out = {};
   std::string from = {};  // a transcoder to go on with: its kind, sizes and hooks; empty: a new one
   TranscoderKind kind = TranscoderKind::kCrossLayer;
@@ -97,13 +96,11 @@ struct FeatureTrainingResult {
 
 // Throws RequestError for values that do not go together, and Error when the run cannot fit into
 // the memory of its device, naming what would help.
-FeatureTrainingPlan plan_feature_training(const FeatureTrainingRequest& request,
-                                          const Context& context);
-FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
-                                           const Context& context);
+FeatureTrainingPlan plan(const FeatureTrainingRequest& request, Models models,
+                         const Context& context);
 // The same of a model that is loaded, where the context says; the request names it.
-FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
-                                           const LoadedModel& model, const Context& context);
+FeatureTrainingResult run(const FeatureTrainingRequest& request, Models models,
+                          const Context& context);
 
 Json to_json(const FeatureTrainingPlan& plan);
 Json to_json(const FeatureTrainingResult& result);
@@ -112,7 +109,6 @@ Json to_json(const FeatureTrainingResult& result);
 // How well transcoders stand in for the MLPs of their models, side by side.
 
 struct FeatureEvaluationRequest {
-  std::vector<std::string> models;    // folders or names
   std::vector<std::string> features;  // of each model, folders or names; empty: those beside them
   std::variant<EvaluationText, EvaluationShards> data;
   WindowOptions windows = {.max_tokens = 32768};
@@ -129,8 +125,8 @@ struct EvaluatedFeatures {
 
 // Throws RequestError unless there are as many transcoders as models, and Error when one does not
 // fit its model or the data.
-std::vector<EvaluatedFeatures> run_feature_evaluation(const FeatureEvaluationRequest& request,
-                                                      const Context& context);
+std::vector<EvaluatedFeatures> run(const FeatureEvaluationRequest& request, Models models,
+                                   const Context& context);
 
 // Of a split that is known to fit; shows its progress as `work`.
 FeatureQuality evaluate_features(const LoadedModel& model, const FeatureDictionary& dictionary,
@@ -139,6 +135,16 @@ FeatureQuality evaluate_features(const LoadedModel& model, const FeatureDictiona
                                  const std::string& work);
 
 Json to_json(const FeatureQuality& quality);
+
+using NamedQuality = std::pair<std::string, FeatureQuality>;
+
+// A line a model; without names for one.
+std::string quality_table(const std::vector<NamedQuality>& models);
+// A line a layer, with what replacing it alone does where that was measured.
+std::string layer_quality_table(const FeatureQuality& quality);
+// How many features are active how often.
+std::string density_text(const FeatureQuality& quality);
+
 Json to_json(const std::vector<EvaluatedFeatures>& models);
 
 // -------------------------------------------------------------------------------------------------
@@ -180,8 +186,7 @@ struct IndexResult {
 std::unique_ptr<FeatureDictionary> open_features(const std::string& folder, const Model& model);
 
 // Throws Error for a text that does not fit the model, and for features that do not.
-IndexResult index_features(const IndexRequest& request, const LoadedModel& model,
-                           const Context& context);
+IndexResult run(const IndexRequest& request, Models models, const Context& context);
 
 Json to_json(const IndexResult& result);
 
@@ -255,6 +260,7 @@ FeaturePage describe_feature(const FeatureRequest& request, const LoadedModel& m
                              const FeatureDictionary& dictionary);
 
 Json to_json(const FeaturePage& page);
+std::string text_of(const FeaturePage& page);
 
 // The index of a folder's features. Throws Error when it is of other sizes or another tokenizer.
 FeatureIndex open_feature_index(const std::filesystem::path& file, const LoadedModel& model,
@@ -345,7 +351,8 @@ struct FeatureConversion {
 
 // Throws Error when `out` holds a transcoder already, and for numbers that are not finite or too
 // large for the type.
-FeatureConversion convert_features(const FeatureConversionRequest& request);
+FeatureConversion run(const FeatureConversionRequest& request, Models models,
+                      const Context& context);
 
 Json to_json(const FeatureConversion& conversion);
 

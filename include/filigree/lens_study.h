@@ -119,9 +119,14 @@ struct RunResult {
 std::vector<std::string> matching_taps(const Model& model, const std::string& glob);
 
 // Throws Error for taps, places and tokens that the model does not have.
-RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const Context& context);
+RunResult run(const RunRequest& request, Models models, const Context& context);
 
 Json to_json(const RunResult& result);
+std::string text_of(const RunResult& result);
+
+// changed_text() with features that are steered.
+std::string changed_text(const Interventions& interventions,
+                         const std::vector<SteeringChange>& steering);
 
 // Of every head and MLP for the last logit of a token, in a run of these tokens.
 std::vector<PartGradient> part_gradients(const LoadedModel& model, const std::vector<TokenId>& ids,
@@ -254,8 +259,8 @@ struct GenerationReader {
 
 // Throws Error for a prompt that does not fit the model, and Stopped after the continuation in
 // which the context asked for an end.
-Generation generate(const GenerationRequest& request, const LoadedModel& model,
-                    const Context& context, const GenerationReader& reader = {});
+Generation run(const GenerationRequest& request, Models models, const Context& context,
+               const GenerationReader& reader = {});
 
 Json to_json(const Generation& generation);
 
@@ -338,8 +343,7 @@ void check_request(const HeadCircuitsRequest& request);
 
 // Of the heads of a gated model only those that open an edge on the text are listed, which the
 // model is run on for that; everything else is read off the weights.
-HeadCircuits find_head_circuits(const HeadCircuitsRequest& request, const LoadedModel& model,
-                                const Context& context);
+HeadCircuits run(const HeadCircuitsRequest& request, Models models, const Context& context);
 
 // Pairs with their tokens as text, which must be among those shown.
 Json pairs_json(const std::vector<TokenPair>& pairs, const ShownTokens& shown);
@@ -347,6 +351,7 @@ Json pairs_json(const std::vector<TokenPair>& pairs, const ShownTokens& shown);
 // With kEvery, the scores of all pairs of listed heads too.
 enum class Matrices { kEvery, kLeftOut };
 Json to_json(const HeadCircuits& found, Matrices matrices);
+std::string text_of(const HeadCircuits& found);
 
 // A panel a kind of composition, between listed heads. Throws Error for a model of one layer, which
 // has none, and where fewer than two layers have a head that opens.
@@ -385,8 +390,8 @@ struct AttributionResult {
   std::vector<AttributedModel> models = {};
 };
 
-AttributionResult attribute_models(const AttributionRequest& request,
-                                   std::span<const LoadedModel> models, const Context& context);
+AttributionResult run(const AttributionRequest& request,
+                                   Models models, const Context& context);
 
 // Sums over all parts of a kind: "embedding", "positions", "heads", "mlps", "biases", "rest".
 struct KindSum {
@@ -396,6 +401,8 @@ struct KindSum {
 std::vector<KindSum> kind_sums(const LogitAttribution& found);
 
 Json to_json(const AttributionResult& result);
+// With the `top` parts of each model that add most.
+std::string text_of(const AttributionResult& result, std::size_t top);
 
 // Layers and heads with the MLPs beside them, a panel a model.
 figure::LabelledMaps figure_of(const AttributionResult& result);
@@ -426,10 +433,11 @@ struct LensResult {
   std::vector<LensOfModel> models = {};
 };
 
-LensResult run_logit_lens(const LensRequest& request, std::span<const LoadedModel> models,
+LensResult run(const LensRequest& request, Models models,
                           const Context& context);
 
 Json to_json(const LensResult& result);
+std::string text_of(const LensResult& result);
 
 // In each cell the likeliest token, coloured by its probability or that of the token asked about.
 figure::LabelledMaps figure_of(const LensResult& result);
@@ -568,10 +576,10 @@ std::string copying_text(double score);
 
 // Throws Error for a head that the model does not have, and for a twin with another tokenizer.
 // `other` may be null.
-HeadPage describe_head(const HeadRequest& request, const LoadedModel& model,
-                       const LoadedModel* other, const Context& context);
+HeadPage run(const HeadRequest& request, Models models, const Context& context);
 
 Json to_json(const HeadPage& page);
+std::string text_of(const HeadPage& page);
 
 // -------------------------------------------------------------------------------------------------
 // A head's page as a figure, and the model that a twin is looked for in.

@@ -94,7 +94,7 @@ struct ModelSummary {
 
 // Throws Error when the configuration or the weights' headers are such that the model cannot be
 // loaded.
-ModelSummary summarize_model(const SummaryRequest& request);
+ModelSummary run(const SummaryRequest& request, Models models, const Context& context);
 
 // With the heads that ever open, where they were looked for (find_living_heads): null otherwise.
 Json to_json(const ModelSummary& summary, const std::optional<HeadsAlive>& alive = {});
@@ -133,7 +133,7 @@ struct Conversion {
 // Throws Error when `out` holds a model already, when gates are to be raised and there are none,
 // when gates are to be put on and there are some, for a model to mix with of another shape or
 // tokenizer, and for weights that are not finite or too large for the type.
-Conversion convert_model(const ConversionRequest& request);
+Conversion run(const ConversionRequest& request, Models models, const Context& context);
 
 Json to_json(const Conversion& conversion);
 
@@ -170,7 +170,7 @@ struct Verification {
   bool checked_any() const;
 };
 
-Verification verify_folders(const VerificationRequest& request);
+Verification run(const VerificationRequest& request, Models models, const Context& context);
 
 Json to_json(const Verification& verification);
 
@@ -196,7 +196,7 @@ struct WrittenCorpus {
   double megabytes_per_second() const;
 };
 
-WrittenCorpus write_corpus(const CorpusRequest& request, const Context& context,
+WrittenCorpus run(const CorpusRequest& request, Models models, const Context& context,
                            const std::function<void(std::string_view)>& sink = {});
 
 Json to_json(const WrittenCorpus& written);
@@ -239,7 +239,7 @@ struct Preparation {
   double megabytes_per_second() const;  // of text
 };
 
-Preparation prepare(const PreparationRequest& request, const Context& context);
+Preparation run(const PreparationRequest& request, Models models, const Context& context);
 
 Json to_json(const Preparation& preparation);
 
@@ -263,7 +263,8 @@ struct TrainedTokenizer {
 };
 
 // Throws Error when the folder has a tokenizer already, unless forced.
-TrainedTokenizer train_tokenizer(const TokenizerTrainingRequest& request, const Context& context);
+TrainedTokenizer run(const TokenizerTrainingRequest& request, Models models,
+                     const Context& context);
 
 Json to_json(const TrainedTokenizer& trained);
 

@@ -188,6 +188,27 @@ class LoadedModel {
   mutable std::optional<Tokenizer> tokenizer_;
 };
 
+// The models that a study is about, loaded, in the order in which its result names them. They must
+// outlive the study, not its result, unless the result says so.
+class Models : public std::span<const LoadedModel> {
+ public:
+  using span::span;
+  Models(std::span<const LoadedModel> models) : span(models) {}
+  Models(const LoadedModel& model) : span(&model, 1) {}
+
+  // The model of a study of one. Throws RequestError for none and for several.
+  const LoadedModel& only() const;
+};
+
+// Every study has one shape:
+//
+//   Result run(const Request& request, Models models, const Context& context)
+//
+// and beside its result to_json(result), and, where there are any, text_of(result) and
+// figure_of(result): the program, the report and the server show a result through them. Requests
+// name settings, texts and tasks; models come loaded, so that several studies share them. What only
+// reads or makes files is given no models.
+
 // Models side by side, in this order, under names short enough for figures (short_names).
 std::vector<LoadedModel> load_models(const std::vector<std::string>& names, const Context& context,
                                      LoadOptions options = {});
@@ -242,6 +263,9 @@ SampleText sample_text(const LoadedModel& model, const std::filesystem::path& fi
 // -------------------------------------------------------------------------------------------------
 // Interventions (analyze/interventions) as studies take them: with the tokens of a model, and as
 // JSON.
+
+// "changed: L6H11 ablated" on a line of its own, or nothing.
+std::string changed_text(const Interventions& interventions);
 
 // The same with the texts of patches as tokens. Throws Error for a place that the model does not
 // have, and for a text that does not fit it.

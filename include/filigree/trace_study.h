@@ -20,7 +20,15 @@ namespace filigree::study {
 // One prompt explained through features: the attribution graph of what a model predicts, which
 // heads carry what from token to token, and what made those heads look there. Models side by side.
 
+// The features that a model is seen through.
+struct TraceFeatures {
+  std::string folder = {};           // folder, file or name; "": those beside the model
+  std::filesystem::path index = {};  // what features index made of them; "": there is none
+};
+
 struct TraceRequest {
+  // Of each model; empty: those beside them.
+  std::vector<TraceFeatures> features = {};
   std::string prompt = {};
   // What is explained: the likeliest next tokens, or one (of a text of several tokens the first),
   // against another, or a feature, "L3F17@5".
@@ -32,15 +40,20 @@ struct TraceRequest {
   bool edge_loadings = true;                   // split edges over heads, not only pairs of tokens
   // The pair of tokens whose way is looked at; none: the one that brings most to the last token.
   std::optional<std::int64_t> key = {}, query = {};
+  std::int64_t validated = 0;  // features that are ablated, to hold the graph against; 0: none
 };
 
-// A model and the features to see it through. The dictionary must outlive the result's use.
-struct TracedThrough {
+// A model and the features that it is seen through, opened. The model must outlive it.
+struct FeaturesOfModel {
   const LoadedModel* model = nullptr;
-  const FeatureDictionary* features = nullptr;
+  std::shared_ptr<const FeatureDictionary> features = {};
   std::string name = {};             // of the features, as the user gave it
   std::filesystem::path index = {};  // of the features; "": there is none
 };
+
+// Those that the request names. Throws RequestError where they are not one for each model, and
+// Error for features that a model does not have and for an index of others.
+std::vector<FeaturesOfModel> features_of_models(const std::vector<TraceFeatures>& asked, Models models);
 
 // The way from one token to another.
 struct CarriedPair {
@@ -86,26 +99,67 @@ struct TracedModel {
   std::optional<std::vector<double>> gate_bias = {};  // [layers * heads]
 };
 
+// Whether a graph is right: what ablating its features and heads does to the prediction, against
+// what the graph says.
+
+inline constexpr std::size_t kRunModes = 3;
+
+struct AblatedFeature {
+  std::int64_t node = 0;
+  double influence = 0.0;
+  double direct = 0.0, total = 0.0;             // changes of the target that the graph predicts
+  std::array<double, kRunModes> measured = {};  // by RunMode
+};
+
+struct AblatedHead {
+  HeadId head = {};
+  double loading = 0.0;   // magnitude, over all pairs of tokens
+  double measured = 0.0;  // change of the target, attention otherwise frozen
+};
+
+struct TraceValidation {
+  std::vector<AblatedFeature> features = {};  // evenly over the ranks by influence
+  std::vector<AblatedHead> heads = {};        // those that carry most
+  // Rank correlation of influence and of the predicted total with the measured magnitude, by mode.
+  std::array<double, kRunModes> influence_correlation = {}, total_correlation = {};
+  double head_correlation = 0.0;  // of loading and magnitude
+  // All of these features taken away at once: predicted by the direct effects, and measured.
+  double group_direct = 0.0;
+  std::array<double, kRunModes> group_measured = {};
+};
+
+// Of the first target, which must be a logit or a difference of two. Throws RequestError otherwise.
+TraceValidation validate_trace(const TracedModel& traced, const FeaturesOfModel& through,
+                               std::int64_t features, const Context& context);
+
+Json to_json(const TraceValidation& validation, const TracedModel& traced);
+
 struct TraceResult {
   TraceRequest request = {};
   std::vector<TracedModel> models = {};
+  std::vector<TraceValidation> validations = {};  // one a model, where any features were ablated
+  // What the models were seen through, for files about their features. The models must outlive it.
+  std::vector<FeaturesOfModel> through = {};
 };
 
 // The tokens of the request's prompt.
 std::vector<TokenId> trace_tokens(const TraceRequest& request, const LoadedModel& model);
 
-TracedModel trace_model(const TraceRequest& request, const TracedThrough& through,
+TracedModel trace_model(const TraceRequest& request, const FeaturesOfModel& through,
                         const Context& context);
 // The same of given tokens; `targets` makes what is explained of the frozen model.
 using TargetsOf = std::function<std::vector<GraphTarget>(const FrozenModel&)>;
-TracedModel trace_ids(const TraceRequest& request, const TracedThrough& through,
+TracedModel trace_ids(const TraceRequest& request, const FeaturesOfModel& through,
                       std::vector<TokenId> ids, const TargetsOf& targets, const Context& context);
 
 // Throws RequestError for a target that makes no sense.
-TraceResult run_trace(const TraceRequest& request, std::span<const TracedThrough> models,
-                      const Context& context);
+TraceResult run(const TraceRequest& request, Models models, const Context& context);
+// Through features that are open already; those of the request do not count.
+TraceResult run(const TraceRequest& request, std::vector<FeaturesOfModel> through,
+                const Context& context);
 
 Json to_json(const TraceResult& result);
+std::string text_of(const TraceResult& result);
 Json to_json(const Modulation& modulation, const TracedModel& traced);
 
 // How a node is called: "L3F17", "L3 error", "embedding", "'small'".
@@ -142,50 +196,13 @@ inline constexpr auto kNames<study::TraceDrawing> = std::to_array<Named<study::T
 namespace filigree::study {
 
 // -------------------------------------------------------------------------------------------------
-// Whether a graph is right: what ablating its features and heads does to the prediction, against
-// what the graph says.
-
-inline constexpr std::size_t kRunModes = 3;
-
-struct AblatedFeature {
-  std::int64_t node = 0;
-  double influence = 0.0;
-  double direct = 0.0, total = 0.0;             // changes of the target that the graph predicts
-  std::array<double, kRunModes> measured = {};  // by RunMode
-};
-
-struct AblatedHead {
-  HeadId head = {};
-  double loading = 0.0;   // magnitude, over all pairs of tokens
-  double measured = 0.0;  // change of the target, attention otherwise frozen
-};
-
-struct TraceValidation {
-  std::vector<AblatedFeature> features = {};  // evenly over the ranks by influence
-  std::vector<AblatedHead> heads = {};        // those that carry most
-  // Rank correlation of influence and of the predicted total with the measured magnitude, by mode.
-  std::array<double, kRunModes> influence_correlation = {}, total_correlation = {};
-  double head_correlation = 0.0;  // of loading and magnitude
-  // All of these features taken away at once: predicted by the direct effects, and measured.
-  double group_direct = 0.0;
-  std::array<double, kRunModes> group_measured = {};
-};
-
-// Of the first target, which must be a logit or a difference of two. Throws RequestError otherwise.
-TraceValidation validate_trace(const TracedModel& traced, const TracedThrough& through,
-                               std::int64_t features, const Context& context);
-
-Json to_json(const TraceValidation& validation, const TracedModel& traced);
-
-// -------------------------------------------------------------------------------------------------
 // A task's prompts traced one by one, and what they share: how many heads carry what the answer
 // needs from token to token, which heads and features return from prompt to prompt, how complete
 // the graphs are. Models side by side on the same prompts.
 
 struct TaskTraceRequest {
   TaskSelection task = {};
-  TraceRequest trace = {};     // but for prompt and target: the answer against a wrong one
-  std::int64_t validated = 0;  // features ablated of each prompt
+  TraceRequest trace = {};  // but for prompt and target: the answer against a wrong one
 };
 
 // A head over all prompts, by the share of what is carried between the pair looked at.
@@ -220,10 +237,10 @@ struct TaskTraceResult {
   std::vector<TracedTask> models = {};
 };
 
-TaskTraceResult trace_task(const TaskTraceRequest& request, std::span<const TracedThrough> models,
-                           const Context& context);
+TaskTraceResult run(const TaskTraceRequest& request, Models models, const Context& context);
 
 Json to_json(const TaskTraceResult& result);
+std::string text_of(const TaskTraceResult& result);
 
 // -------------------------------------------------------------------------------------------------
 // Attribution graphs as other programs read them: the JSON of circuit-tracer and Neuronpedia,
@@ -263,15 +280,14 @@ void write_graph_npz(const TracedModel& traced, const std::filesystem::path& fil
 std::string slug_of(const std::string& text);
 
 // Writes the pruned graph as FILE.json (and graph-metadata.json beside it), FILE.dot or FILE.npz by
-// the ending. Several models have a file each, named by label. Where `through`, what the models
-// were traced through, names an index, FILE.json comes with features/MODEL-TRANSCODER/NUMBER.json,
-// what each feature of the graph is; of more than kGraphFeatures the most influential. Says what
-// was written and how large it is; returns names.
+// the ending. Several models have a file each, named by label. Where a model's features came with
+// an index, FILE.json comes with features/MODEL-TRANSCODER/NUMBER.json, what each feature of the
+// graph is; of more than kGraphFeatures the most influential. Says what was written and how large
+// it is; returns names.
 inline constexpr std::int64_t kGraphFeatures = 2000;  // about 30 MB
 std::vector<std::string> write_graph_files(const TraceResult& result,
                                            const std::filesystem::path& file,
-                                           const Context& context,
-                                           std::span<const TracedThrough> through = {});
+                                           const Context& context);
 // The features that a graph's JSON names, the most influential first, `most` of them at most.
 struct GraphFeatures {
   std::vector<FeatureId> features = {};
@@ -280,5 +296,20 @@ struct GraphFeatures {
 GraphFeatures features_of_graph(const Json& graph, std::int64_t most = kGraphFeatures);
 // Whether the ending is one of these.
 bool is_graph_file(const std::filesystem::path& file);
+
+// -------------------------------------------------------------------------------------------------
+// All files of a traced prompt: graphs and figures, by their endings.
+
+struct TraceFiles {
+  std::vector<std::string> files = {};
+  TraceDrawing drawing = TraceDrawing::kHeads;  // of figures
+  FigureStyle style = {};
+};
+
+// Throws RequestError for an ending that no graph and no figure has. Before the work.
+void check_files(const TraceFiles& files);
+// Returns the names of what was written.
+std::vector<std::string> write_files(const TraceResult& result, const TraceFiles& files,
+                                     const Context& context);
 
 }  // namespace filigree::study

@@ -354,8 +354,9 @@ struct PretrainRequest {
 
 DryRun plan_pretrain(const PretrainRequest& request, const Context& context);
 
-// Leaves a model folder; evaluates it where the shards hold some text out.
-TrainingResult run_pretrain(const PretrainRequest& request, const Context& context);
+// Leaves a model folder; evaluates it where the shards hold some text out. Of the model to go on
+// with, if there is one and it is given, trains a copy; reads it otherwise.
+TrainingResult run(const PretrainRequest& request, Models models, const Context& context);
 
 // -------------------------------------------------------------------------------------------------
 // Sparse post-training: closes the attention edges that a model's loss does not need
@@ -417,16 +418,15 @@ double default_learning_rate(std::int64_t width, std::int64_t lora_rank);
 DryRun plan_sparsify(const SparsifyRequest& request, const Context& context);
 
 // Evaluates the dense model, the teacher if it is another, the sparse one and the control, where
-// the shards hold some text out, and judges the result. Each model that is
-// named is read once.
-TrainingResult run_sparsify(const SparsifyRequest& request, const Context& context);
+// the shards hold some text out, and judges the result. `models` are the model and the teacher that
+// the request names, as far as they are loaded: a copy is trained. What is not given is read, once.
+TrainingResult run(const SparsifyRequest& request, Models models, const Context& context);
 
 // -------------------------------------------------------------------------------------------------
 // A sparse model with fewer open edges, without training: the gates of the heads whose edges are
 // worth least are lowered on held-out text (filigree/evaluation.h).
 
 struct CloseGatesRequest {
-  std::string model = {};  // folder or name
   std::variant<EvaluationText, EvaluationShards> data = {};
   WindowOptions windows = {};
   double most_edges = 0.0;  // the share of the edges that may be open
@@ -436,6 +436,7 @@ struct CloseGatesRequest {
 
 struct ClosedGates {
   CloseGatesRequest request;
+  std::string model;  // as it was named
   GateClosing closing;
   std::int64_t layer_heads = 0;
   std::int64_t tokens = 0;  // that every measurement predicted
@@ -446,9 +447,10 @@ struct ClosedGates {
 // Throws RequestError unless the share lies between 0 and 1, and Error when `out` holds a model
 // already, for a model without gates, and for data that do not fit it. Writes the model also where
 // the share was not reached.
-ClosedGates close_gates(const CloseGatesRequest& request, const Context& context);
+ClosedGates run(const CloseGatesRequest& request, Models models, const Context& context);
 
 Json to_json(const ClosedGates& closed);
+std::string text_of(const ClosedGates& closed);
 
 // -------------------------------------------------------------------------------------------------
 // How training runs went, drawn from their logs: of sparse ones loss gap, active edges and
@@ -485,7 +487,7 @@ struct CurvesResult {
   std::vector<TrainingCurve> curves;
 };
 
-CurvesResult draw_curves(const CurvesRequest& request);
+CurvesResult run(const CurvesRequest& request, Models models, const Context& context);
 
 Json to_json(const CurvesResult& result);
 

@@ -6,7 +6,7 @@
 
 namespace filigree::serve {
 
-Json models_json(std::span<const study::LoadedModel> models, const Limits& limits) {
+Json models_json(study::Models models, const Limits& limits) {
   Json list = Json::array();
   for (const study::LoadedModel& model : models) {
     const ModelConfig& config = model.config();

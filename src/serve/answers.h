@@ -9,6 +9,6 @@
 namespace filigree::serve {
 
 // The models with their heads, the built-in tasks, the colours of pages and the limits.
-Json models_json(std::span<const study::LoadedModel> models, const Limits& limits);
+Json models_json(study::Models models, const Limits& limits);
 
 }  // namespace filigree::serve

@@ -83,8 +83,8 @@ std::vector<Edge> edges_of(const study::LoadedModel& model, const ModelRun& run,
 
 }  // namespace
 
-Arcs token_arcs(std::span<const study::LoadedModel> models, const ExportQuery& query,
-                const Limits& limits, const study::Context& context) {
+Arcs token_arcs(study::Models models, const ExportQuery& query, const Limits& limits,
+                const study::Context& context) {
   const ModelRun first = run_of(models[0], query.run);
   const auto T = static_cast<std::int64_t>(first.prompt.ids.size());
   const std::int64_t asked = query.at.value_or(-1), at = asked < 0 ? asked + T : asked;
@@ -122,8 +122,7 @@ Arcs token_arcs(std::span<const study::LoadedModel> models, const ExportQuery& q
   return arcs;
 }
 
-Arcs generated_arcs(std::span<const study::LoadedModel> models, const ExportQuery& query,
-                    const study::Context& context) {
+Arcs generated_arcs(study::Models models, const ExportQuery& query, const study::Context& context) {
   Arcs arcs;
   arcs.figure.title = "Generated text";
   arcs.figure.caption = fmt::format("Edges of at least {:.0f} % from each new token.{}",

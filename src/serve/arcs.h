@@ -18,11 +18,10 @@ struct Arcs {
 
 // Where the information of a token of the prompt comes from and goes to. Throws Refusal for maps
 // that are too large.
-Arcs token_arcs(std::span<const study::LoadedModel> models, const ExportQuery& query,
-                const Limits& limits, const study::Context& context);
+Arcs token_arcs(study::Models models, const ExportQuery& query, const Limits& limits,
+                const study::Context& context);
 
 // What heads look at from each token that the models go on with.
-Arcs generated_arcs(std::span<const study::LoadedModel> models, const ExportQuery& query,
-                    const study::Context& context);
+Arcs generated_arcs(study::Models models, const ExportQuery& query, const study::Context& context);
 
 }  // namespace filigree::serve

@@ -31,8 +31,7 @@ std::optional<Misfit> misfit_of(const WrittenChange& change, const study::Loaded
 
 }  // namespace
 
-Json changes_json(std::span<const study::LoadedModel> models, const ChangesQuery& query,
-                  const Limits& limits) {
+Json changes_json(study::Models models, const ChangesQuery& query, const Limits& limits) {
   Json unfit = Json::array(), whole;
   std::vector<std::vector<TokenId>> ids;
   for (const std::size_t m : query.models)

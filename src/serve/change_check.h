@@ -13,7 +13,6 @@ namespace filigree::serve {
 // cannot make, each with the reason and whether another prompt could have it, and null or, as
 // {"error", "remedy"}, why all of them together are too many. Runs nothing. Throws Error for a
 // prompt that no run can have.
-Json changes_json(std::span<const study::LoadedModel> models, const ChangesQuery& query,
-                  const Limits& limits);
+Json changes_json(study::Models models, const ChangesQuery& query, const Limits& limits);
 
 }  // namespace filigree::serve

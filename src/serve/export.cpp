@@ -37,8 +37,8 @@ const char* type_of(ExportFormat format) {
 }
 
 // The maps as `filigree attention --out` writes them, models by their labels.
-void write_numbers(std::span<const study::LoadedModel> models, const ExportQuery& query,
-                   const fs::path& file, const study::Context& context) {
+void write_numbers(study::Models models, const ExportQuery& query, const fs::path& file,
+                   const study::Context& context) {
   MapFileLayout layout;
   layout.kind = query.kind;
   layout.heads = parse_heads(query.heads, models[0].config().layers, models[0].config().heads);
@@ -70,8 +70,8 @@ void write_numbers(std::span<const study::LoadedModel> models, const ExportQuery
   out->commit();
 }
 
-void draw_maps(std::span<const study::LoadedModel> models, const ExportQuery& query,
-               const fs::path& file, const study::Context& context) {
+void draw_maps(study::Models models, const ExportQuery& query, const fs::path& file,
+               const study::Context& context) {
   study::AttentionRequest request;
   request.prompts.source = study::numbered_prompts({query.run.prompt});
   request.heads = query.heads;
@@ -79,10 +79,10 @@ void draw_maps(std::span<const study::LoadedModel> models, const ExportQuery& qu
   request.interventions = query.run.interventions;
   request.files = {file};
   request.style.theme = query.theme;
-  study::run_attention(request, models, context);
+  study::run(request, models, context);
 }
 
-Json with_labels(Json json, std::span<const study::LoadedModel> models) {
+Json with_labels(Json json, study::Models models) {
   for (std::size_t m = 0; m < models.size(); ++m) json["models"][m]["model"] = models[m].label();
   return json;
 }
@@ -101,8 +101,8 @@ Exported exported(Json json, Figure figure) {
           }};
 }
 
-Exported exported_view(std::span<const study::LoadedModel> models, const ExportQuery& query,
-                       const Limits& limits, const study::Context& context) {
+Exported exported_view(study::Models models, const ExportQuery& query, const Limits& limits,
+                       const study::Context& context) {
   switch (query.view) {
     case ExportView::kTokens: {
       Arcs arcs = token_arcs(models, query, limits, context);
@@ -117,7 +117,7 @@ Exported exported_view(std::span<const study::LoadedModel> models, const ExportQ
       request.prompt = query.run.prompt;
       request.token = query.answer;
       request.interventions = query.run.interventions;
-      const study::LensResult result = study::run_logit_lens(request, models, context);
+      const study::LensResult result = study::run(request, models, context);
       return exported(with_labels(to_json(result), models), figure_of(result));
     }
     default: break;
@@ -127,7 +127,7 @@ Exported exported_view(std::span<const study::LoadedModel> models, const ExportQ
   request.interventions = query.run.interventions;
   request.at = query.at;
   if (!query.at) request.answers = {query.answer};
-  const study::AttributionResult result = study::attribute_models(request, models, context);
+  const study::AttributionResult result = study::run(request, models, context);
   return exported(with_labels(to_json(result), models), figure_of(result));
 }
 
@@ -149,8 +149,8 @@ std::string written(const std::string& name, const std::function<void(const fs::
 
 }  // namespace
 
-Answer export_answer(std::span<const study::LoadedModel> models, const ExportQuery& query,
-                     const Limits& limits, const study::Context& context) {
+Answer export_answer(study::Models models, const ExportQuery& query, const Limits& limits,
+                     const study::Context& context) {
   const bool figure = is_figure(query.format);
   Answer answer = file_answer(std::string(name_of(query.view)), query.format);
   if (query.view == ExportView::kMaps) {

@@ -10,8 +10,8 @@
 namespace filigree::serve {
 
 // `models` are those of the query, side by side.
-Answer export_answer(std::span<const study::LoadedModel> models, const ExportQuery& query,
-                     const Limits& limits, const study::Context& context);
+Answer export_answer(study::Models models, const ExportQuery& query, const Limits& limits,
+                     const study::Context& context);
 
 // A figure of a job's result, or its numbers without the figures.
 Answer job_export_answer(const JobResult& result, const JobExportQuery& query);

@@ -41,7 +41,7 @@ fs::path write_text(const ScratchFolder& folder, const TrainingQuery& query,
   study::CorpusRequest corpus;
   corpus.bytes = kBytesAToken * static_cast<std::uint64_t>(query.tokens);
   corpus.out = file;
-  study::write_corpus(corpus, context);
+  study::run(corpus, {}, context);
   return file;
 }
 
@@ -52,9 +52,8 @@ study::FeatureTrainingResult train(const study::LoadedModel& model, const Traini
   preparation.held_out_share = kHeldOutShare;
   preparation.out = folder.path() / "shards";
   preparation.tokenizer = model.folder().string();
-  study::prepare(preparation, context);
+  study::run(preparation, {}, context);
   study::FeatureTrainingRequest request;
-  request.model = model.folder().string();
   request.shards = preparation.out.string();
   request.out = (folder.path() / "features").string();
   request.kind = TranscoderKind::kPerLayer;
@@ -68,7 +67,7 @@ study::FeatureTrainingResult train(const study::LoadedModel& model, const Traini
   request.objective.l0 = std::min<double>(request.objective.l0, 0.5 * double(query.features));
   study::Context beside_the_model = context;
   beside_the_model.placement = model.model().placement();
-  return study::run_feature_training(request, model, beside_the_model);
+  return study::run(request, model, beside_the_model);
 }
 
 }  // namespace
@@ -92,23 +91,22 @@ bool has_features(const study::LoadedModel& model) {
   }
 }
 
-JobResult trace_work(std::span<const study::LoadedModel> models, const TraceQuery& query,
-                     const TrainedFeatures& trained, const study::Context& context) {
+JobResult trace_work(study::Models models, const TraceQuery& query, const TrainedFeatures& trained,
+                     const study::Context& context) {
   std::vector<TrainedFeatures::Trained> own;  // held while they are read
-  std::vector<std::unique_ptr<FeatureDictionary>> dictionaries;
-  std::vector<study::TracedThrough> through;
+  std::vector<study::FeaturesOfModel> through;
   for (const std::size_t m : query.models) {
     own.push_back(trained.find(m));
     if (own.back().path.empty() && !has_features(models[m])) continue;
-    dictionaries.push_back(dictionary_of(models[m], own.back().path));
-    through.push_back({&models[m], dictionaries.back().get(), models[m].label() + "-features", {}});
+    through.push_back(
+        {&models[m], dictionary_of(models[m], own.back().path), models[m].label() + "-features"});
   }
   require(!through.empty(),
           "no model has transcoders beside it; train some here, or with filigree features train");
-  const study::TraceResult result = study::run_trace(query.request, through, context);
+  const study::TraceResult result = study::run(query.request, through, context);
   JobResult done = {to_json(result)};
-  for (std::size_t m = 0; m < through.size(); ++m)
-    done.json["models"][m]["model"] = through[m].model->label();
+  for (std::size_t m = 0; m < result.through.size(); ++m)
+    done.json["models"][m]["model"] = result.through[m].model->label();
   done.json["figures"] = Json::array();
   if (study::has_figures()) {
     done.add_figure("Graph of features", study::graph_figure(result));
@@ -120,8 +118,8 @@ JobResult trace_work(std::span<const study::LoadedModel> models, const TraceQuer
   return done;
 }
 
-JobResult training_work(std::span<const study::LoadedModel> models, const TrainingQuery& query,
-                        TrainedFeatures& trained, const study::Context& context) {
+JobResult training_work(study::Models models, const TrainingQuery& query, TrainedFeatures& trained,
+                        const study::Context& context) {
   const study::LoadedModel& model = models[query.model];
   const std::shared_ptr<const ScratchFolder> folder = scratch_folder();
   study::FeatureTrainingResult result;

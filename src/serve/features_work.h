@@ -39,12 +39,12 @@ bool has_features(const study::LoadedModel& model);
 
 // As `filigree trace --json`, of the models that have features, the session's own where there are
 // some. Throws Error where none has.
-JobResult trace_work(std::span<const study::LoadedModel> models, const TraceQuery& query,
-                     const TrainedFeatures& trained, const study::Context& context);
+JobResult trace_work(study::Models models, const TraceQuery& query, const TrainedFeatures& trained,
+                     const study::Context& context);
 
 // Trains a transcoder of each layer of a model on sentences of the tasks or on the text of the
 // query, and keeps it. {"model", "features", "tokens", "steps", "held_out"}.
-JobResult training_work(std::span<const study::LoadedModel> models, const TrainingQuery& query,
-                        TrainedFeatures& trained, const study::Context& context);
+JobResult training_work(study::Models models, const TrainingQuery& query, TrainedFeatures& trained,
+                        const study::Context& context);
 
 }  // namespace filigree::serve

@@ -49,11 +49,11 @@ Json importance_json(const study::LoadedModel& model, const ImportanceQuery& que
   request.top = 1;
   request.gradient_of = query.token;
   if (request.gradient_of.empty()) {
-    const study::RunResult first = study::run_prompt(request, model, context);
+    const study::RunResult first = study::run(request, model, context);
     const study::RunValues& values = first.changed ? *first.changed : first.plain;
     request.gradient_of = first.shown[values.likeliest.back().id];
   }
-  const study::RunResult result = study::run_prompt(request, model, context);
+  const study::RunResult result = study::run(request, model, context);
   Json parts = Json::object();
   for (const study::PartGradient& part : (result.changed ? *result.changed : result.plain).parts)
     parts[name_of(part.part)] = part.value_times_gradient;

@@ -19,7 +19,7 @@ Json lens_json(const study::LoadedModel& model, const LensQuery& query, const Li
   request.interventions = query.run.interventions;
   request.token = query.token;
   request.top = query.top;
-  Json json = to_json(study::run_logit_lens(request, {&model, 1}, context)).at("models").at(0);
+  Json json = to_json(study::run(request, model, context)).at("models").at(0);
   json["model"] = model.label();
   return json;
 }
@@ -32,7 +32,7 @@ Json attribution_json(const study::LoadedModel& model, const AttributionQuery& q
   request.at = query.at;
   if (!query.at) request.answers = {query.answer};
   if (!query.wrong.empty()) request.wrong = {query.wrong};
-  Json json = to_json(study::attribute_models(request, {&model, 1}, context)).at("models").at(0);
+  Json json = to_json(study::run(request, model, context)).at("models").at(0);
   json["model"] = model.label();
   return json;
 }

@@ -4,12 +4,12 @@
 
 namespace filigree::serve {
 
-JobResult circuit_work(std::span<const study::LoadedModel> models, const CircuitQuery& query,
+JobResult circuit_work(study::Models models, const CircuitQuery& query,
                        const study::Context& context) {
   study::CircuitRequest request = query.request;
   request.task = study::choose_text(request.task, models);
-  const std::span<const study::LoadedModel> chosen = chosen_models(models, query.models);
-  study::CircuitsOfKind circuits = study::find_circuits(request, chosen, context);
+  const study::Models chosen = chosen_models(models, query.models);
+  study::CircuitsOfKind circuits = study::run(request, chosen, context);
   for (study::ModelCircuit& circuit : circuits) circuit.model = circuit.label;
   JobResult done = {to_json(circuits, study::Scores::kLeftOut)};
   done.json.erase("text");  // a path of this machine
@@ -26,12 +26,10 @@ JobResult circuit_work(std::span<const study::LoadedModel> models, const Circuit
   return done;
 }
 
-JobResult sweep_work(std::span<const study::LoadedModel> models, const SweepQuery& query,
-                     const study::Context& context) {
+JobResult sweep_work(study::Models models, const SweepQuery& query, const study::Context& context) {
   study::PatchRequest request = query.request;
   request.task = study::choose_text(request.task, models);
-  study::PatchResult result =
-      study::sweep_models(request, chosen_models(models, query.models), context);
+  study::PatchResult result = study::run(request, chosen_models(models, query.models), context);
   for (study::SweptModel& model : result.models) model.model = model.label;
   JobResult done = {to_json(result)};
   done.json.erase("text");  // a path of this machine

@@ -9,11 +9,10 @@
 namespace filigree::serve {
 
 // As `filigree circuit --json`, and "figures": [{"title", "svg", "dark_svg"}].
-JobResult circuit_work(std::span<const study::LoadedModel> models, const CircuitQuery& query,
+JobResult circuit_work(study::Models models, const CircuitQuery& query,
                        const study::Context& context);
 
 // As `filigree patch --json`, and "figures".
-JobResult sweep_work(std::span<const study::LoadedModel> models, const SweepQuery& query,
-                     const study::Context& context);
+JobResult sweep_work(study::Models models, const SweepQuery& query, const study::Context& context);
 
 }  // namespace filigree::serve

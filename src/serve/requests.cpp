@@ -58,8 +58,7 @@ MapKind packed_kind(const JsonObject& object) {
 
 }  // namespace
 
-std::span<const study::LoadedModel> chosen_models(std::span<const study::LoadedModel> models,
-                                                  std::vector<std::size_t> chosen) {
+study::Models chosen_models(study::Models models, std::vector<std::size_t> chosen) {
   std::sort(chosen.begin(), chosen.end());
   require(!chosen.empty() && chosen.back() - chosen.front() + 1 == chosen.size(),
           "the request: models must lie side by side");

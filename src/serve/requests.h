@@ -146,15 +146,13 @@ struct CircuitQuery {
 };
 
 // Models of a request as they lie side by side. Throws Error where others lie between them.
-std::span<const study::LoadedModel> chosen_models(std::span<const study::LoadedModel> models,
-                                                  std::vector<std::size_t> chosen);
+study::Models chosen_models(study::Models models, std::vector<std::size_t> chosen);
 
 // Reads requests for these models. Throws Refusal for what is too large, and Error for what cannot
 // be read.
 class RequestReader {
  public:
-  RequestReader(std::span<const study::LoadedModel> models, const Limits& limits)
-      : models_(models), limits_(limits) {}
+  RequestReader(study::Models models, const Limits& limits) : models_(models), limits_(limits) {}
 
   LookQuery look(const std::string& body) const;
   HeadQuery head(const std::string& body) const;
@@ -181,7 +179,7 @@ class RequestReader {
   study::TaskSelection task_of(const JsonObject& object) const;
   study::StepOptions steps(const JsonObject& object) const;
 
-  std::span<const study::LoadedModel> models_;
+  study::Models models_;
   Limits limits_;
 };
 

@@ -208,7 +208,7 @@ TEST_F(ViewsTest, OrdersHeadsByRoleAndImportance) {
   EXPECT_EQ(get("/api/roles"), roles);
   const Json found = post("/api/importance", {{"prompt", kPrompt}})["models"];
   study::RunRequest request = {.prompt = kPrompt, .gradient_of = found[0]["token"], .top = 1};
-  const Json wanted = to_json(study::run_prompt(request, api_.models()[0], {}));
+  const Json wanted = to_json(study::run(request, api_.models()[0], {}));
   EXPECT_EQ(wanted["plain"]["next"][0]["rank"], 1) << "of the likeliest token";
   ASSERT_EQ(found[0]["parts"].size(), 10u) << "eight heads and two MLPs";
   for (const Json& part : wanted["plain"]["gradients"])

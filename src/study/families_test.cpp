@@ -52,7 +52,7 @@ TEST_P(FamilyStudies, AttentionWithRolesStatisticsAndMaps) {
   request.roles = request.statistics = true;
   request.heads = "L0H1,L1H0";
   request.files = {scratch_ / "maps.npz", scratch_ / "stats.csv"};
-  const AttentionResult result = run_attention(request, models_, {});
+  const AttentionResult result = run(request, models_, {});
   EXPECT_EQ(result.models[0].parameters, models_[0].model().parameter_count());
   EXPECT_FALSE(result.models[0].roles.empty());
   // Without gates every edge is open, however short the window.
@@ -60,7 +60,7 @@ TEST_P(FamilyStudies, AttentionWithRolesStatisticsAndMaps) {
   request.roles = request.statistics = false;
   request.kind = MapKind::kScores;
   request.files = {scratch_ / "scores.npz"};
-  run_attention(request, models_, {});
+  run(request, models_, {});
 }
 
 // Behind the begin-of-text token, where the tokenizer has one; greedily the tokens of whole runs.
@@ -69,7 +69,7 @@ TEST_P(FamilyStudies, GenerationTakesTheModelsOwnBestTokens) {
     GenerationRequest request;
     request.prompt = kText;
     request.options = {.sampling = {.temperature = 0.0}, .max_tokens = 6};
-    const Generation result = generate(request, model, {}, {});
+    const Generation result = run(request, model, {}, {});
     std::vector<TokenId> ids = model.tokenizer().begin_ids();
     const std::vector<TokenId> text = model.tokenizer().encode(kText);
     ids.insert(ids.end(), text.begin(), text.end());
@@ -88,7 +88,7 @@ TEST_P(FamilyStudies, GenerationTakesTheModelsOwnBestTokens) {
 TEST_P(FamilyStudies, TheLogitLensEndsAtTheModelsPrediction) {
   LensRequest request;
   request.prompt = kText;
-  const LensResult result = run_logit_lens(request, models_, {});
+  const LensResult result = run(request, models_, {});
   for (const LensOfModel& of : result.models) EXPECT_FALSE(of.ids.empty());
 }
 

@@ -1,3 +1,4 @@
+#include "filigree/lens_study.h"
 #include "filigree/study.h"
 
 namespace filigree::study {
@@ -47,6 +48,17 @@ Json to_json(const Interventions& interventions) {
                     {"factor", change.kind == ChangeKind::kPatch ? Json() : Json(change.factor)},
                     {"prompt", change.kind == ChangeKind::kPatch ? Json(change.prompt) : Json()}});
   return list;
+}
+
+std::string changed_text(const Interventions& interventions) {
+  return changed_text(interventions, {});
+}
+
+std::string changed_text(const Interventions& interventions,
+                         const std::vector<SteeringChange>& steering) {
+  std::string text = filigree::text_of(interventions);
+  if (!steering.empty()) text += (text.empty() ? "" : ", ") + filigree::text_of(steering);
+  return text.empty() ? "" : "changed: " + text + "\n";
 }
 
 }  // namespace filigree::study

@@ -24,6 +24,12 @@ const Tokenizer* LoadedModel::tokenizer_if_any() const {
   return !folder_.empty() && has_tokenizer(tokenizer_folder(folder_)) ? &tokenizer() : nullptr;
 }
 
+const LoadedModel& Models::only() const {
+  if (size() != 1)
+    throw RequestError(fmt::format("this is about one model, and {} were given", size()));
+  return front();
+}
+
 std::vector<LoadedModel> load_models(const std::vector<std::string>& names, const Context& context,
                                      LoadOptions options) {
   options.placement = context.placement;

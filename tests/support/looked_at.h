@@ -41,7 +41,7 @@ inline study::Json run_json(const study::LoadedModel& model, const study::Json& 
     request.interventions.add_scales(text.get<std::string>());
   for (const study::Json& text : query.value("patch", study::Json::array()))
     request.interventions.add_patch(text.get<std::string>());
-  return to_json(study::run_prompt(request, model, {}));
+  return to_json(study::run(request, model, {}));
 }
 
 }  // namespace filigree

@@ -6,7 +6,6 @@
 #include <climits>
 #include <memory>
 
-#include "apps/cli/attention/attention_tables.h"
 #include "apps/cli/attention/prompt_options.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
@@ -64,35 +63,16 @@ std::vector<study::LoadedModel> open_models(const std::vector<std::string>& name
   return study::load_models(names, context);
 }
 
-std::string text_of(const AttentionCommand& command, const study::AttentionResult& result) {
-  std::vector<std::string> parts;
-  if (!result.interventions.empty()) parts.push_back(changed_text(result.interventions));
-  if (!result.models[0].roles.empty()) parts.push_back(role_table(result.models));
-  if (result.comparison)
-    parts.push_back(
-        comparison_table(*result.comparison, result.connections, result.models, command.by_head));
-  else if (result.models[0].statistics)
-    parts.push_back(statistics_table(result.models[0], command.by_head));
-  for (const study::AnalysedModel& model : result.models)
-    if (model.pairs) parts.push_back(pair_table(model));
-  for (const std::filesystem::path& file : result.files)
-    parts.push_back(fmt::format("{} of {} on {}: {}\n",
-                                file.extension() == ".csv" ? "statistics" : name_of(result.kind),
-                                counted(result.heads.size(), "head"),
-                                counted(result.prompts.size(), "prompt"), file.string()));
-  return fmt::format("{}", fmt::join(parts, "\n"));
-}
-
 void run_command(const AttentionCommand& command, const Session& session) {
   const study::AttentionRequest request = request_of(command);
   catch_interrupts();
   const study::Context context = session.context();
   const std::vector<study::LoadedModel> models = open_models(command.models, context);
-  const study::AttentionResult result = study::run_attention(request, models, context);
+  const study::AttentionResult result = study::run(request, models, context);
   if (session.json())
     session.print_json(to_json(result));
   else
-    session.print(text_of(command, result));
+    session.print(text_of(result, command.by_head));
 }
 
 }  // namespace

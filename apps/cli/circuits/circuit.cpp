@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 
-#include "apps/cli/circuits/circuit_text.h"
 #include "apps/cli/circuits/task_options.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
@@ -37,7 +36,7 @@ study::CircuitRequest request_of(const CircuitCommand& command) {
 // One for each method.
 std::vector<study::CircuitsOfKind> find_or_say(const study::CircuitRequest& request,
                                                const std::vector<study::Method>& methods,
-                                               std::span<const study::LoadedModel> models,
+                                               study::Models models,
                                                const study::Context& context) {
   if (!request.state.empty()) catch_termination();
   try {
@@ -94,7 +93,7 @@ void run_circuit(const CircuitCommand& command, Session& session) {
     json["files"] = output.folder.empty() ? study::Json() : study::Json(files);
     session.print_json(json);
   } else {
-    session.print((several ? methods_text(found, top) : circuit_text(found[0], top)) +
+    session.print((several ? study::methods_text(found, top) : text_of(found[0], top)) +
                   files_text(output, files));
   }
   // Only now, so that what needs no figures was written.

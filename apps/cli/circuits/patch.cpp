@@ -6,12 +6,11 @@
 #include <memory>
 
 #include "apps/cli/circuits/task_options.h"
-#include "apps/cli/circuits/task_text.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/circuit_study.h"
 #include "filigree/names.h"
 
@@ -26,55 +25,12 @@ struct PatchCommand {
   study::FigureStyle style;
 };
 
-std::string strongest_table(const study::SweptSite& site, PatchDirection direction,
-                            std::size_t top) {
-  Table table(
-      {{"place"},
-       {direction == PatchDirection::kNoising ? "effect lost" : "effect restored", Align::kRight}});
-  std::vector<std::size_t> order = site.order();
-  order.resize(std::min(order.size(), top));
-  for (const std::size_t cell : order) {
-    const Estimate& effect = site.sweep.effects[cell];
-    std::string text = fmt::format("{:+.1f} %", 100 * effect.mean);
-    if (effect.error) text += fmt::format(" +- {:.1f}", 100 * *effect.error);
-    table.add({site.place(cell), text});
-  }
-  return table.text(2);
-}
-
-std::string model_text(const study::SweptModel& model, PatchDirection direction, std::size_t top) {
-  const std::vector<TaskPrompt>& all = model.task.prompts.prompts;
-  std::string text =
-      fmt::format("\n{}\n", printable(model.label)) + dropped_text(model.task.prompts);
-  if (model.prompts.size() < all.size())
-    text += fmt::format("  {} of {} have the commonest length, {} tokens, and are kept\n",
-                        model.prompts.size(), all.size(), model.prompts[0].length());
-  text += verdict_text(model.check, model.task.prompts);
-  for (const study::SweptSite& site : model.sites)
-    text += fmt::format("\n  {} by {}{}: clean {}, corrupt {}\n", name_of(site.site),
-                        name_of(site.axis),
-                        site.sweep.from_end ? ", positions counted from the end" : "",
-                        estimate_text(site.sweep.clean), estimate_text(site.sweep.corrupt)) +
-            strongest_table(site, direction, top);
-  return text;
-}
-
-std::string text_of(const study::PatchResult& result, std::size_t top) {
-  const study::LoadedTask& task = result.models[0].task;
-  const PatchDirection direction = result.request.direction;
-  std::string text =
-      fmt::format("{}: {}, corruption {}, {}, {}\n", printable(task.prompts.task), task.description,
-                  task.prompts.corruption, name_of(task.metric), name_of(direction));
-  for (const study::SweptModel& model : result.models) text += model_text(model, direction, top);
-  return text;
-}
-
 void run_patch(const PatchCommand& command, Session& session) {
   study::check_figure_file(command.out);
   check_request(command.request);  // before the models are read
   const study::Context context = session.context();
   const std::vector<study::LoadedModel> models = study::load_models(command.models, context);
-  const study::PatchResult result = study::sweep_models(command.request, models, context);
+  const study::PatchResult result = study::run(command.request, models, context);
   for (const study::SweptModel& model : result.models)
     if (!model.check.better_than_chance || model.sites.empty()) session.set_exit_code(kOutOfReach);
   if (!command.out.empty() && session.writes())

@@ -8,11 +8,10 @@
 #include <span>
 
 #include "apps/cli/circuits/task_options.h"
-#include "apps/cli/circuits/task_text.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
@@ -80,7 +79,7 @@ void show_task(const TaskCommand& command, const Session& session) {
   if (session.json()) return session.print_json(to_json(task));
   std::string text = task_line(task) + "\n";
   for (const TaskPrompt& prompt : task.prompts.prompts) show_prompt(prompt, tokenizer, text);
-  session.print(text + dropped_text(task.prompts));
+  session.print(text + study::dropped_text(task.prompts));
 }
 
 void check_model(const TaskCommand& command, Session& session) {
@@ -92,12 +91,12 @@ void check_model(const TaskCommand& command, Session& session) {
   if (!check.better_than_chance) session.set_exit_code(kOutOfReach);
   if (session.json()) return session.print_json(to_json(checked));
   Table table({{""}, {"clean", Align::kRight}, {"corrupt", Align::kRight}});
-  table.add({std::string(name_of(task.metric)), estimate_text(check.clean),
-             estimate_text(check.corrupt)});
+  table.add({std::string(name_of(task.metric)), study::estimate_text(check.clean),
+             study::estimate_text(check.corrupt)});
   table.add({"accuracy", fmt::format("{:.1f} %", 100 * check.clean_accuracy),
              fmt::format("{:.1f} %", 100 * check.corrupt_accuracy)});
-  session.print(task_line(task) + dropped_text(task.prompts) + "\n" + table.text() + "\n" +
-                verdict_text(check, task.prompts));
+  session.print(task_line(task) + study::dropped_text(task.prompts) + "\n" + table.text() + "\n" +
+                study::verdict_text(check, task.prompts));
 }
 
 void run_task(TaskCommand& command, bool prompts_given, Session& session) {

@@ -5,9 +5,7 @@
 
 #include <memory>
 
-#include "apps/cli/attention/attention_tables.h"
 #include "apps/cli/attention/prompt_options.h"
-#include "apps/cli/circuits/circuit_text.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
@@ -44,22 +42,13 @@ study::ComparisonRequest request_of(const CompareCommand& command, const Session
   return request;
 }
 
-std::string text_of(const study::ComparisonResult& result) {
-  std::string tasks;
-  for (const study::TaskCircuits& task : result.tasks) tasks += task_circuits_text(task) + "\n";
-  return role_table(result.models) + "\n" +
-         comparison_table(result.comparison, result.connections, result.models, false) + "\n" +
-         tasks +
-         fmt::format("{} files; the report is {}\n", result.files.size(), result.page().string());
-}
-
 void run_command(const CompareCommand& command, const Session& session) {
   const study::ComparisonRequest request = request_of(command, session);
   catch_interrupts();
   const study::Context context = session.context();
   const std::vector<study::LoadedModel> models =
       study::load_models({command.dense, command.sparse}, context);
-  const study::ComparisonResult result = study::run_comparison(request, models, context);
+  const study::ComparisonResult result = study::run(request, models, context);
   if (session.json())
     session.print_json(to_json(result));
   else

@@ -8,7 +8,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/error.h"
 #include "filigree/model_study.h"
 #include "filigree/names.h"
@@ -81,8 +81,8 @@ void run_corpus(const CorpusCommand& command, const Session& session) {
   if (!command.size.empty()) request.bytes = parse_size(command.size);
   request.documents = static_cast<std::uint64_t>(command.documents);
   if (!to_stdout) request.out = command.out;
-  const study::WrittenCorpus written = study::write_corpus(
-      request, session.context(), [&](std::string_view text) { session.print_exactly(text); });
+  const study::WrittenCorpus written = study::run(
+      request, {}, session.context(), [&](std::string_view text) { session.print_exactly(text); });
   if (to_stdout) return;
   if (session.json())
     session.print_json(to_json(written));

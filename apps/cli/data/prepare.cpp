@@ -7,7 +7,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/data/tokenizer_options.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/model_study.h"
 #include "filigree/names.h"
 
@@ -40,7 +40,7 @@ void run_prepare(study::PreparationRequest request, const Session& session) {
     throw UsageError("give --held-out-share or --held-out-text, not both");
   for (std::filesystem::path& text : request.texts)
     if (text == "-") text = "/dev/stdin";
-  const study::Preparation result = study::prepare(request, session.context());
+  const study::Preparation result = study::run(request, {}, session.context());
   if (session.json())
     session.print_json(to_json(result));
   else

@@ -10,7 +10,7 @@
 #include "apps/cli/data/tokenizer_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "base/utf8.h"
 #include "filigree/model_study.h"
 #include "filigree/names.h"
@@ -103,8 +103,7 @@ void run_training(const TokenizeOptions& options, const Session& session) {
     throw UsageError(fmt::format("unexpected argument '{}'; --train takes its texts after it",
                                  printable(options.tokenizer)));
   if (options.training.out.empty()) throw UsageError("--train needs --out DIR, where to write");
-  const study::TrainedTokenizer result =
-      study::train_tokenizer(options.training, session.context());
+  const study::TrainedTokenizer result = study::run(options.training, {}, session.context());
   if (session.json()) return session.print_json(to_json(result));
   Table table({{""}, {""}});
   table.add({"tokenizer", result.out.string()});

@@ -14,7 +14,7 @@ namespace filigree::cli {
 namespace {
 
 void run_convert(const study::FeatureConversionRequest& request, const Session& session) {
-  const study::FeatureConversion result = study::convert_features(request);
+  const study::FeatureConversion result = study::run(request, {}, session.context());
   if (session.json()) return session.print_json(to_json(result));
   const TranscoderShape& shape = result.written.shape;
   session.print(fmt::format("{}: {}, {} layers of {} features, matrices as {}, {}\n",

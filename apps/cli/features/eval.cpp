@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "apps/cli/features/feature_commands.h"
-#include "apps/cli/features/quality_text.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/input.h"
@@ -31,14 +30,14 @@ void run_eval(const EvalOptions& options, const Session& session) {
   if (options.text.empty() == options.data.empty())
     throw UsageError("give either --text FILE or --data SHARDS");
   study::check_figure_file(options.out);
-  study::FeatureEvaluationRequest request{
-      options.models, options.features, {}, options.windows, options.by_layer};
+  study::FeatureEvaluationRequest request{options.features, {}, options.windows, options.by_layer};
   if (options.data.empty())
     request.data = study::EvaluationText{read_text(options.text), source_name(options.text), false};
   else
     request.data = study::open_evaluation_shards(options.data, options.split);
-  const std::vector<study::EvaluatedFeatures> results =
-      study::run_feature_evaluation(request, session.context());
+  const study::Context context = session.context();
+  const std::vector<study::LoadedModel> models = study::load_models(options.models, context);
+  const std::vector<study::EvaluatedFeatures> results = study::run(request, models, context);
   if (!options.out.empty()) study::save_quality_figure(results, options.out, options.style);
   if (session.json()) {
     session.print_json(Json{{"text", options.data.empty() ? Json(options.text) : Json()},
@@ -47,16 +46,16 @@ void run_eval(const EvalOptions& options, const Session& session) {
                             {"out", out_json(options.out)}});
     return;
   }
-  std::vector<NamedQuality> named;
+  std::vector<study::NamedQuality> named;
   for (const study::EvaluatedFeatures& result : results)
     named.emplace_back(result.label, result.quality);
-  std::string text = quality_table(named);
-  for (const NamedQuality& one : named) {
+  std::string text = study::quality_table(named);
+  for (const study::NamedQuality& one : named) {
     if (options.by_layer)
-      text += fmt::format("\n{}\n{}", printable(one.first), layer_quality_table(one.second));
+      text += fmt::format("\n{}\n{}", printable(one.first), study::layer_quality_table(one.second));
     if (options.densities)
       text += fmt::format("\n{}: how often features are active\n{}", printable(one.first),
-                          density_text(one.second));
+                          study::density_text(one.second));
   }
   session.print(text);
 }

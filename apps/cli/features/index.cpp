@@ -8,7 +8,7 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/feature_study.h"
 #include "filigree/names.h"
 #include "study/output.h"
@@ -52,7 +52,7 @@ void run_index(const IndexCommand& command, const Session& session) {
   const study::LoadedModel model = std::move(study::load_models({command.model}, context).front());
   const std::unique_ptr<OutputFolder> folder =
       command.folder.empty() ? nullptr : study::open_output(command.folder, context);
-  const study::IndexResult result = study::index_features(request, model, context);
+  const study::IndexResult result = study::run(request, model, context);
   study::FeatureExport exported;
   if (!command.folder.empty())
     exported = study::export_features({.features = request.features,

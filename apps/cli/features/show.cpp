@@ -7,8 +7,8 @@
 #include "apps/cli/features/feature_commands.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
 #include "base/atomic_file.h"
+#include "base/table.h"
 #include "filigree/feature_study.h"
 #include "filigree/names.h"
 #include "study/features/feature_sheet.h"
@@ -16,66 +16,10 @@
 namespace filigree::cli {
 namespace {
 
-constexpr std::size_t kShownExamples = 6;
-
 struct ShowCommand {
   std::string model, index, out;
   study::FeatureRequest request;
 };
-
-std::string quoted_list(const study::FeaturePage& page,
-                        const std::vector<study::FeatureLogit>& logits) {
-  std::string text;
-  for (const study::FeatureLogit& logit : logits)
-    text += fmt::format("  '{}' {:+.2f}", printable(study::in_one_line(page.shown[logit.token])),
-                        logit.effect);
-  return text;
-}
-
-std::string partner_line(const std::vector<study::FeaturePartner>& partners) {
-  std::string text;
-  for (const study::FeaturePartner& partner : partners)
-    text += fmt::format("  {} {:+.2f}", feature_name(partner.feature), partner.weight);
-  return text.empty() ? "  none" : text;
-}
-
-// "... the old «king» of ...".
-std::string example_line(const study::FeaturePage& page, const FeatureExample& example) {
-  std::string text;
-  for (std::size_t t = 0; t < example.tokens.size(); ++t) {
-    const std::string token = study::in_one_line(page.shown[example.tokens[t]]);
-    text += t == static_cast<std::size_t>(example.centre) ? "«" + token + "»" : token;
-  }
-  return fmt::format("  {:>8.3g}  {}\n", example.value, printable(text, 400));
-}
-
-std::string page_text(const study::FeaturePage& page) {
-  std::string text = fmt::format("{} of {}: {}\n", feature_name(page.feature),
-                                 printable(page.label), printable(page.words(), 200));
-  if (page.indexed) {
-    text += fmt::format("active at {}", study::frequency_text(page.frequency));
-    if (page.record.active())
-      text += fmt::format("; median {:.3g}, largest {:.3g}", page.record.quantile(0.5),
-                          page.record.max);
-    text += fmt::format(" (in {} tokens)\n", with_thousands(page.indexed->tokens));
-  }
-  text += fmt::format("\nraises{}\nlowers{}\n", quoted_list(page, page.raised),
-                      quoted_list(page, page.lowered));
-  text += "writes to";
-  for (const study::FeatureWrite& write : page.writes)
-    text += fmt::format("  {} {:.2f}", layer_name(write.layer), write.norm);
-  text += fmt::format("\nreads{}\nis read by{}\n", partner_line(page.reads),
-                      partner_line(page.read_by));
-  if (!page.indexed) return text + "\nexamples need an index: filigree features index\n";
-  if (!page.record.active()) return text;
-  text += "\nwhere it is largest\n";
-  for (std::size_t i = 0; i < std::min(page.record.top.size(), kShownExamples); ++i)
-    text += example_line(page, page.record.top[i]);
-  text += "\nby chance, from its range of activations\n";
-  for (const FeatureBand& band : quantile_bands(page.record, 5, 1))
-    for (const FeatureExample* example : band.examples) text += example_line(page, *example);
-  return text;
-}
 
 void run_show(const ShowCommand& command, const Session& session) {
   if (!command.out.empty() && !command.out.ends_with(".html") && !command.out.ends_with(".json"))
@@ -90,7 +34,7 @@ void run_show(const ShowCommand& command, const Session& session) {
     write_file_atomically(command.out, feature_html(study::sheet_of(page)));
   if (command.out.ends_with(".json"))
     write_file_atomically(command.out, study::feature_detail(page).dump() + "\n");
-  if (!session.json()) return session.print(page_text(page));
+  if (!session.json()) return session.print(text_of(page));
   study::Json json = to_json(page);
   json["out"] = out_json(command.out);
   session.print_json(json);

@@ -5,12 +5,11 @@
 #include <memory>
 
 #include "apps/cli/features/feature_commands.h"
-#include "apps/cli/features/quality_text.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/job.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
 #include "apps/cli/training/training_options.h"
+#include "base/table.h"
 #include "filigree/feature_study.h"
 #include "filigree/names.h"
 
@@ -18,6 +17,7 @@ namespace filigree::cli {
 namespace {
 
 struct TrainOptions {
+  std::string model;
   study::FeatureTrainingRequest request;
   bool dry_run = false;
 };
@@ -81,7 +81,7 @@ void print_result(const study::FeatureTrainingResult& result, Session& session) 
     session.print_json(study::to_json(result));
   } else if (!result.interrupted()) {
     const std::string quality =
-        result.held_out ? quality_table({{"", *result.held_out}}) + "\n" : "";
+        result.held_out ? study::quality_table({{"", *result.held_out}}) + "\n" : "";
     session.print(fmt::format("{}{}finished after {} steps; the transcoder is in {}\n", quality,
                               speed_text(result), count_text(result.steps),
                               printable(result.plan.out)));
@@ -89,12 +89,14 @@ void print_result(const study::FeatureTrainingResult& result, Session& session) 
 }
 
 void run_train(const TrainOptions& options, Session& session) {
+  const study::Context context = session.context();
+  const std::vector<study::LoadedModel> models = study::load_models({options.model}, context);
   if (options.dry_run) {
-    print_dry_run(study::plan_feature_training(options.request, session.context()), session);
+    print_dry_run(study::plan(options.request, models, context), session);
     return;
   }
   catch_termination();
-  print_result(study::run_feature_training(options.request, session.context()), session);
+  print_result(study::run(options.request, models, context), session);
 }
 
 void add_transcoder_options(CLI::App& app, study::FeatureTrainingRequest& request) {
@@ -198,7 +200,7 @@ void add_features_train(Program& program) {
         "filigree features train gpt2 shards --out features --kind per-layer --skip --dry-run"},
        Computes::kOnRanks},
       [options](Session& session) { run_train(*options, session); });
-  app.add_option("MODEL", options->request.model, "model folder or name")->required();
+  app.add_option("MODEL", options->model, "model folder or name")->required();
   app.add_option("SHARDS", options->request.shards, "token shards, made with the model's tokenizer")
       ->required();
   add_transcoder_options(app, options->request);

@@ -7,7 +7,6 @@
 
 #include "apps/cli/attention/prompt_options.h"
 #include "apps/cli/commands.h"
-#include "apps/cli/head/head_text.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
@@ -38,13 +37,12 @@ void run_head(const HeadCommand& command, const Session& session) {
   std::vector<std::string> names = {command.model};
   if (!twin.empty()) names.push_back(twin);
   const std::vector<study::LoadedModel> models = study::load_models(names, context);
-  const study::HeadPage page =
-      study::describe_head(request, models[0], models.size() > 1 ? &models[1] : nullptr, context);
+  const study::HeadPage page = study::run(request, models, context);
   if (!command.out.empty()) {
     const figure::HeadPage figure = figure_of(page);
     study::save_figure(&figure, command.out, command.style);
   }
-  if (!session.json()) return session.print(head_text(page));
+  if (!session.json()) return session.print(text_of(page));
   study::Json json = to_json(page);
   json["out"] = out_json(command.out);
   session.print_json(json);

@@ -7,20 +7,16 @@
 #include <memory>
 
 #include "apps/cli/circuits/task_options.h"
-#include "apps/cli/circuits/task_text.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/lens_study.h"
 #include "filigree/names.h"
 
 namespace filigree::cli {
 namespace {
-
-// A part of the stream that no tap names is an error of the analysis unless it is rounding.
-constexpr double kRounding = 1e-3;
 
 struct AttributionCommand {
   std::vector<std::string> models;
@@ -30,37 +26,12 @@ struct AttributionCommand {
   study::FigureStyle style;
 };
 
-std::string signed_text(const Estimate& value) {
-  return value.error ? fmt::format("{:+.3f} +- {:.3f}", value.mean, *value.error)
-                     : fmt::format("{:+.3f}", value.mean);
-}
-
-std::string model_text(const study::AttributedModel& model, std::size_t top) {
-  const LogitAttribution& found = model.found;
-  std::string text = fmt::format("\n{}\n", printable(model.label));
-  if (model.task)
-    text += dropped_text(model.task->prompts) + verdict_text(*model.check, model.task->prompts);
-  Table sums({{""}, {"contribution", Align::kRight}});
-  for (const study::KindSum& kind : study::kind_sums(found)) {
-    if (kind.name == "rest" && std::abs(kind.sum.mean) <= kRounding) continue;
-    sums.add({kind.name == "mlps" ? "MLPs" : std::string(kind.name), signed_text(kind.sum)});
-  }
-  sums.add({"sum", signed_text(estimate(found.total))});
-  text += "\n" + sums.text(2) + "\n";
-  Table parts({{"", Align::kRight}, {"part"}, {"contribution", Align::kRight}});
-  const std::vector<std::size_t> order = found.order();
-  for (std::size_t i = 0; i < std::min(order.size(), top); ++i)
-    parts.add(
-        {std::to_string(i + 1), name_of(found.parts[order[i]]), signed_text(found.of(order[i]))});
-  return top > 0 ? text + parts.text(2) : text;
-}
-
 void run_attribution(const AttributionCommand& command, Session& session) {
   study::check_figure_file(command.out);
   check_request(command.request);  // before the models are read
   const study::Context context = session.context();
   const std::vector<study::LoadedModel> models = study::load_models(command.models, context);
-  const study::AttributionResult result = study::attribute_models(command.request, models, context);
+  const study::AttributionResult result = study::run(command.request, models, context);
   for (const study::AttributedModel& model : result.models)
     if (model.check && !model.check->better_than_chance) session.set_exit_code(kOutOfReach);
   if (!command.out.empty()) {
@@ -72,11 +43,7 @@ void run_attribution(const AttributionCommand& command, Session& session) {
     json["out"] = out_json(command.out);
     return session.print_json(json);
   }
-  std::string text =
-      measured_text(result.request) + "\n" + changed_text(result.request.interventions);
-  for (const study::AttributedModel& model : result.models)
-    text += model_text(model, static_cast<std::size_t>(command.top));
-  session.print(text);
+  session.print(text_of(result, static_cast<std::size_t>(command.top)));
 }
 
 }  // namespace

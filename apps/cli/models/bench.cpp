@@ -9,7 +9,7 @@
 #include "apps/cli/models/shape_options.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/names.h"
 #include "filigree/runtime.h"
 #include "filigree/version.h"
@@ -66,7 +66,7 @@ std::string bench_text(const study::Benchmark& result) {
 }
 
 void run_bench(const study::BenchRequest& request, Session& session) {
-  const study::Benchmark result = study::run_benchmark(request, session.context());
+  const study::Benchmark result = study::run(request, {}, session.context());
   if (session.json())
     session.print_json(to_json(result));
   else

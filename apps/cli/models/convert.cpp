@@ -14,7 +14,7 @@ namespace filigree::cli {
 namespace {
 
 void run_convert(const study::ConversionRequest& request, const Session& session) {
-  const study::Conversion result = study::convert_model(request);
+  const study::Conversion result = study::run(request, {}, session.context());
   if (session.json())
     session.print_json(to_json(result));
   else

@@ -10,7 +10,7 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/lens_study.h"
 
 namespace filigree::cli {
@@ -57,10 +57,10 @@ void run_generate(GenerateOptions options, Session& session) {
     study::GenerationRequest without = request;
     without.steering.clear();
     if (!session.json()) session.print("plain\n");
-    plain = study::generate(without, model, context, reader);
-    if (!session.json()) session.print("\n" + changed_text({}, request.steering));
+    plain = study::run(without, model, context, reader);
+    if (!session.json()) session.print("\n" + study::changed_text({}, request.steering));
   }
-  const study::Generation result = study::generate(request, model, context, reader);
+  const study::Generation result = study::run(request, model, context, reader);
   if (session.json()) {
     Json json = to_json(result);
     json["plain"] = plain ? to_json(*plain)["continuations"] : Json();

@@ -10,7 +10,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/device.h"
 #include "filigree/error.h"
 #include "filigree/model.h"
@@ -142,8 +142,8 @@ void print_model(const ModelSummary& summary, const std::optional<study::HeadsAl
 }
 
 void show_model(const InfoOptions& options, const Session& session) {
-  const ModelSummary summary =
-      study::summarize_model({options.model, options.batch, options.length});
+  const ModelSummary summary = study::run(
+      study::SummaryRequest{options.model, options.batch, options.length}, {}, session.context());
   std::optional<study::HeadsAlive> alive;
   std::string problem;  // that keeps it from being run; what is in its headers is worth showing
   if (living_heads_are_cheap(summary)) try {

@@ -28,7 +28,7 @@ std::string folder_line(const study::VerifiedFolder& folder) {
 }
 
 void run_verify(const study::VerificationRequest& request, Session& session) {
-  const study::Verification result = study::verify_folders(request);
+  const study::Verification result = study::run(request, {}, session.context());
   constexpr int kDamaged = 1;
   session.set_exit_code(result.damaged() ? kDamaged : result.checked_any() ? 0 : kOutOfReach);
   if (session.json()) return session.print_json(to_json(result));

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
 #include "apps/cli/program/values.h"
 #include "base/progress.h"
+#include "base/table.h"
 
 namespace filigree::cli {
 namespace {

@@ -63,11 +63,4 @@ void add_steering_options(CLI::App& app, const std::string& name,
       ->type_name("DIR");
 }
 
-std::string changed_text(const Interventions& interventions,
-                         const std::vector<SteeringChange>& steering) {
-  std::string text = text_of(interventions);
-  if (!steering.empty()) text += (text.empty() ? "" : ", ") + text_of(steering);
-  return text.empty() ? "" : "changed: " + text + "\n";
-}
-
 }  // namespace filigree::cli

@@ -17,8 +17,4 @@ void add_intervention_options(CLI::App& app, Interventions& interventions);
 void add_steering_options(CLI::App& app, const std::string& name,
                           std::vector<SteeringChange>& changes, std::string& features);
 
-// "changed: L6H11 ablated" on a line of its own, or nothing.
-std::string changed_text(const Interventions& interventions,
-                         const std::vector<SteeringChange>& steering = {});
-
 }  // namespace filigree::cli

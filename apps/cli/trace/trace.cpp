@@ -10,7 +10,6 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/trace/trace_text.h"
 #include "filigree/feature_study.h"
 #include "filigree/features.h"
 #include "filigree/names.h"
@@ -24,57 +23,57 @@ struct TraceCommand {
   std::string model, features, index, twin, twin_features, twin_index;
   study::TraceRequest request;
   study::TaskSelection task;
-  std::int64_t validated = 0;
-  std::vector<std::string> out;
-  study::TraceDrawing drawing = study::TraceDrawing::kHeads;
-  study::FigureStyle style;
+  study::TraceFiles out;
 };
 
 void check_out(const TraceCommand& command) {
-  for (const std::string& file : command.out) {
-    if (study::is_graph_file(file)) continue;
-    if (!study::is_figure_file(file))
-      throw UsageError(fmt::format("--out: '{}' must end in .json, .dot, .npz, .svg, .pdf or .png",
-                                   printable(file)));
-    study::check_figure_file(file);
-  }
-  const bool graph = std::any_of(command.out.begin(), command.out.end(),
+  study::check_files(command.out);
+  const bool graph = std::any_of(command.out.files.begin(), command.out.files.end(),
                                  [](const std::string& file) { return file.ends_with(".json"); });
   if (!graph && !(command.index.empty() && command.twin_index.empty()))
     throw UsageError("an index is for the features of a graph: --index goes with --out FILE.json");
 }
 
-std::vector<std::string> write_files(const TraceCommand& command, const study::TraceResult& result,
-                                     const std::vector<study::TracedThrough>& through,
-                                     const study::Context& context) {
-  std::vector<std::string> files;
-  for (const std::string& file : command.out) {
-    if (study::is_graph_file(file)) {
-      const std::vector<std::string> more =
-          study::write_graph_files(result, file, context, through);
-      files.insert(files.end(), more.begin(), more.end());
-    } else {
-      study::save_trace_figure(result, command.drawing, file, command.style);
-      files.push_back(file);
-    }
-  }
-  return files;
+// The dense one stands first, as everywhere.
+std::vector<std::string> models_of(const TraceCommand& command) {
+  if (command.twin.empty()) return {command.model};
+  return {command.twin, command.model};
 }
 
-study::Json out_list(const std::vector<std::string>& files) {
-  return files.empty() ? study::Json() : study::Json(files);
+std::vector<study::TraceFeatures> features_of(const TraceCommand& command) {
+  if (command.twin.empty()) return {{command.features, command.index}};
+  // Names the option where there are none.
+  return {
+      {study::features_of_model(command.twin_features, command.twin, "--twin-features").string(),
+       command.twin_index},
+      {command.features, command.index}};
 }
 
-void run_on_task(const TraceCommand& command, const std::vector<study::TracedThrough>& through,
-                 const Session& session, const study::Context& context) {
-  if (!command.request.target.empty() || !command.request.feature.empty() || !command.out.empty())
+void run_on_task(const TraceCommand& command, const study::TraceRequest& request,
+                 const Session& session) {
+  if (!request.target.empty() || !request.feature.empty() || !command.out.files.empty())
     throw UsageError(
         "--task explains the task's answers and writes no files: it goes without "
         "--target, --feature and --out");
-  study::TaskTraceRequest request{command.task, command.request, command.validated};
-  const study::TaskTraceResult result = study::trace_task(request, through, context);
+  const study::Context context = session.context();
+  const study::TaskTraceResult result =
+      study::run(study::TaskTraceRequest{command.task, request},
+                 study::load_models(models_of(command), context), context);
   if (session.json()) return session.print_json(to_json(result));
-  session.print(task_trace_text(result));
+  session.print(text_of(result));
+}
+
+void run_on_prompt(const TraceCommand& command, const study::TraceRequest& request,
+                   const Session& session) {
+  const study::Context context = session.context();
+  const std::vector<study::LoadedModel> models = study::load_models(models_of(command), context);
+  const study::TraceResult result = study::run(request, models, context);
+  std::vector<std::string> written;
+  if (session.writes()) written = write_files(result, command.out, context);
+  if (!session.json()) return session.print(text_of(result));
+  study::Json json = to_json(result);
+  json["out"] = written.empty() ? study::Json() : study::Json(written);
+  session.print_json(json);
 }
 
 void run_trace_command(const TraceCommand& command, const Session& session) {
@@ -85,47 +84,11 @@ void run_trace_command(const TraceCommand& command, const Session& session) {
   if (command.request.prompt.empty() == command.task.name.empty())
     throw UsageError("either --prompt or --task says what is read");
   check_out(command);
-  const study::Context context = session.context();
-  // The dense one stands first, as everywhere.
-  std::vector<std::string> names, files, indices;
-  if (!command.twin.empty()) {
-    names.push_back(command.twin);
-    files.push_back(
-        study::features_of_model(command.twin_features, command.twin, "--twin-features").string());
-    indices.push_back(command.twin_index);
-  }
-  names.push_back(command.model);
-  files.push_back(study::features_of_model(command.features, command.model).string());
-  indices.push_back(command.index);
-  const std::vector<study::LoadedModel> models = study::load_models(names, context);
-  std::vector<std::unique_ptr<FeatureDictionary>> dictionaries;
-  std::vector<study::TracedThrough> through;
-  for (std::size_t m = 0; m < models.size(); ++m) {
-    dictionaries.push_back(open_dictionary(files[m]));
-    through.push_back({&models[m], dictionaries.back().get(), files[m], indices[m]});
-    // Before the work: is it of these features?
-    if (!indices[m].empty()) study::open_feature_index(indices[m], models[m], *dictionaries.back());
-  }
-  if (!command.task.name.empty()) return run_on_task(command, through, session, context);
   study::TraceRequest request = command.request;
+  request.features = features_of(command);
   request.end_of_text = command.task.end_of_text;
-  const study::TraceResult result = study::run_trace(request, through, context);
-  std::vector<study::TraceValidation> validations;
-  if (command.validated > 0)
-    for (std::size_t m = 0; m < through.size(); ++m)
-      validations.push_back(
-          study::validate_trace(result.models[m], through[m], command.validated, context));
-  const std::vector<std::string> written = session.writes()
-                                               ? write_files(command, result, through, context)
-                                               : std::vector<std::string>();
-  if (!session.json()) return session.print(trace_text(result, validations));
-  study::Json json = to_json(result);
-  study::Json checks = study::Json::array();
-  for (std::size_t m = 0; m < validations.size(); ++m)
-    checks.push_back(to_json(validations[m], result.models[m]));
-  json["validation"] = validations.empty() ? study::Json() : checks;
-  json["out"] = out_list(written);
-  session.print_json(json);
+  if (command.task.name.empty()) return run_on_prompt(command, request, session);
+  run_on_task(command, request, session);
 }
 
 }  // namespace
@@ -196,22 +159,22 @@ void add_trace(Program& program) {
       ->check(number_above(0, 1))
       ->type_name("SHARE")
       ->capture_default_str();
-  app.add_option("--validate", command->validated,
+  app.add_option("--validate", command->request.validated,
                  "ablate so many features, of every rank of influence, and compare with the graph")
       ->check(whole_number(0, 10000))
       ->type_name("N")
       ->capture_default_str();
   app.add_flag("--first-position", request.first_position,
                "also take features of the first token, which transcoders are not trained on");
-  app.add_option("--out", command->out,
+  app.add_option("--out", command->out.files,
                  "file of the graph (.json for circuit-tracer and Neuronpedia, .dot, .npz) or of a "
                  "figure (.svg, .pdf, .png); may be given several times")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("FILE");
-  add_choice(app, "--draw", command->drawing, "figure that is drawn");
-  add_figure_options(app, command->style);
+  add_choice(app, "--draw", command->out.drawing, "figure that is drawn");
+  add_figure_options(app, command->out.style);
 }
 
 }  // namespace filigree::cli

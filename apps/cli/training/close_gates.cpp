@@ -7,8 +7,8 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
 #include "apps/cli/training/evaluation_data.h"
+#include "base/table.h"
 #include "filigree/training_study.h"
 
 namespace filigree::cli {
@@ -18,35 +18,20 @@ namespace {
 constexpr std::int64_t kDefaultTokens = 100000;
 
 struct CloseGatesOptions {
+  std::string model;
   study::CloseGatesRequest request;
   EvaluationDataOptions data;
 };
 
-std::string closing_text(const study::ClosedGates& closed) {
-  const GateClosing& closing = closed.closing;
-  Table table({{""}, {"loss", Align::kRight}, {"active edges", Align::kRight}});
-  const auto row = [&](const std::string& what, double loss, double edges) {
-    table.add({what, fmt::format("{:.4f}", loss), fmt::format("{:.4f} %", 100.0 * edges)});
-  };
-  row("as it was", closing.loss, closing.edges);
-  for (const GateClosing::Step& step : closing.steps)
-    row(fmt::format("{} lowered by {:g}", closed.head(step.head), step.lowered), step.loss,
-        step.edges);
-  return table.text() +
-         (closing.reached()
-              ? std::string()
-              : fmt::format("\nno head is left to lower: {:.4f} % of the edges stay "
-                            "open, {:.4f} % were asked for\n",
-                            100.0 * closing.last_edges(), 100.0 * closing.most_edges));
-}
-
 void run_close_gates(const CloseGatesOptions& options, Session& session) {
   study::CloseGatesRequest request = options.request;
   request.data = read_evaluation_data(options.data, session);
-  const study::ClosedGates closed = study::close_gates(request, session.context());
+  const study::Context context = session.context();
+  const study::ClosedGates closed =
+      study::run(request, study::load_models({options.model}, context), context);
   if (!closed.closing.reached()) session.set_exit_code(kOutOfReach);
   if (!session.json()) {
-    session.print(closing_text(closed));
+    session.print(text_of(closed));
     return;
   }
   Json json = to_json(closed);
@@ -67,7 +52,7 @@ void add_close_gates(Program& program) {
                     "filigree close-gates sparse --most-edges 0.01 --data shards --out fewer"},
                    Computes::kOnRanks},
                   [options](Session& session) { run_close_gates(*options, session); });
-  app.add_option("MODEL", request.model, "sparse model, folder or name")->required();
+  app.add_option("MODEL", options->model, "sparse model, folder or name")->required();
   app.add_option("--most-edges", request.most_edges,
                  "share of the attention edges that may be open, 0.003 for 0.3 %")
       ->required()

@@ -18,7 +18,7 @@ void add_curves(Program& program) {
                    {"filigree curves sparse --out curves.svg",
                     "filigree curves log linear --out objectives.pdf --theme print"}},
                   [request](Session& session) {
-                    const study::CurvesResult drawn = study::draw_curves(*request);
+                    const study::CurvesResult drawn = study::run(*request, {}, session.context());
                     if (session.json())
                       session.print_json(study::to_json(drawn));
                     else

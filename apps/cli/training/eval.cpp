@@ -8,7 +8,6 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/training/evaluation_data.h"
-#include "apps/cli/training/evaluation_report.h"
 
 namespace filigree::cli {
 namespace {
@@ -30,18 +29,19 @@ Json eval_json(const EvalOptions& options, const study::EvaluationResult& result
 }
 
 void run_eval(const EvalOptions& options, const Session& session) {
-  const study::EvaluationRequest request{options.models,
-                                         read_evaluation_data(options.data, session),
+  const study::EvaluationRequest request{read_evaluation_data(options.data, session),
                                          options.windows, options.interventions};
-  const study::EvaluationResult result = study::run_evaluation(request, session.context());
+  const study::Context context = session.context();
+  const std::vector<study::LoadedModel> models = study::load_models(options.models, context);
+  const study::EvaluationResult result = study::run(request, models, context);
   if (result.caution) session.note(*result.caution);
   if (session.json()) {
     session.print_json(eval_json(options, result));
     return;
   }
-  std::string text = evaluation_table(result.models);
-  if (options.by_layer) text += "\n" + layer_table(result.models);
-  if (options.by_head) text += "\n" + head_tables(result.models);
+  std::string text = study::evaluation_table(result.models);
+  if (options.by_layer) text += "\n" + study::layer_table(result.models);
+  if (options.by_head) text += "\n" + study::head_tables(result.models);
   session.print(text);
 }
 

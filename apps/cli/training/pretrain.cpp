@@ -46,7 +46,7 @@ void run_pretrain(const PretrainOptions& options, Session& session) {
     return;
   }
   catch_termination();
-  print_result(study::run_pretrain(request, session.context()), session);
+  print_result(study::run(request, {}, session.context()), session);
 }
 
 }  // namespace

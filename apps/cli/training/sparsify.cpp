@@ -126,7 +126,7 @@ void run_sparsify(const SparsifyOptions& options, Session& session) {
     return;
   }
   catch_termination();
-  print_result(study::run_sparsify(options.request, session.context()), session);
+  print_result(study::run(options.request, {}, session.context()), session);
 }
 
 }  // namespace

@@ -5,8 +5,7 @@
 #include <iostream>
 
 #include "apps/cli/program/program.h"
-#include "apps/cli/program/table.h"
-#include "apps/cli/training/evaluation_report.h"
+#include "base/table.h"
 #include "filigree/names.h"
 
 namespace filigree::cli {
@@ -63,7 +62,7 @@ void print_result(const study::TrainingResult& result, Session& session) {
     session.print_json(study::to_json(result));
   } else if (!result.interrupted()) {
     const std::string table =
-        (result.held_out.empty() ? "" : evaluation_table(result.held_out) + "\n") +
+        (result.held_out.empty() ? "" : study::evaluation_table(result.held_out) + "\n") +
         (result.gates ? gates_text(*result.gates) : "");
     session.print(fmt::format("{}{} after {} steps; the model is in {}\n", table,
                               stopped ? "stopped early" : "finished", count_text(result.steps),

@@ -27,7 +27,7 @@ std::vector<fs::path> map_files(const AttentionRequest& request) {
   return files;
 }
 
-std::vector<HeadId> common_heads(const std::string& text, std::span<const LoadedModel> models) {
+std::vector<HeadId> common_heads(const std::string& text, Models models) {
   const ModelConfig& first = models[0].config();
   const std::vector<HeadId> heads = parse_heads(text, first.layers, first.heads);
   for (const LoadedModel& model : models)
@@ -57,8 +57,7 @@ void check_request(const AttentionRequest& request) {
     throw RequestError("a mean of maps goes into a file of maps or a figure; none was asked for");
 }
 
-AttentionResult run_attention(const AttentionRequest& request, std::span<const LoadedModel> models,
-                              const Context& context) {
+AttentionResult run(const AttentionRequest& request, Models models, const Context& context) {
   check_request(request);
   if (models.empty() || models.size() > 2)
     throw RequestError(

@@ -25,7 +25,7 @@ class AttentionStudyTest : public ::testing::Test {
   }
 
   AttentionResult run(std::size_t models = 2) const {
-    return run_attention(request_, std::span(models_).first(models), {});
+    return study::run(request_, std::span(models_).first(models), {});
   }
 
   const ModelFolder dense_;
@@ -160,12 +160,12 @@ TEST_F(AttentionStudyTest, ReportsPromptsAndStopsBetweenLayers) {
     return std::make_unique<Counted>(seen);
   };
   request_.pairs = true;
-  run_attention(request_, models_, context);
+  study::run(request_, models_, context);
   EXPECT_EQ(labels.size(), 2u);
   EXPECT_EQ(labels[1], "sparse");
   EXPECT_EQ(seen, (std::vector<std::int64_t>{1, 2, -1, 1, 2, -1}));
   context.stop = [] { return true; };
-  EXPECT_THROW(run_attention(request_, models_, context), Stopped);
+  EXPECT_THROW(study::run(request_, models_, context), Stopped);
 }
 
 TEST(GridLayout, HasALayerARowWhereWholeLayersAreShown) {

@@ -10,7 +10,7 @@
 namespace filigree::study {
 namespace {
 
-std::vector<std::string> labels_of(std::span<const LoadedModel> models) {
+std::vector<std::string> labels_of(Models models) {
   std::vector<std::string> labels;
   for (const LoadedModel& model : models) labels.push_back(model.label());
   return labels;
@@ -19,7 +19,7 @@ std::vector<std::string> labels_of(std::span<const LoadedModel> models) {
 }  // namespace
 
 std::unique_ptr<MapFile> open_map_file(const std::filesystem::path& path, MapKind kind,
-                                       bool average, std::span<const LoadedModel> models,
+                                       bool average, Models models,
                                        const std::vector<HeadId>& heads,
                                        const std::vector<Prompt>& prompts,
                                        const Interventions& interventions) {
@@ -43,8 +43,8 @@ std::unique_ptr<MapFile> open_map_file(const std::filesystem::path& path, MapKin
   return MapFile::create(path, std::move(layout));
 }
 
-MapOutput::MapOutput(MapOutputOptions options, std::span<const LoadedModel> models,
-                     const std::vector<HeadId>& heads, const std::vector<Prompt>& prompts)
+MapOutput::MapOutput(MapOutputOptions options, Models models, const std::vector<HeadId>& heads,
+                     const std::vector<Prompt>& prompts)
     : options_(std::move(options)),
       heads_(heads),
       prompts_(prompts),

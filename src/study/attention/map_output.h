@@ -16,7 +16,7 @@ namespace filigree::study {
 // the path chooses the format. Throws Error for one that is none, and for JSON that would be too
 // large.
 std::unique_ptr<MapFile> open_map_file(const std::filesystem::path& path, MapKind kind,
-                                       bool average, std::span<const LoadedModel> models,
+                                       bool average, Models models,
                                        const std::vector<HeadId>& heads,
                                        const std::vector<Prompt>& prompts,
                                        const Interventions& interventions = {});
@@ -35,8 +35,8 @@ class MapOutput {
  public:
   // Before any work: throws what open_map_file throws, and RequestError for a figure of several
   // prompts.
-  MapOutput(MapOutputOptions options, std::span<const LoadedModel> models,
-            const std::vector<HeadId>& heads, const std::vector<Prompt>& prompts);
+  MapOutput(MapOutputOptions options, Models models, const std::vector<HeadId>& heads,
+            const std::vector<Prompt>& prompts);
 
   // Has a model's analysis pass its maps here. Models come in order.
   void watch(std::size_t model, AnalysisPlan& plan);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostTokensInJson = 4096;
 
-std::int64_t least_context(std::span<const LoadedModel> models) {
+std::int64_t least_context(Models models) {
   std::int64_t context = models[0].config().context;
   for (const LoadedModel& model : models) context = std::min(context, model.config().context);
   return context;
@@ -27,7 +27,7 @@ void show_tokens(const Tokenizer& tokenizer, Prompt& prompt) {
 }
 
 PromptSet from_texts(const std::vector<TextPrompt>& texts, const PromptRequest& request,
-                     std::span<const LoadedModel> models) {
+                     Models models) {
   PromptSet set;
   set.tokenizer = common_tokenizer(models);
   const std::int64_t context = least_context(models);
@@ -51,8 +51,8 @@ PromptSet from_texts(const std::vector<TextPrompt>& texts, const PromptRequest& 
   return set;
 }
 
-PromptSet from_shards(const ShardWindows& windows, const PromptRequest& request,
-                      std::span<const LoadedModel> models, std::uint64_t seed) {
+PromptSet from_shards(const ShardWindows& windows, const PromptRequest& request, Models models,
+                      std::uint64_t seed) {
   const TokenShards shards = TokenShards::open(windows.folder);
   for (const LoadedModel& model : models)
     check_shards_fit(shards.index(), windows.folder, model.folder(), model.config());
@@ -85,7 +85,7 @@ PromptSet from_shards(const ShardWindows& windows, const PromptRequest& request,
 
 }  // namespace
 
-const Tokenizer& common_tokenizer(std::span<const LoadedModel> models) {
+const Tokenizer& common_tokenizer(Models models) {
   const Tokenizer& tokenizer = models[0].tokenizer();
   for (const LoadedModel& model : models.subspan(1))
     require(
@@ -122,8 +122,7 @@ bool PromptRequest::empty() const {
   return texts != nullptr && texts->empty();
 }
 
-PromptSet read_prompts(const PromptRequest& request, std::span<const LoadedModel> models,
-                       const Context& context) {
+PromptSet read_prompts(const PromptRequest& request, Models models, const Context& context) {
   if (request.empty()) throw RequestError("there are no prompts; give texts or token shards");
   if (const auto* windows = std::get_if<ShardWindows>(&request.source))
     return from_shards(*windows, request, models, context.seed);

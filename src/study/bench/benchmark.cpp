@@ -65,7 +65,7 @@ std::vector<std::string> bench_case_names() {
   return names;
 }
 
-Benchmark run_benchmark(const BenchRequest& request, const Context& context) {
+Benchmark run(const BenchRequest& request, Models, const Context& context) {
   Benchmark result;
   result.placement = context.placement;
   result.config = request.config.empty() ? request.shape.config() : named_config(request.config);

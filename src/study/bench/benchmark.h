@@ -48,7 +48,7 @@ struct Benchmark {
 std::vector<std::string> bench_case_names();
 
 // Throws RequestError for a case that the device does not have.
-Benchmark run_benchmark(const BenchRequest& request, const Context& context);
+Benchmark run(const BenchRequest& request, Models models, const Context& context);
 
 Json to_json(const Benchmark& benchmark);
 

@@ -110,7 +110,7 @@ figure::GridPanel panel_of(const Model& model, const ModelCircuit& circuit, cons
 
 }  // namespace
 
-ExamplePrompt example_prompt(const CircuitsOfKind& circuits, std::span<const LoadedModel> models) {
+ExamplePrompt example_prompt(const CircuitsOfKind& circuits, Models models) {
   const auto first = std::find_if(circuits.begin(), circuits.end(),
                                   [](const ModelCircuit& circuit) { return circuit.found; });
   const ModelCircuit& leading = first == circuits.end() ? circuits[0] : *first;
@@ -163,8 +163,7 @@ std::optional<figure::CircuitCurves> curves_of(std::span<const CircuitsOfKind> k
   return curves;
 }
 
-std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits,
-                                             std::span<const LoadedModel> models) {
+std::optional<figure::AttentionGrid> grid_of(const CircuitsOfKind& circuits, Models models) {
   require(circuits.size() == models.size(), "{} circuits are of as many models, not of {}",
           circuits.size(), models.size());
   figure::AttentionGrid grid;

@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::size_t kPartsOfPaper = 20;  // of each model; papers have no room for thousands
 
-bool save_one_figure(const CircuitsOfKind& circuits, std::span<const LoadedModel> models,
-                     const CircuitOutput& output) {
+bool save_one_figure(const CircuitsOfKind& circuits, Models models, const CircuitOutput& output) {
   const auto saved = [&](const auto& figure) {
     if (figure) save_figure(&*figure, output.folder, output.style);
     return figure.has_value();
@@ -38,8 +37,7 @@ std::unique_ptr<OutputFolder> prepare_output(const CircuitOutput& output, const 
   return open_output(output.folder, context);
 }
 
-std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
-                                             std::span<const LoadedModel> models,
+std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits, Models models,
                                              const CircuitOutput& output, bool named_by_method) {
   std::vector<std::string> files;
   if (is_figure_file(output.folder)) {

@@ -31,8 +31,7 @@ struct CircuitOutput {
 // without the folder. A build without figures writes what needs none. A file gets the figure that
 // shows the circuits: of edges their drawing, of heads their maps; none is written, or named, where
 // there is no circuit.
-std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits,
-                                             std::span<const LoadedModel> models,
+std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits, Models models,
                                              const CircuitOutput& output,
                                              bool named_by_method = false);
 

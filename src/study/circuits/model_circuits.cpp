@@ -63,9 +63,8 @@ std::vector<ModelCircuit> search_kinds(const LoadedModel& model, const TaskSelec
 
 // One a kind, with one circuit a model each.
 std::vector<CircuitsOfKind> find_all(const CircuitRequest& request,
-                                     std::span<const SearchOptions> kinds,
-                                     std::span<const LoadedModel> models, SweepState* state,
-                                     const Context& context) {
+                                     std::span<const SearchOptions> kinds, Models models,
+                                     SweepState* state, const Context& context) {
   std::vector<CircuitsOfKind> found(kinds.size());
   const TaskSelection task = choose_text(request.task, models);
   for (std::size_t m = 0; m < models.size(); ++m) {
@@ -78,8 +77,7 @@ std::vector<CircuitsOfKind> find_all(const CircuitRequest& request,
 
 // Keeps what is done, also when the work is stopped.
 std::vector<CircuitsOfKind> find_and_keep(const CircuitRequest& request,
-                                          std::span<const SearchOptions> kinds,
-                                          std::span<const LoadedModel> models,
+                                          std::span<const SearchOptions> kinds, Models models,
                                           const Context& context) {
   if (request.state.empty()) return find_all(request, kinds, models, nullptr, context);
   SweepState state(request.state, context.writes());
@@ -207,15 +205,13 @@ void check_methods(const CircuitRequest& request, const std::vector<Method>& met
   }
 }
 
-CircuitsOfKind find_circuits(const CircuitRequest& request, std::span<const LoadedModel> models,
-                             const Context& context) {
+CircuitsOfKind run(const CircuitRequest& request, Models models, const Context& context) {
   check_request(request);
   return std::move(find_and_keep(request, std::span(&request.search, 1), models, context)[0]);
 }
 
 std::vector<CircuitsOfKind> find_circuits_by(const std::vector<Method>& methods,
-                                             const CircuitRequest& request,
-                                             std::span<const LoadedModel> models,
+                                             const CircuitRequest& request, Models models,
                                              const Context& context) {
   check_methods(request, methods);
   std::vector<SearchOptions> kinds;

@@ -107,12 +107,12 @@ TEST_F(Circuits, OfEveryKindWithTheirFiguresAndFilesLoadNoModelAgain) {
 }
 
 TEST_F(Circuits, HaveEveryKeyWhetherThereIsAValueOrNot) {
-  const CircuitsOfKind edges = find_circuits(request(Parts::kEdges), *models_, {});
-  const CircuitsOfKind cells = find_circuits(request(Parts::kAttentionEdges), *models_, {});
+  const CircuitsOfKind edges = run(request(Parts::kEdges), *models_, {});
+  const CircuitsOfKind cells = run(request(Parts::kAttentionEdges), *models_, {});
   CircuitRequest beyond = request(Parts::kHeads);
   beyond.task.name = "pronoun";  // which a model of random weights does not know
   beyond.task.prompts = 20;
-  const CircuitsOfKind none = find_circuits(beyond, *models_, {});
+  const CircuitsOfKind none = run(beyond, *models_, {});
   EXPECT_FALSE(none[0].found);
   const auto keys = [](const CircuitsOfKind& circuits) {
     std::vector<std::string> names;
@@ -140,9 +140,8 @@ TEST_F(Circuits, HaveEveryKeyWhetherThereIsAValueOrNot) {
 }
 
 TEST_F(Circuits, AreTablesToo) {
-  const std::vector<CircuitsOfKind> kinds = {
-      find_circuits(request(Parts::kHeads), *models_, {}),
-      find_circuits(request(Parts::kAttentionEdges), *models_, {})};
+  const std::vector<CircuitsOfKind> kinds = {run(request(Parts::kHeads), *models_, {}),
+                                             run(request(Parts::kAttentionEdges), *models_, {})};
   const DataTable sizes = sizes_table_of(kinds);
   ASSERT_EQ(sizes.rows.size(), 4u);
   for (std::size_t row = 0; row < 4; ++row) {
@@ -163,7 +162,7 @@ TEST_F(Circuits, AreTablesToo) {
 
 TEST_F(Circuits, ShowTheEdgesOfTheirHeads) {
   if (!has_figures()) GTEST_SKIP() << "built without figures";
-  const CircuitsOfKind circuits = find_circuits(request(Parts::kHeads), *models_, {});
+  const CircuitsOfKind circuits = run(request(Parts::kHeads), *models_, {});
   const std::optional<figure::AttentionGrid> grid = grid_of(circuits, *models_);
   ASSERT_TRUE(grid);
   const TaskPrompt& prompt = circuits[0].task.prompts.prompts[0];
@@ -214,7 +213,7 @@ TEST(AlignHeads, PutsSharedOnesAtTheSamePlaces) {
 }
 
 TEST_F(Circuits, PartsHaveTheirPlaces) {
-  const CircuitsOfKind circuits = find_circuits(request(Parts::kHeadsAndMlps), *models_, {});
+  const CircuitsOfKind circuits = run(request(Parts::kHeadsAndMlps), *models_, {});
   const FoundCircuit& found = *circuits[0].found;
   const Json scores = to_json(circuits[0])["scores"];
   ASSERT_EQ(scores.size(), 10u);
@@ -228,7 +227,7 @@ TEST_F(Circuits, PartsHaveTheirPlaces) {
 
 // Where MLPs are parts too they are counted as such, and the prompt is one that the model answers.
 TEST_F(Circuits, FiguresCountWhatTheyShow) {
-  const CircuitsOfKind circuits = find_circuits(request(Parts::kHeadsAndMlps), *models_, {});
+  const CircuitsOfKind circuits = run(request(Parts::kHeadsAndMlps), *models_, {});
   const FoundCircuit& found = *circuits[0].found;
   const ExamplePrompt example = example_prompt(circuits, *models_);
   const auto& prompts = circuits[0].task.prompts.prompts;
@@ -260,34 +259,34 @@ TEST_F(Circuits, FiguresCountWhatTheyShow) {
 
 TEST_F(Circuits, GoOnWhereTheyWereStopped) {
   CircuitRequest kept = request(Parts::kHeads);
-  const Json whole = to_json(find_circuits(kept, *models_, {}), Scores::kEvery);
+  const Json whole = to_json(run(kept, *models_, {}), Scores::kEvery);
   kept.state = scratch_->path() / "sweep.state";
   int asked = 0;
   Context stopping;
   stopping.stop = [&] { return ++asked > 12; };
-  EXPECT_THROW(find_circuits(kept, *models_, stopping), Stopped);
+  EXPECT_THROW(run(kept, *models_, stopping), Stopped);
   EXPECT_TRUE(std::filesystem::exists(kept.state));
   std::vector<std::string> said;
   Context listening;
   listening.note = [&](const std::string& sentence) { said.push_back(sentence); };
-  EXPECT_EQ(to_json(find_circuits(kept, *models_, listening), Scores::kEvery), whole);
+  EXPECT_EQ(to_json(run(kept, *models_, listening), Scores::kEvery), whole);
   ASSERT_FALSE(said.empty());
   EXPECT_THAT(said[0], HasSubstr("goes on after"));
   kept.search.replacement = Replacement::kZero;
-  EXPECT_THAT(error_of([&] { find_circuits(kept, *models_, {}); }),
+  EXPECT_THAT(error_of([&] { run(kept, *models_, {}); }),
               HasSubstr("another model, task, option or version"));
 }
 
 TEST_F(Circuits, RefuseARequestBeforeTheWork) {
   CircuitRequest wrong = request(Parts::kEdges);
   wrong.search.replacement = Replacement::kZero;
-  EXPECT_THROW(find_circuits(wrong, *models_, {}), RequestError);
+  EXPECT_THROW(run(wrong, *models_, {}), RequestError);
   CircuitRequest unknown = request(Parts::kHeads);
   unknown.task.name = "pronuon";
   EXPECT_THAT(error_of([&] { check_request(unknown); }), HasSubstr("pronoun"));
   CircuitRequest corrupted = request(Parts::kHeads);
   corrupted.task.corruption = "all-tokens";
-  EXPECT_THROW(find_circuits(corrupted, *models_, {}), RequestError);
+  EXPECT_THROW(run(corrupted, *models_, {}), RequestError);
 }
 
 TEST(SizeRatio, IsOfTheFirstModelsCircuit) {

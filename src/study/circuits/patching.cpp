@@ -172,8 +172,7 @@ std::vector<std::size_t> SweptSite::order() const {
   return cells;
 }
 
-PatchResult sweep_models(const PatchRequest& request, std::span<const LoadedModel> models,
-                         const Context& context) {
+PatchResult run(const PatchRequest& request, Models models, const Context& context) {
   check_request(request);
   PatchResult result = {request, {}};
   result.request.task = choose_text(request.task, models);

@@ -56,7 +56,7 @@ TEST(Patching, SweepsSitesOfModelsSideBySide) {
   request.sites = {Site::kZ, Site::kMlpOut};
   const std::vector<LoadedModel> models = load_models({folder.name(), folder.name()}, {});
   const std::int64_t before = models_loaded();
-  const PatchResult result = sweep_models(request, models, {});
+  const PatchResult result = study::run(request, models, {});
   EXPECT_EQ(models_loaded(), before);
   const Json json = to_json(result);
   ASSERT_EQ(json["models"].size(), 2u);
@@ -80,7 +80,7 @@ TEST(Patching, SweepsSitesOfModelsSideBySide) {
   request.one_length = true;
   request.sites = {Site::kZ};
   request.by = SweepAxis::kPosition;
-  const SweptModel one = sweep_models(request, std::span(models).first(1), {}).models[0];
+  const SweptModel one = study::run(request, std::span(models).first(1), {}).models[0];
   EXPECT_LT(one.prompts.size(), one.task.prompts.prompts.size());
   for (const SweptSite& site : one.sites) {
     EXPECT_FALSE(site.sweep.from_end);

@@ -38,7 +38,7 @@ const CircuitsOfKind* TaskCircuits::find(Parts parts) const {
   return nullptr;
 }
 
-TaskCircuits find_task_circuits(const TaskSelection& selection, std::span<const LoadedModel> models,
+TaskCircuits find_task_circuits(const TaskSelection& selection, Models models,
                                 const CircuitEffort& effort, const Context& context) {
   std::vector<SearchOptions> kinds(3);
   kinds[0].parts = Parts::kHeads, kinds[0].every_size = false;
@@ -60,7 +60,7 @@ TaskCircuits find_task_circuits(const TaskSelection& selection, std::span<const 
   return found;
 }
 
-TaskFigures task_figures(const TaskCircuits& found, std::span<const LoadedModel> models) {
+TaskFigures task_figures(const TaskCircuits& found, Models models) {
   TaskFigures figures;
   figures.curves = curves_of(found.kinds);
   if (const CircuitsOfKind* heads = found.find(Parts::kHeads))

@@ -39,7 +39,7 @@ TaskSelection choose_text(TaskSelection selection,
                   task->name, kHeldOutFile));
 }
 
-TaskSelection choose_text(TaskSelection selection, std::span<const LoadedModel> models) {
+TaskSelection choose_text(TaskSelection selection, Models models) {
   std::vector<std::filesystem::path> folders;
   for (const LoadedModel& model : models) folders.push_back(model.folder());
   return choose_text(std::move(selection), folders);
@@ -81,7 +81,7 @@ LoadedTask load_task(const TaskSelection& selection, const Tokenizer& tokenizer,
     options.split = selection.split;
     options.fit = fit;
     if (task->from_text) {
-      const TaskSelection chosen = choose_text(selection, std::span<const LoadedModel>());
+      const TaskSelection chosen = choose_text(selection, Models());
       options.text = std::make_shared<const TaskText>(read_task_text(chosen.text));
       loaded.text = chosen.text.string();
     }

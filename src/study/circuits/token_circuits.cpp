@@ -95,7 +95,7 @@ std::string left_out_cells_text(Replacement replacement) {
 }  // namespace
 
 std::optional<figure::TokenCircuit> token_circuit_of(const CircuitsOfKind& circuits,
-                                                     std::span<const LoadedModel> models) {
+                                                     Models models) {
   require(circuits.size() == models.size(), "{} circuits are of as many models, not of {}",
           circuits.size(), models.size());
   const auto first = std::find_if(circuits.begin(), circuits.end(), drawable);

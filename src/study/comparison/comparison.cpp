@@ -37,7 +37,7 @@ const std::vector<std::string> kDefaultPrompts = {
     "The war lasted from the year 1732 to the year 1740, and the peace lasted until 1756.",
 };
 
-void check_models(std::span<const LoadedModel> models) {
+void check_models(Models models) {
   if (models.size() != 2)
     throw RequestError(fmt::format("{} models; two are compared", models.size()));
   const ModelConfig &a = models[0].config(), &b = models[1].config();
@@ -60,8 +60,8 @@ ComparisonPlan make_plan(const ComparisonRequest& request, const ModelConfig& co
   return plan;
 }
 
-std::vector<TextLosses> measure_texts(const ComparisonRequest& request,
-                                      std::span<const LoadedModel> models, const Context& context) {
+std::vector<TextLosses> measure_texts(const ComparisonRequest& request, Models models,
+                                      const Context& context) {
   std::vector<TextLosses> losses;
   for (const HeldOutText& text : request.texts) {
     losses.push_back({text.name, {}});
@@ -80,7 +80,7 @@ std::string text_of(const Json& json) {
 }
 
 // What the page shows of its prompts and tasks besides maps and figures.
-void store_runs(const ComparisonResult& result, std::span<const LoadedModel> models, Report& page,
+void store_runs(const ComparisonResult& result, Models models, Report& page,
                 const Context& context) {
   const std::unique_ptr<WorkReport> report =
       context.begin({"page", "prompts", static_cast<std::int64_t>(page.prompts.size())});
@@ -108,8 +108,7 @@ void check_request(const ComparisonRequest& request) {
     throw RequestError("a prompt is traced through the features of both models or of none");
 }
 
-ComparisonResult run_comparison(const ComparisonRequest& request,
-                                std::span<const LoadedModel> models, const Context& context) {
+ComparisonResult run(const ComparisonRequest& request, Models models, const Context& context) {
   check_request(request);
   check_models(models);
   const OutputFolder out(request.folder);

@@ -223,8 +223,8 @@ void write_tables(const ComparisonResult& result, ComparisonFolder& folder) {
 }
 
 std::vector<ReportTask> write_tasks(const ComparisonRequest& request,
-                                    const ComparisonResult& result,
-                                    std::span<const LoadedModel> models, ComparisonFolder& folder) {
+                                    const ComparisonResult& result, Models models,
+                                    ComparisonFolder& folder) {
   std::vector<ReportTask> sections;
   std::map<std::string, int> names;  // files of one name in several folders are numbered
   for (const TaskCircuits& found : result.tasks) {

@@ -43,7 +43,7 @@ void write_tables(const ComparisonResult& result, ComparisonFolder& folder);
 // Curves, grid of heads, drawing and Graphviz files of each task's circuits in every format; the
 // sections of the page.
 std::vector<ReportTask> write_tasks(const ComparisonRequest& request,
-                                    const ComparisonResult& result,
-                                    std::span<const LoadedModel> models, ComparisonFolder& folder);
+                                    const ComparisonResult& result, Models models,
+                                    ComparisonFolder& folder);
 
 }  // namespace filigree::study

@@ -9,7 +9,7 @@ bool contains(const std::vector<HeadId>& heads, const HeadId& head) {
   return std::find(heads.begin(), heads.end(), head) != heads.end();
 }
 
-std::vector<std::string> labels_of(std::span<const LoadedModel> models) {
+std::vector<std::string> labels_of(Models models) {
   std::vector<std::string> labels;
   for (const LoadedModel& model : models) labels.push_back(model.label());
   return labels;
@@ -18,8 +18,8 @@ std::vector<std::string> labels_of(std::span<const LoadedModel> models) {
 }  // namespace
 
 ComparisonMaps::ComparisonMaps(ComparisonPlan plan, const std::vector<HeadId>& heads,
-                               const std::vector<Prompt>& prompts,
-                               std::span<const LoadedModel> models, std::size_t strip_bytes)
+                               const std::vector<Prompt>& prompts, Models models,
+                               std::size_t strip_bytes)
     : plan_(std::move(plan)),
       first_prompt_(prompts[0]),
       models_(models),

@@ -30,7 +30,7 @@ class ComparisonMaps {
 
   // The models must outlive it.
   ComparisonMaps(ComparisonPlan plan, const std::vector<HeadId>& heads,
-                 const std::vector<Prompt>& prompts, std::span<const LoadedModel> models,
+                 const std::vector<Prompt>& prompts, Models models,
                  std::size_t strip_bytes = kStripBytes);
 
   // A HeadMapConsumer that wants prompts one by one and models one after the other.
@@ -47,7 +47,7 @@ class ComparisonMaps {
  private:
   ComparisonPlan plan_;
   Prompt first_prompt_;
-  std::span<const LoadedModel> models_;
+  Models models_;
   MapGrid grid_;
   PageMaps page_;
   bool keeps_;

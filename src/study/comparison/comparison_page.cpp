@@ -217,8 +217,8 @@ void PageMaps::add(std::size_t model, std::span<const HeadMap> maps) {
   }
 }
 
-Report make_page(const std::string& title, const ComparisonResult& result,
-                 std::span<const LoadedModel> models, const PageMaps& maps) {
+Report make_page(const std::string& title, const ComparisonResult& result, Models models,
+                 const PageMaps& maps) {
   Report report;
   report.title = title;
   report.story = story_of(result);

@@ -39,7 +39,7 @@ class PageMaps {
 };
 
 // All but the tasks and how it was made.
-Report make_page(const std::string& title, const ComparisonResult& result,
-                 std::span<const LoadedModel> models, const PageMaps& maps);
+Report make_page(const std::string& title, const ComparisonResult& result, Models models,
+                 const PageMaps& maps);
 
 }  // namespace filigree::study

@@ -56,7 +56,7 @@ TEST_F(ComparisonStudyTest, RunsOnModelsThatWereLoadedOnce) {
   request_.maps = true;
   const std::int64_t before = models_loaded();
   const std::vector<LoadedModel> models = load();
-  const ComparisonResult result = run_comparison(request_, models, {});
+  const ComparisonResult result = study::run(request_, models, {});
   EXPECT_EQ(models_loaded() - before, 2);
 
   EXPECT_EQ(result.models[0].parameters, models[0].model().parameter_count());
@@ -86,7 +86,7 @@ TEST_F(ComparisonStudyTest, StoresWhatTheViewsOfThePageShow) {
     ASSERT_EQ(stored[list].size(), 2u) << list;
   for (std::size_t m = 0; m < 2; ++m) {
     RunRequest request = {.prompt = "one two three one two", .top = 3};
-    const Json plain = to_json(run_prompt(request, models[m], {}))["plain"];
+    const Json plain = to_json(study::run(request, models[m], {}))["plain"];
     const Json& look = stored["looks"][m];
     EXPECT_EQ(look["next"][0]["token"], plain["next"][0]["token"]);
     EXPECT_NEAR(look["next"][0]["probability"].get<double>(),
@@ -109,7 +109,7 @@ TEST_F(ComparisonStudyTest, StoresWhatTheViewsOfThePageShow) {
   for (const Json& change : stored["changes"]) {
     RunRequest request = {.prompt = "one two three one two", .top = 1};
     request.interventions.add_ablations(change["ablate"].get<std::string>());
-    const Json run = to_json(run_prompt(request, models[1], {}));
+    const Json run = to_json(study::run(request, models[1], {}));
     EXPECT_NEAR(change["looks"][1]["divergence"].get<double>(),
                 run["divergence"].back().get<double>(), 1e-4);
   }
@@ -199,7 +199,7 @@ TEST_F(ComparisonStudyTest, StoresCircuitsAtWork) {
   RunRequest request = {.prompt = stored["prompt"], .top = 1};
   request.tokens = {stored["answer"][0].get<std::string>()};
   const auto probability = [&] {
-    return run_prompt(request, models[0], {}).changed->listed[0].probability;
+    return study::run(request, models[0], {}).changed->listed[0].probability;
   };
   request.interventions.add_ablations("L1H3");
   EXPECT_NEAR(runs[1]["answer"].get<double>(), probability(), 1e-4);
@@ -240,7 +240,7 @@ TEST_F(ComparisonStudyTest, TheGridCanBeOrderedByRoleAndByImportance) {
   const auto grid = [&](GridOrder order, const std::string& first) {
     request_.order = order;
     request_.first = first;
-    return read_file(run_comparison(request_, models, {}).folder / "figures/grid.svg");
+    return read_file(study::run(request_, models, {}).folder / "figures/grid.svg");
   };
   request_.heads = "L0H1,L1H3";
   const std::string by_layer = grid(GridOrder::kLayer, "");
@@ -257,7 +257,7 @@ TEST_F(ComparisonStudyTest, TracesAPromptThroughFeatures) {
       {});
   request_.features = {features, features};
   request_.trace.prompt = "The cat sat on the";
-  const ComparisonResult result = run_comparison(request_, models, {});
+  const ComparisonResult result = study::run(request_, models, {});
   for (const char* file : {"figures/trace-heads.svg", "figures/trace-graph.svg"})
     EXPECT_TRUE(fs::exists(result.folder / file)) << file;
   EXPECT_EQ(to_json(result)["trace"]["models"].size(), 2u);
@@ -269,8 +269,7 @@ TEST_F(ComparisonStudyTest, RefusesBeforeItWrites) {
   const auto refuses = [&](const auto& change, const std::string& part) {
     ComparisonRequest request = request_;
     change(request);
-    EXPECT_THAT([&] { run_comparison(request, models, {}); },
-                ThrowsMessage<Error>(HasSubstr(part)));
+    EXPECT_THAT([&] { study::run(request, models, {}); }, ThrowsMessage<Error>(HasSubstr(part)));
   };
   refuses([](auto& request) { request.strips = "L0H9"; }, "L0H9");
   refuses([](auto& request) { request.first = "L7H0"; }, "L7H0");
@@ -279,15 +278,13 @@ TEST_F(ComparisonStudyTest, RefusesBeforeItWrites) {
   refuses([](auto& request) { request.tasks = {{.name = "pronuon"}}; }, "pronoun");
   refuses([](auto& request) { request.features = {"one"}; }, "both");
   refuses([](auto& request) { request.features = {"no-such", "no-such"}; }, "no-such");
-  EXPECT_THROW(run_comparison(request_, std::span(models).first(1), {}), RequestError);
+  EXPECT_THROW(study::run(request_, std::span(models).first(1), {}), RequestError);
   EXPECT_FALSE(fs::exists(request_.folder));
 }
 
-TEST_F(ComparisonStudyTest, TheDemoLoadsEachModelOnce) {
+TEST_F(ComparisonStudyTest, TheDemoLoadsNoModelAgain) {
   write_own_task(dense_, (scratch_ / "own.jsonl").string(), 8);
   DemoRequest request;
-  request.dense = dense_.name();
-  request.sparse = sparse_;
   request.folder = scratch_ / "demo";
   request.tokens = 100;
   request.tasks = {(scratch_ / "own.jsonl").string(), "pronoun"};
@@ -295,7 +292,7 @@ TEST_F(ComparisonStudyTest, TheDemoLoadsEachModelOnce) {
   request.formats = {figure::Format::kSvg};
   request.prose = EvaluationText{"It was a bright cold day in April.", "the prose"};
   const std::int64_t before = models_loaded();
-  const DemoResult result = run_demo(request, {});
+  const DemoResult result = study::run(request, load_models({dense_.name(), sparse_}, {}), {});
   EXPECT_EQ(models_loaded() - before, 2);
   EXPECT_EQ(result.comparison.tasks.size() + result.comparison.tasks_left_out.size(), 2u);
   ASSERT_EQ(result.comparison.held_out.size(), 2u);

@@ -49,15 +49,11 @@ std::vector<std::vector<std::string>> trace_rows(const TraceResult& result) {
 
 }  // namespace
 
-ReportTask write_trace(const ComparisonRequest& request, std::span<const LoadedModel> models,
-                       ComparisonResult& result, ComparisonFolder& folder, const Context& context) {
-  std::vector<std::unique_ptr<FeatureDictionary>> dictionaries;
-  std::vector<TracedThrough> through;
-  for (std::size_t m = 0; m < models.size(); ++m) {
-    dictionaries.push_back(open_dictionary(features_path(request.features.at(m))));
-    through.push_back({&models[m], dictionaries.back().get(), request.features[m]});
-  }
-  const TraceResult traced = run_trace(request.trace, through, context);
+ReportTask write_trace(const ComparisonRequest& request, Models models, ComparisonResult& result,
+                       ComparisonFolder& folder, const Context& context) {
+  TraceRequest through = request.trace;
+  for (const std::string& features : request.features) through.features.push_back({features, {}});
+  const TraceResult traced = run(through, models, context);
   ReportTask section;
   section.name = "one prompt, by features";
   section.description = request.trace.prompt;

@@ -68,11 +68,12 @@ void choose_tasks(const DemoRequest& request, const LoadedModel& dense, const Co
 
 }  // namespace
 
-DemoResult run_demo(const DemoRequest& request, const Context& context) {
+DemoResult run(const DemoRequest& request, Models models, const Context& context) {
   const Stopwatch watch;
   check_figures();
   for (const std::string& task : request.tasks) find_task(task);  // throws for one there is not
-  const std::vector<LoadedModel> models = load_models({request.dense, request.sparse}, context);
+  require(models.size() == 2, "the story is about a dense and a sparse model, and {} were given",
+          models.size());
   ComparisonRequest comparison;
   comparison.folder = request.folder;
   comparison.formats = request.formats;
@@ -84,7 +85,7 @@ DemoResult run_demo(const DemoRequest& request, const Context& context) {
   choose_tasks(request, models[0], context, comparison);
   DemoResult result;
   result.level = comparison.effort.level;
-  result.comparison = run_comparison(comparison, models, context);
+  result.comparison = run(comparison, models, context);
   result.seconds = watch.seconds();
   return result;
 }

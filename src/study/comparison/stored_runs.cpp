@@ -135,8 +135,7 @@ Json circuit_json(const ModelCircuit& circuit, const LoadedModel& model, const T
 
 }  // namespace
 
-StoredPrompt stored_prompt(std::span<const LoadedModel> models, const std::vector<TokenId>& ids,
-                           const Context& context) {
+StoredPrompt stored_prompt(Models models, const std::vector<TokenId>& ids, const Context& context) {
   Json looks = Json::array(), lens = Json::array(), attribution = Json::array(),
        importance = Json::array(), changes = Json::array();
   std::vector<Prediction> plain;
@@ -193,8 +192,7 @@ StoredPrompt stored_prompt(std::span<const LoadedModel> models, const std::vecto
   return stored;
 }
 
-Json stored_circuits(const CircuitsOfKind& heads, std::span<const LoadedModel> models,
-                     const Context& context) {
+Json stored_circuits(const CircuitsOfKind& heads, Models models, const Context& context) {
   const std::vector<TaskPrompt>& prompts = heads.at(0).task.prompts.prompts;
   if (prompts.empty()) return {};
   const PromptText& text = prompts[0].text;

@@ -25,8 +25,7 @@ struct StoredPrompt {
   // ChangedRun::maps of each change that has them, model by model.
   std::string changed_maps = {};
 };
-StoredPrompt stored_prompt(std::span<const LoadedModel> models, const std::vector<TokenId>& ids,
-                           const Context& context);
+StoredPrompt stored_prompt(Models models, const std::vector<TokenId>& ids, const Context& context);
 
 // Circuits of heads at work on the first prompt of their task, each in its own model: the run as it
 // is, with all other heads off, and with all others as they are on the corrupt prompt.
@@ -35,7 +34,6 @@ StoredPrompt stored_prompt(std::span<const LoadedModel> models, const std::vecto
 //    "answer", "wrong"}]}]}
 // where "answer" and "wrong" of a run are probabilities. A model without a circuit has the first
 // run alone. Null where the task has no prompt.
-Json stored_circuits(const CircuitsOfKind& heads, std::span<const LoadedModel> models,
-                     const Context& context);
+Json stored_circuits(const CircuitsOfKind& heads, Models models, const Context& context);
 
 }  // namespace filigree::study

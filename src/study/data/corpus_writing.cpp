@@ -12,8 +12,8 @@ double WrittenCorpus::megabytes_per_second() const {
   return static_cast<double>(bytes) / 1e6 / seconds;
 }
 
-WrittenCorpus write_corpus(const CorpusRequest& request, const Context& context,
-                           const std::function<void(std::string_view)>& sink) {
+WrittenCorpus run(const CorpusRequest& request, Models, const Context& context,
+                  const std::function<void(std::string_view)>& sink) {
   if ((request.bytes == 0) == (request.documents == 0))
     throw RequestError("a corpus ends at a size or at a number of documents; give one of them");
   const Corpus corpus({request.tasks, context.seed, request.split});

@@ -27,7 +27,7 @@ class DataStudyTest : public ::testing::Test {
 
   // Writes a corpus of so many documents and returns its path.
   std::filesystem::path corpus(const std::string& name, std::uint64_t documents) const {
-    write_corpus({.documents = documents, .out = folder_ / name}, Context());
+    run(CorpusRequest{.documents = documents, .out = folder_ / name}, {}, Context());
     return folder_ / name;
   }
 
@@ -36,9 +36,10 @@ class DataStudyTest : public ::testing::Test {
 
 TEST_F(DataStudyTest, ACorpusGoesToAFileOrToASink) {
   const WrittenCorpus written =
-      write_corpus({.documents = 50, .out = folder_ / "a.txt"}, Context());
+      run(CorpusRequest{.documents = 50, .out = folder_ / "a.txt"}, {}, Context());
   std::string text;
-  write_corpus({.documents = 50}, Context(), [&](std::string_view piece) { text += piece; });
+  run(CorpusRequest{.documents = 50}, {}, Context(),
+      [&](std::string_view piece) { text += piece; });
   EXPECT_EQ(text, read("a.txt"));
   EXPECT_EQ(written.bytes, text.size());
   EXPECT_EQ(written.documents, 50u);
@@ -46,16 +47,17 @@ TEST_F(DataStudyTest, ACorpusGoesToAFileOrToASink) {
 }
 
 TEST_F(DataStudyTest, ACorpusEndsInOneWay) {
-  EXPECT_THROW(write_corpus({.out = folder_ / "a.txt"}, Context()), RequestError);
-  EXPECT_THROW(write_corpus({.bytes = 1, .documents = 1, .out = folder_ / "a.txt"}, Context()),
-               RequestError);
+  EXPECT_THROW(run(CorpusRequest{.out = folder_ / "a.txt"}, {}, Context()), RequestError);
+  EXPECT_THROW(
+      run(CorpusRequest{.bytes = 1, .documents = 1, .out = folder_ / "a.txt"}, {}, Context()),
+      RequestError);
   EXPECT_EQ(folder_.file_count(), 0u);
 }
 
 TEST_F(DataStudyTest, AStoppedCorpusLeavesNoFile) {
   Context context;
   context.stop = [] { return true; };
-  EXPECT_THROW(write_corpus({.documents = 50, .out = folder_ / "a.txt"}, context), Stopped);
+  EXPECT_THROW(run(CorpusRequest{.documents = 50, .out = folder_ / "a.txt"}, {}, context), Stopped);
   EXPECT_EQ(folder_.file_count(), 0u);
 }
 
@@ -76,30 +78,37 @@ TEST_F(DataStudyTest, ShardsAreReportedAsTheyAreMade) {
     return Context().begin(work);
   };
   context.note = [&](const std::string& sentence) { notes.push_back(sentence); };
-  const Preparation result = prepare(
-      {.texts = {text}, .held_out_share = 0.0, .out = folder_ / "shards", .vocabulary = 300},
-      context);
+  const Preparation result = run(
+      PreparationRequest{
+          .texts = {text}, .held_out_share = 0.0, .out = folder_ / "shards", .vocabulary = 300},
+      {}, context);
   EXPECT_THAT(works, ElementsAre("read", "learn", "encode"));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("no document went to the split 'held-out'")));
   EXPECT_EQ(result.index.split("train").documents, 400u);
   EXPECT_EQ(to_json(result)["splits"]["train"]["documents"], 400);
-  EXPECT_THAT([&] { prepare({.texts = {text}, .out = folder_ / "shards", .vocabulary = 300}, {}); },
-              ThrowsMessage<Error>(HasSubstr("is there already")));
+  EXPECT_THAT(
+      [&] {
+        run(PreparationRequest{.texts = {text}, .out = folder_ / "shards", .vocabulary = 300}, {},
+            {});
+      },
+      ThrowsMessage<Error>(HasSubstr("is there already")));
 }
 
 TEST_F(DataStudyTest, PreparationsThatMakeNoSenseAreNoRequests) {
   const std::filesystem::path text = corpus("a.txt", 3);
   const std::filesystem::path out = folder_ / "shards";
-  EXPECT_THROW(prepare({.out = out, .vocabulary = 300}, {}), RequestError);
-  EXPECT_THROW(prepare({.texts = {text}, .out = out}, {}), RequestError);
-  EXPECT_THROW(prepare({.texts = {text}, .out = out, .tokenizer = "x", .vocabulary = 300}, {}),
-               RequestError);
-  EXPECT_THROW(prepare({.texts = {text},
-                        .held_out_texts = {text},
-                        .held_out_share = 0.1,
-                        .out = out,
-                        .vocabulary = 300},
-                       {}),
+  EXPECT_THROW(run(PreparationRequest{.out = out, .vocabulary = 300}, {}, {}), RequestError);
+  EXPECT_THROW(run(PreparationRequest{.texts = {text}, .out = out}, {}, {}), RequestError);
+  EXPECT_THROW(
+      run(PreparationRequest{.texts = {text}, .out = out, .tokenizer = "x", .vocabulary = 300}, {},
+          {}),
+      RequestError);
+  EXPECT_THROW(run(PreparationRequest{.texts = {text},
+                                      .held_out_texts = {text},
+                                      .held_out_share = 0.1,
+                                      .out = out,
+                                      .vocabulary = 300},
+                   {}, {}),
                RequestError);
   EXPECT_FALSE(std::filesystem::exists(out));
 }
@@ -107,10 +116,10 @@ TEST_F(DataStudyTest, PreparationsThatMakeNoSenseAreNoRequests) {
 TEST_F(DataStudyTest, ATokenizerIsTrainedOnceUnlessForced) {
   const std::filesystem::path text = corpus("a.txt", 200);
   TokenizerTrainingRequest request{.texts = {text}, .vocabulary = 300, .out = folder_ / "bpe"};
-  EXPECT_EQ(train_tokenizer(request, Context()).vocabulary, 300u);
-  EXPECT_THROW(train_tokenizer(request, Context()), Error);
+  EXPECT_EQ(run(request, {}, Context()).vocabulary, 300u);
+  EXPECT_THROW(run(request, {}, Context()), Error);
   request.force = true, request.vocabulary = 400;
-  EXPECT_EQ(train_tokenizer(request, Context()).vocabulary, 400u);
+  EXPECT_EQ(run(request, {}, Context()).vocabulary, 400u);
   EXPECT_EQ(Tokenizer::from_folder(folder_ / "bpe").vocab_size(), 400u);
 }
 

@@ -105,7 +105,7 @@ double Preparation::megabytes_per_second() const {
   return static_cast<double>(bytes) / 1e6 / seconds;
 }
 
-Preparation prepare(const PreparationRequest& request, const Context& context) {
+Preparation run(const PreparationRequest& request, Models, const Context& context) {
   check_request(request);
   const std::unique_ptr<OutputFolder> out = open_output(request.out, context);
   check_output(request);

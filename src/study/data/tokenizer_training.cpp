@@ -37,7 +37,7 @@ void check_folder(const TokenizerTrainingRequest& request) {
 
 }  // namespace
 
-TrainedTokenizer train_tokenizer(const TokenizerTrainingRequest& request, const Context& context) {
+TrainedTokenizer run(const TokenizerTrainingRequest& request, Models, const Context& context) {
   if (request.out.empty()) throw RequestError("there is no folder to write the tokenizer to");
   const std::unique_ptr<OutputFolder> out = open_output(request.out, context);
   check_folder(request);

@@ -207,13 +207,10 @@ EvaluatedModel evaluate_split(const Model& model, const TokenSplit& split,
                           work);
 }
 
-EvaluationResult run_evaluation(const EvaluationRequest& request, const Context& context) {
+EvaluationResult run(const EvaluationRequest& request, Models models, const Context& context) {
   check_request(request);
-  for (const std::string& name : request.models) model_folder(name);  // before the long work
-  const std::vector<std::string> labels = short_names(request.models);
   EvaluationResult result;
-  for (std::size_t m = 0; m < request.models.size(); ++m) {
-    const LoadedModel model(request.models[m], labels[m], {.placement = context.placement});
+  for (const LoadedModel& model : models) {
     const auto evaluated = [&](const Interventions& changes) {
       const auto* text = std::get_if<EvaluationText>(&request.data);
       return text != nullptr ? evaluate_text(model, *text, request.windows, context, {}, changes)

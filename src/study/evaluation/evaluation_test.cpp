@@ -75,25 +75,25 @@ TEST_F(EvaluationStudy, OfAChangedModelIsThatOfItsChangedRuns) {
   EXPECT_NEAR(changed.evaluation.total.sum, sum, 1e-3);
   EXPECT_GT(std::abs(changed.evaluation.loss() - plain.evaluation.loss()), 1e-3);
 
-  EvaluationRequest request{{path("model")}, text_, options, without};
-  const Json json = to_json(run_evaluation(request, {}).models);
+  EvaluationRequest request{text_, options, without};
+  const Json json = to_json(run(request, model, {}).models);
   ASSERT_EQ(json.size(), 2u);
   EXPECT_TRUE(json[0]["interventions"].empty());
   EXPECT_EQ(json[1]["interventions"][1]["place"], "L0MLP@2");
   EXPECT_NEAR(json[1]["change"].get<double>(), changed.evaluation.loss() - plain.evaluation.loss(),
               1e-9);
   request.interventions.add_ablations("L0H0@8");
-  EXPECT_THAT(error_of([&] { run_evaluation(request, {}); }), HasSubstr("no position 8"));
+  EXPECT_THAT(error_of([&] { run(request, model, {}); }), HasSubstr("no position 8"));
 }
 
-TEST_F(EvaluationStudy, LoadsEachModelOnceAndComparesWithTheFirst) {
-  const EvaluationRequest request{
-      {make_model_folder("dense"), make_model_folder("closed", {{-99}})},
-      open_evaluation_shards(path("shards")),
-      {.length = 16, .max_tokens = 320}};
+TEST_F(EvaluationStudy, ReadsNoModelAgainAndComparesWithTheFirst) {
+  const EvaluationRequest request{open_evaluation_shards(path("shards")),
+                                  {.length = 16, .max_tokens = 320}};
+  const std::vector<LoadedModel> models =
+      load_models({make_model_folder("dense"), make_model_folder("closed", {{-99}})}, {});
   const std::int64_t before = models_loaded();
-  const EvaluationResult result = run_evaluation(request, {});
-  EXPECT_EQ(models_loaded() - before, 2);
+  const EvaluationResult result = run(request, models, {});
+  EXPECT_EQ(models_loaded(), before);
   EXPECT_FALSE(result.caution);
   ASSERT_EQ(result.models.size(), 2u);
   EXPECT_EQ(result.models[1].label, "closed");
@@ -113,16 +113,19 @@ TEST_F(EvaluationStudy, LoadsEachModelOnceAndComparesWithTheFirst) {
 }
 
 TEST_F(EvaluationStudy, SaysWhenLossesAreNotToBeCompared) {
-  EvaluationRequest request{
-      {make_model_folder("long"), make_model_folder("short", {}, 16)}, text_, {}};
-  EXPECT_THAT(run_evaluation(request, {}).caution.value_or(""), HasSubstr("differ in length"));
+  const std::vector<std::string> names = {make_model_folder("long"),
+                                          make_model_folder("short", {}, 16)};
+  const std::vector<LoadedModel> models = load_models(names, {});
+  EvaluationRequest request{text_, {}};
+  EXPECT_THAT(run(request, models, {}).caution.value_or(""), HasSubstr("differ in length"));
   request.windows.length = 16;
-  EXPECT_FALSE(run_evaluation(request, {}).caution);
+  EXPECT_FALSE(run(request, models, {}).caution);
   make_shards("other", 2);
   std::filesystem::copy_file(path("other/tokenizer.json"), path("short/tokenizer.json"),
                              std::filesystem::copy_options::overwrite_existing);
   std::filesystem::remove(path("short/checksums.json"));  // changed on purpose
-  EXPECT_THAT(run_evaluation(request, {}).caution.value_or(""), HasSubstr("bits/byte"));
+  EXPECT_THAT(run(request, load_models(names, {}), {}).caution.value_or(""),
+              HasSubstr("bits/byte"));
 }
 
 TEST_F(EvaluationStudy, RanksShareTheWorkAndStopTogether) {
@@ -151,14 +154,11 @@ TEST_F(EvaluationStudy, RefusesWhatDoesNotFit) {
   EXPECT_THROWS(Error,
                 evaluate_shards(model, open_evaluation_shards(make_shards("other", 2)), {}, {}),
                 "another tokenizer");
-  const auto run = [&](EvaluationRequest request) { run_evaluation(request, {}); };
-  EXPECT_THROWS(study::RequestError, run({{name}, text_, {.length = 8, .stride = 9}}),
-                "a stride of 9");
-  EXPECT_THROWS(study::RequestError,
-                run({{name}, open_evaluation_shards(path("shards")), {.stride = 4}}),
+  const auto run = [&](EvaluationRequest request) { study::run(request, model, {}); };
+  EXPECT_THROWS(study::RequestError, run({text_, {.length = 8, .stride = 9}}), "a stride of 9");
+  EXPECT_THROWS(study::RequestError, run({open_evaluation_shards(path("shards")), {.stride = 4}}),
                 "do not overlap");
-  EXPECT_THROWS(Error, run({{name}, EvaluationText{"", "the text"}, {}}), "the text is empty");
-  EXPECT_THROWS(Error, run({{"/nonexistent"}, text_, {}}), "'/nonexistent'");
+  EXPECT_THROWS(Error, run({EvaluationText{"", "the text"}, {}}), "the text is empty");
 }
 
 }  // namespace

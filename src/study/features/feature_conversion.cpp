@@ -8,7 +8,7 @@
 
 namespace filigree::study {
 
-FeatureConversion convert_features(const FeatureConversionRequest& request) {
+FeatureConversion run(const FeatureConversionRequest& request, Models, const Context&) {
   const OutputFolder out(request.out);
   require(!is_there(request.out / kTranscoderConfig),
           "'{}' holds a transcoder already; choose another folder or remove it",

@@ -68,11 +68,9 @@ Json to_json(const Replaced& replaced, double plain) {
           {"top1_agreement", replaced.agreement}};
 }
 
-EvaluatedFeatures evaluate_one(const std::string& name, const std::string& label,
-                               const std::string& features, const FeatureEvaluationRequest& request,
-                               const Context& context) {
+EvaluatedFeatures evaluate_one(const LoadedModel& model, const std::string& features,
+                               const FeatureEvaluationRequest& request, const Context& context) {
   const Stopwatch watch;
-  const LoadedModel model(name, label, {.placement = context.placement});
   const std::unique_ptr<FeatureDictionary> dictionary = open_for_all(features);
   std::vector<TokenId> ids;
   std::function<EvaluationWindows()> windows;
@@ -90,9 +88,9 @@ EvaluatedFeatures evaluate_one(const std::string& name, const std::string& label
                            model.config());
     };
   }
-  EvaluatedFeatures result{name, label, features, dictionary->shape(), {}, 0.0};
+  EvaluatedFeatures result{model.name(), model.label(), features, dictionary->shape(), {}, 0.0};
   result.quality = measured(model, *dictionary, features, windows, request.layers_alone, context,
-                            label + " features");
+                            model.label() + " features");
   result.seconds = watch.seconds();
   return result;
 }
@@ -108,19 +106,18 @@ FeatureQuality evaluate_features(const LoadedModel& model, const FeatureDictiona
       layers_alone, context, work);
 }
 
-std::vector<EvaluatedFeatures> run_feature_evaluation(const FeatureEvaluationRequest& request,
-                                                      const Context& context) {
+std::vector<EvaluatedFeatures> run(const FeatureEvaluationRequest& request, Models models,
+                                   const Context& context) {
   std::vector<std::string> features = request.features;
   if (features.empty())
-    for (const std::string& model : request.models)
-      features.push_back(features_of_model("", model).string());
-  if (request.models.empty() || request.models.size() != features.size())
+    for (const LoadedModel& model : models)
+      features.push_back(features_of_model("", model.name()).string());
+  if (models.empty() || models.size() != features.size())
     throw RequestError(fmt::format("{} models and {} transcoders; give one for each model",
-                                   request.models.size(), features.size()));
-  const std::vector<std::string> labels = short_names(request.models);
+                                   models.size(), features.size()));
   std::vector<EvaluatedFeatures> results;
-  for (std::size_t i = 0; i < request.models.size(); ++i)
-    results.push_back(evaluate_one(request.models[i], labels[i], features[i], request, context));
+  for (std::size_t i = 0; i < models.size(); ++i)
+    results.push_back(evaluate_one(models[i], features[i], request, context));
   return results;
 }
 

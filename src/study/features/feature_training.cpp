@@ -174,14 +174,9 @@ Start open_start(const FeatureTrainingRequest& asked, const LoadedModel& model,
   return start;
 }
 
-LoadedModel model_of(const FeatureTrainingRequest& request, const Context& context) {
-  return {request.model, "model", {.placement = context.placement}};
-}
-
-nlohmann::json header_of(const FeatureTrainingRequest& request, const Start& start,
-                         const Context& context) {
+nlohmann::json header_of(const Start& start, const Context& context) {
   nlohmann::json header = run_header("features", context);
-  header["model"] = request.model;
+  header["model"] = start.model.name();
   header["parameters"] = start.plan.shape.parameters();
   header["data"] = {{"folder", start.data.folder.string()},
                     {"tokens", start.data.train.tokens()},
@@ -307,23 +302,17 @@ std::int64_t FeatureTrainingRequest::steps_through_model() const {
   return std::llround(through_model * static_cast<double>(steps()));
 }
 
-FeatureTrainingPlan plan_feature_training(const FeatureTrainingRequest& request,
-                                          const Context& context) {
+FeatureTrainingPlan plan(const FeatureTrainingRequest& request, Models models,
+                         const Context& context) {
   check_request(request);
-  return open_start(request, model_of(request, context), context).plan;
+  return open_start(request, models.only(), context).plan;
 }
 
-FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& request,
-                                           const Context& context) {
-  check_request(request);
-  return run_feature_training(request, model_of(request, context), context);
-}
-
-FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& asked,
-                                           const LoadedModel& loaded, const Context& context) {
+FeatureTrainingResult run(const FeatureTrainingRequest& asked, Models models,
+                          const Context& context) {
   check_request(asked);
   const std::unique_ptr<OutputFolder> out = open_output(asked.out, context);
-  Start start = open_start(asked, loaded, context);
+  Start start = open_start(asked, models.only(), context);
   const FeatureTrainingRequest& request = start.request;
   const FeatureTrainingPlan& plan = start.plan;
   Communicator& ranks = context.communicator();
@@ -356,7 +345,7 @@ FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& asked,
   trained.set_requires_grad(true);
   AdamW optimizer(decay_groups(trained, 0.0f), {.beta2 = 0.999f});
   TrainerOptions trainer = trainer_options(request, plan, ranks);
-  trainer.header = header_of(request, start, context);
+  trainer.header = header_of(start, context);
   const TrainerResult ended = train_watched(trained, objective, source, optimizer, folder, trainer,
                                             request.batch, first, context, result);
   trained.set_requires_grad(false);
@@ -374,7 +363,7 @@ FeatureTrainingResult run_feature_training(const FeatureTrainingRequest& asked,
   if (context.writes())
     write_transcoder(
         request.out, stored,
-        {.model_name = request.model, .hooks = request.hooks, .dtype = request.stored});
+        {.model_name = start.model.name(), .hooks = request.hooks, .dtype = request.stored});
   if (request.held_out_tokens > 0 && start.data.held_out)
     result.held_out = evaluate_features(
         start.model, *dictionary_of(std::move(stored), request.hooks), *start.data.held_out,

@@ -38,12 +38,12 @@ class FeaturesStudyTest : public ::testing::Test {
     std::string text;
     for (int i = 0; i < 40; ++i)
       text += "The ferryman rowed " + std::to_string(i) + " people <b>over</b> the river. ";
-    return index_features({.features = clt_.string(),
-                           .data = EvaluationText{text, "the text", false},
-                           .text = "text",
-                           .windows = {.length = 16, .batch = 4},
-                           .out = index_},
-                          model_, {});
+    return study::run(IndexRequest{.features = clt_.string(),
+                                   .data = EvaluationText{text, "the text", false},
+                                   .text = "text",
+                                   .windows = {.length = 16, .batch = 4},
+                                   .out = index_},
+                      model_, {});
   }
   FeaturePage page(const std::string& feature, bool with_index = true) const {
     FeatureRequest request{.feature = feature, .features = clt_.string()};
@@ -221,15 +221,16 @@ TEST_F(FeaturesStudyTest, GraphsComeWithWhatTheirFeaturesAre) {
   std::vector<std::string> said;
   Context context;
   context.note = [&](const std::string& text) { said.push_back(text); };
-  std::vector<TracedThrough> through = {{&model_, dictionary_.get(), clt_.string()}};
-  const TraceResult result = run_trace({.prompt = "The ferryman rowed 7 people"}, through, {});
-  EXPECT_EQ(write_graph_files(result, scratch_ / "plain.json", context, through).size(), 2u);
+  TraceRequest request = {.features = {{clt_.string(), {}}},
+                          .prompt = "The ferryman rowed 7 people"};
+  TraceResult result = study::run(request, model_, {});
+  EXPECT_EQ(write_graph_files(result, scratch_ / "plain.json", context).size(), 2u);
   EXPECT_THAT(said.front(), HasSubstr("there is no index"));
 
   said.clear();
-  through[0].index = index_;
-  const std::vector<std::string> files =
-      write_graph_files(result, scratch_ / "g.json", context, through);
+  request.features[0].index = index_;
+  result = study::run(request, model_, {});
+  const std::vector<std::string> files = write_graph_files(result, scratch_ / "g.json", context);
   ASSERT_EQ(files.size(), 3u);
   const Json graph = Json::parse(read_file(files[0]));
   const std::string scan = graph["metadata"]["scan"];
@@ -261,27 +262,27 @@ TEST_F(FeaturesStudyTest, GraphsComeWithWhatTheirFeaturesAre) {
 TEST_F(FeaturesStudyTest, RunsAndContinuationsAreSteered) {
   RunRequest run{.prompt = "The ferryman rowed"};
   run.steering = parse_steering("L0F3=+9,L1F4@-1=0");
-  EXPECT_THAT(error_of([&] { run_prompt(run, model_, {}); }), HasSubstr("--features"));
+  EXPECT_THAT(error_of([&] { study::run(run, model_, {}); }), HasSubstr("--features"));
   run.features = clt_.string();
-  const RunResult result = run_prompt(run, model_, {});
+  const RunResult result = study::run(run, model_, {});
   ASSERT_TRUE(result.changed);
   EXPECT_GT(result.divergence.back(), 0.0);
   ASSERT_EQ(result.steered.size(), 2u);
   EXPECT_EQ(result.steered[0].activations.size(), result.ids.size());
   EXPECT_EQ(to_json(result)["steering"][0]["feature"], "L0F3");
   run.steering = parse_steering("L0F3@99=1");
-  EXPECT_THAT(error_of([&] { run_prompt(run, model_, {}); }), HasSubstr("no position 99"));
+  EXPECT_THAT(error_of([&] { study::run(run, model_, {}); }), HasSubstr("no position 99"));
 
   GenerationRequest generation{.prompt = "The ferryman rowed"};
   generation.options.sampling.temperature = 0;
   generation.options.max_tokens = 8;
-  const Generation plain = generate(generation, model_, {});
+  const Generation plain = study::run(generation, model_, {});
   generation.features = clt_.string();
   generation.steering = parse_steering("L0F3=+30");
-  const Generation steered = generate(generation, model_, {});
+  const Generation steered = study::run(generation, model_, {});
   EXPECT_NE(plain.continuations[0].ids, steered.continuations[0].ids);
   generation.options.use_cache = false;
-  EXPECT_EQ(generate(generation, model_, {}).continuations[0].ids, steered.continuations[0].ids);
+  EXPECT_EQ(study::run(generation, model_, {}).continuations[0].ids, steered.continuations[0].ids);
 }
 
 }  // namespace

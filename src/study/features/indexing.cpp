@@ -56,8 +56,8 @@ std::unique_ptr<FeatureDictionary> open_features(const std::string& folder, cons
   return dictionary;
 }
 
-IndexResult index_features(const IndexRequest& request, const LoadedModel& model,
-                           const Context& context) {
+IndexResult run(const IndexRequest& request, Models models, const Context& context) {
+  const LoadedModel& model = models.only();
   const Stopwatch watch;
   const auto dictionary = open_features(request.features, model.model());
   const TranscoderShape& shape = dictionary->shape();

@@ -145,8 +145,9 @@ bool Generation::reached_context() const {
                      [](const Continuation& one) { return one.finish == Finish::kContext; });
 }
 
-Generation generate(const GenerationRequest& request, const LoadedModel& model,
-                    const Context& context, const GenerationReader& reader) {
+Generation run(const GenerationRequest& request, Models models, const Context& context,
+               const GenerationReader& reader) {
+  const LoadedModel& model = models.only();
   const ModelConfig& config = model.config();
   const std::vector<TokenId> ids = encode_prompt(model.tokenizer(), request.prompt, "the prompt");
   check_ids(ids, config.vocabulary, model.name());

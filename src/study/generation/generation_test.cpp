@@ -174,10 +174,10 @@ TEST_F(GenerateTest, TellsTheReaderEveryContinuationAsItComes) {
   context.seed = 4;
   std::string seen;
   const Generation result =
-      generate(request, model_, context,
-               {.begin = [&](std::int64_t index) { seen += "[" + std::to_string(index) + "]"; },
-                .text = [&](std::string_view text) { seen += text; },
-                .end = [&] { seen += "\n"; }});
+      run(request, model_, context,
+          {.begin = [&](std::int64_t index) { seen += "[" + std::to_string(index) + "]"; },
+           .text = [&](std::string_view text) { seen += text; },
+           .end = [&] { seen += "\n"; }});
   std::string expected;
   for (std::size_t i = 0; i < 3; ++i)
     expected += "[" + std::to_string(i) + "]" + result.continuations.at(i).text + "\n";
@@ -186,7 +186,7 @@ TEST_F(GenerateTest, TellsTheReaderEveryContinuationAsItComes) {
   EXPECT_EQ(result.model, folder_.name());
   EXPECT_FALSE(result.reached_context());
   // Nobody need read along.
-  EXPECT_EQ(generate(request, model_, context).continuations[2].ids, result.continuations[2].ids);
+  EXPECT_EQ(run(request, model_, context).continuations[2].ids, result.continuations[2].ids);
 }
 
 TEST_F(GenerateTest, StopsWithinAContinuation) {
@@ -196,8 +196,8 @@ TEST_F(GenerateTest, StopsWithinAContinuation) {
   std::int64_t begun = -1;
   int ended = 0;
   EXPECT_THROW(
-      generate({.prompt = "The", .options = {.max_tokens = 60}, .count = 10}, model_, context,
-               {.begin = [&](std::int64_t index) { begun = index; }, .end = [&] { ++ended; }}),
+      run(GenerationRequest{.prompt = "The", .options = {.max_tokens = 60}, .count = 10}, model_,
+          context, {.begin = [&](std::int64_t index) { begun = index; }, .end = [&] { ++ended; }}),
       Stopped);
   EXPECT_EQ(begun, 0);
   EXPECT_EQ(ended, 1);
@@ -205,7 +205,8 @@ TEST_F(GenerateTest, StopsWithinAContinuation) {
 
 TEST_F(GenerateTest, ItsJsonNamesTheEnd) {
   const Generation result =
-      generate({.prompt = "Once upon a time", .options = {.max_tokens = 500}}, model_, Context());
+      run(GenerationRequest{.prompt = "Once upon a time", .options = {.max_tokens = 500}}, model_,
+          Context());
   EXPECT_TRUE(result.reached_context());
   const Json json = to_json(result);
   EXPECT_EQ(json["continuations"][0]["finish"], "end-of-context");
@@ -216,7 +217,10 @@ TEST_F(GenerateTest, ItsJsonNamesTheEnd) {
 TEST_F(GenerateTest, ATokenizerOfAnotherModelIsAnError) {
   save_model(*make_model(tiny_config(300), 1), folder_.path());
   EXPECT_THAT(
-      [&] { generate({.prompt = "Hello world"}, LoadedModel(folder_.name(), "small"), Context()); },
+      [&] {
+        run(GenerationRequest{.prompt = "Hello world"}, LoadedModel(folder_.name(), "small"),
+            Context());
+      },
       ::testing::ThrowsMessage<Error>(HasSubstr("but the model has 300 tokens")));
 }
 

@@ -134,8 +134,12 @@ std::string copying_text(double score) {
                                 : "neither copies nor suppresses what it reads";
 }
 
-HeadPage describe_head(const HeadRequest& request, const LoadedModel& model,
-                       const LoadedModel* other, const Context& context) {
+HeadPage run(const HeadRequest& request, Models models, const Context& context) {
+  if (models.empty() || models.size() > 2)
+    throw RequestError(
+        fmt::format("a head's page is about one model or two, and {} were given", models.size()));
+  const LoadedModel& model = models[0];
+  const LoadedModel* const other = models.size() > 1 ? &models[1] : nullptr;
   HeadPage page;
   page.request = request;
   const HeadId head = the_head(request.head, model.config());

@@ -33,7 +33,7 @@ class HeadPageTest : public ::testing::Test {
                             std::int64_t position) const {
     RunRequest request = {.prompt = text};
     request.interventions = changes;
-    const RunResult result = run_prompt(request, models_[0], {});
+    const RunResult result = run(request, models_[0], {});
     const Tensor& all = changes.empty() ? result.plain.logits : result.changed->logits;
     const auto V = static_cast<std::size_t>(all.size(1));
     const std::span<const float> row =
@@ -49,7 +49,7 @@ class HeadPageTest : public ::testing::Test {
 };
 
 TEST_F(HeadPageTest, TasksLoseWhatRunsWithoutTheHeadLose) {
-  const HeadPage page = describe_head(request_, models_[0], nullptr, {});
+  const HeadPage page = run(request_, models_[0], {});
   ASSERT_EQ(page.facts.tasks.size(), 1u);
   const TaskEffect& effect = page.facts.tasks[0];
   TaskSelection selection;
@@ -80,7 +80,7 @@ TEST_F(HeadPageTest, TasksLoseWhatRunsWithoutTheHeadLose) {
 // In the last layer, with its MLP silent and the final scale held, what a head writes is all that
 // its absence takes away.
 TEST_F(HeadPageTest, DirectEffectsAreDifferencesOfLogits) {
-  const HeadPage page = describe_head(request_, models_[0], nullptr, {});
+  const HeadPage page = run(request_, models_[0], {});
   ASSERT_TRUE(page.facts.example);
   const DirectEffect& direct = page.facts.direct;
   const std::int64_t position = page.facts.example->query;
@@ -111,7 +111,7 @@ TEST_F(HeadPageTest, DirectEffectsAreDifferencesOfLogits) {
 
 TEST_F(HeadPageTest, EdgesAreThoseOfTheMaps) {
   request_.top = 1000;
-  const HeadPage page = describe_head(request_, models_[0], nullptr, {});
+  const HeadPage page = run(request_, models_[0], {});
   std::map<std::pair<TokenId, TokenId>, std::pair<int, double>> expected;
   double mass = 0;
   capture_maps(
@@ -144,7 +144,7 @@ TEST_F(HeadPageTest, EdgesAreThoseOfTheMaps) {
 }
 
 TEST_F(HeadPageTest, WeightsSayWhatIsRaisedAndLowered) {
-  const HeadPage page = describe_head(request_, models_[0], nullptr, {});
+  const HeadPage page = run(request_, models_[0], {});
   const std::vector<HeadMatrices> heads = all_head_matrices(models_[0].model());
   const HeadMatrices& head = heads[4 + 2];
   ASSERT_FALSE(page.facts.reads.empty());
@@ -168,7 +168,7 @@ TEST_F(HeadPageTest, WeightsReadWhatIsAskedFor) {
   std::vector<double> copying;
   for (const Named<TokenInput>& kind : kNames<TokenInput>) {
     request_.input = kind.value;
-    const HeadPage page = describe_head(request_, models_[0], nullptr, {});
+    const HeadPage page = run(request_, models_[0], {});
     EXPECT_EQ(page.facts.input, kind.value);
     EXPECT_EQ(to_json(page)["facts"]["input"], kind.name);
     copying.push_back(page.facts.circuit.copying);
@@ -238,7 +238,7 @@ TEST_F(HeadPageTest, ReadsAndWritesOfARunAreOfOneUnit) {
 TEST_F(HeadPageTest, ATwinIsFoundByItsMaps) {
   // The same model under another name: every head is its own twin.
   const std::vector<LoadedModel> two = load_models({folder_.name(), folder_.name()}, {});
-  const HeadPage page = describe_head(request_, two[0], &two[1], {});
+  const HeadPage page = run(request_, two, {});
   ASSERT_TRUE(page.twin);
   EXPECT_EQ(page.twin->facts.head, (HeadId{1, 2}));
   EXPECT_NEAR(page.twin->correlation, 1.0, 1e-6);
@@ -272,7 +272,7 @@ TEST_F(HeadPageTest, ATwinIsFoundByItsMaps) {
 
 TEST_F(HeadPageTest, WithoutPromptsTheTasksAreLookedAt) {
   request_.prompts = {};
-  const HeadPage page = describe_head(request_, models_[0], nullptr, {});
+  const HeadPage page = run(request_, models_[0], {});
   const TaskEffect& effect = page.facts.tasks[0];
   EXPECT_EQ(page.prompts.size(), effect.prompts);
   EXPECT_FALSE(page.prompts[0].tokens.empty());
@@ -290,11 +290,10 @@ TEST_F(HeadPageTest, WithoutPromptsTheTasksAreLookedAt) {
 
 TEST_F(HeadPageTest, IsAboutOneHead) {
   request_.head = "L1";
-  EXPECT_THAT(error_of([&] { describe_head(request_, models_[0], nullptr, {}); }),
+  EXPECT_THAT(error_of([&] { run(request_, models_[0], {}); }),
               HasSubstr("'L1' is 4 heads; a page is about one"));
   request_.head = "L9H9";
-  EXPECT_THAT(error_of([&] { describe_head(request_, models_[0], nullptr, {}); }),
-              HasSubstr("no 'L9H9'"));
+  EXPECT_THAT(error_of([&] { run(request_, models_[0], {}); }), HasSubstr("no 'L9H9'"));
 }
 
 TEST(Counterpart, OfABundledModelIsTheOtherOne) {

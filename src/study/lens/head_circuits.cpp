@@ -156,8 +156,8 @@ void check_request(const HeadCircuitsRequest& request) {
     throw RequestError("tokens to begin with choose among token pairs; say of which heads");
 }
 
-HeadCircuits find_head_circuits(const HeadCircuitsRequest& request, const LoadedModel& model,
-                                const Context& context) {
+HeadCircuits run(const HeadCircuitsRequest& request, Models models, const Context& context) {
+  const LoadedModel& model = models.only();
   check_request(request);
   const ModelConfig& config = model.config();
   HeadCircuits found;

@@ -23,7 +23,7 @@ class Lens : public ::testing::Test {
 
 TEST_F(Lens, LastPointIsTheModelsOwnPrediction) {
   const LensRequest request = {.prompt = "The cat sat on the", .token = " the", .middle = true};
-  const LensResult result = run_logit_lens(request, models_, {});
+  const LensResult result = study::run(request, models_, {});
   const LensOfModel& found = result.models[0];
   ASSERT_EQ(found.lens.points.size(), 5u);
   const Tensor ids = Tensor::from_ids({1, static_cast<std::int64_t>(found.ids.size())}, found.ids);
@@ -43,8 +43,8 @@ TEST_F(Lens, OfAChangedRunEndsWithItsPrediction) {
   run.interventions.add_ablations("L0H1,L1MLP");
   LensRequest request = {.prompt = run.prompt, .token = " the"};
   request.interventions = run.interventions;
-  const RunResult expected = run_prompt(run, models_[0], {});
-  const LensResult result = run_logit_lens(request, models_, {});
+  const RunResult expected = study::run(run, models_[0], {});
+  const LensResult result = study::run(request, models_, {});
   const LogitLens& lens = result.models[0].lens;
   const LensCell& last = lens.at(lens.points.size() - 1, lens.positions - 1);
   EXPECT_NEAR(std::exp(last.log_probability), expected.changed->listed[0].probability, 1e-5);
@@ -54,28 +54,30 @@ TEST_F(Lens, OfAChangedRunEndsWithItsPrediction) {
 }
 
 TEST_F(Lens, WithoutATokenRanksEachNextOne) {
-  const Json json = to_json(run_logit_lens({.prompt = "The cat sat"}, models_, {}))["models"][0];
+  const Json json =
+      to_json(study::run(LensRequest{.prompt = "The cat sat"}, models_, {}))["models"][0];
   EXPECT_TRUE(json["token"].is_null());
   EXPECT_FALSE(json["points"][0]["positions"][0]["rank"].is_null());
   EXPECT_TRUE(json["points"][0]["positions"].back()["rank"].is_null());
 }
 
 TEST_F(Lens, RefusesWhatIsNoPromptOrToken) {
-  EXPECT_THAT(error_of([&] { run_logit_lens({}, models_, {}); }), HasSubstr("empty"));
+  EXPECT_THAT(error_of([&] { study::run(LensRequest{}, models_, {}); }), HasSubstr("empty"));
   EXPECT_THAT(error_of([&] {
-                run_logit_lens({.prompt = "a", .token = " extraordinarily long"}, models_, {});
+                study::run(LensRequest{.prompt = "a", .token = " extraordinarily long"}, models_,
+                           {});
               }),
               AllOf(HasSubstr("the token"), HasSubstr("not one")));
   std::string much;
   for (int i = 0; i < 100; ++i) much += " cat";
-  EXPECT_THAT(error_of([&] { run_logit_lens({.prompt = much}, models_, {}); }),
+  EXPECT_THAT(error_of([&] { study::run(LensRequest{.prompt = much}, models_, {}); }),
               HasSubstr("more than the context of 64"));
 }
 
 TEST_F(Lens, AttributionOfAPromptSumsToTheLogitDifference) {
   AttributionRequest request;
   request.prompt = "The cat", request.answers = {" the"}, request.wrong = {" a"};
-  const AttributionResult result = attribute_models(request, models_, {});
+  const AttributionResult result = study::run(request, models_, {});
   const Json json = to_json(result)["models"][0];
   double parts = 0, sums = 0;
   for (const Json& part : json["parts"]) parts += part["contribution"].get<double>();
@@ -99,8 +101,8 @@ TEST_F(Lens, AttributionOfAChangedRunExplainsThatRun) {
   AttributionRequest request;
   request.prompt = run.prompt, request.answers = {" the"};
   request.interventions = run.interventions;
-  const RunResult expected = run_prompt(run, models_[0], {});
-  const Json json = to_json(attribute_models(request, models_, {}));
+  const RunResult expected = study::run(run, models_[0], {});
+  const Json json = to_json(study::run(request, models_, {}));
   EXPECT_NEAR(json["models"][0]["total"]["mean"].get<double>(), expected.changed->listed[0].logit,
               1e-3);
   EXPECT_EQ(json["interventions"].size(), 2u);
@@ -116,7 +118,7 @@ TEST_F(Lens, AttributionOfATokenOfThePromptIsThatAfterThoseBeforeIt) {
   whole.at = 2;
   part.answers = {" sat"};
   const auto total = [&](const AttributionRequest& request) {
-    return attribute_models(request, models_, {}).models[0].found.total[0];
+    return study::run(request, models_, {}).models[0].found.total[0];
   };
   if (prompt_tokens(models_[0], whole.prompt).size() == 3) {
     EXPECT_NEAR(total(whole), total(part), 1e-4);
@@ -151,7 +153,7 @@ TEST(AttributionRequests, AreATaskOrAPromptWithItsAnswer) {
 TEST_F(Lens, HeadCircuitsListTheStrongestOfAllPairs) {
   HeadCircuitsRequest request;
   request.heads = "L0H0", request.top = 3, request.from = {" the"}, request.less_random = true;
-  const HeadCircuits found = find_head_circuits(request, models_[0], {});
+  const HeadCircuits found = study::run(request, models_[0], {});
   const Json json = to_json(found, Matrices::kEvery);
   ASSERT_EQ(json["heads"].size(), 8u);
   EXPECT_EQ(json["heads"][5]["name"], "L1H1");
@@ -171,7 +173,7 @@ TEST_F(Lens, HeadCircuitsListTheStrongestOfAllPairs) {
   EXPECT_EQ(json["input"], "mlp0");
   EXPECT_TRUE(json["living_heads"].is_null());  // no gates: every head attends
   request.heads.clear();
-  EXPECT_THROW(find_head_circuits(request, models_[0], {}), RequestError);
+  EXPECT_THROW(study::run(request, models_[0], {}), RequestError);
 }
 
 TEST_F(Lens, HeadCircuitsOfAGatedModelAreThoseOfHeadsThatOpen) {
@@ -181,7 +183,7 @@ TEST_F(Lens, HeadCircuitsOfAGatedModelAreThoseOfHeadsThatOpen) {
   const std::vector<LoadedModel> models = load_models({folder_.gated(place / "gated", gate)}, {});
   HeadCircuitsRequest request;
   request.heads = "L1H1";  // closed, and asked for
-  const HeadCircuits found = find_head_circuits(request, models[0], {});
+  const HeadCircuits found = study::run(request, models[0], {});
   EXPECT_EQ(found.listed, (std::vector<HeadId>{{0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 3}}));
   EXPECT_EQ(found.scores.size(), 5u);
   EXPECT_EQ(found.pairs.size(), 1u);
@@ -206,12 +208,12 @@ TEST_F(Lens, MeanInputsAreOfTheTokensOfTheText) {
   HeadCircuitsRequest request;
   request.heads = "L1H0", request.input = TokenInput::kText, request.text = text;
   request.from = {" cat"};
-  const HeadCircuits found = find_head_circuits(request, models_[0], {});
+  const HeadCircuits found = study::run(request, models_[0], {});
   for (const TokenPair& pair : found.pairs[0].qk)  // keys that the text has
     EXPECT_TRUE(std::string("The cat sat on the mat.").find(found.shown[pair.to]) !=
                 std::string::npos);
   request.from = {" dog"};
-  EXPECT_THAT(error_of([&] { find_head_circuits(request, models_[0], {}); }),
+  EXPECT_THAT(error_of([&] { study::run(request, models_[0], {}); }),
               AllOf(HasSubstr("' dog' does not occur in"), HasSubstr("text.txt")));
 }
 

@@ -163,8 +163,7 @@ std::string measured_text(const AttributionRequest& request) {
                                              list(request.wrong));
 }
 
-AttributionResult attribute_models(const AttributionRequest& request,
-                                   std::span<const LoadedModel> models, const Context& context) {
+AttributionResult run(const AttributionRequest& request, Models models, const Context& context) {
   check_request(request);
   AttributionResult result = {request, {}};
   if (!request.task.name.empty()) result.request.task = choose_text(request.task, models);

@@ -108,8 +108,7 @@ std::vector<std::string> LensOfModel::tokens() const {
   return texts;
 }
 
-LensResult run_logit_lens(const LensRequest& request, std::span<const LoadedModel> models,
-                          const Context& context) {
+LensResult run(const LensRequest& request, Models models, const Context& context) {
   LensResult result = {request, {}};
   for (const LoadedModel& model : models) result.models.push_back(look(request, model, context));
   return result;

@@ -56,7 +56,7 @@ void mix_with_other(Model& model, const fs::path& from, const ConversionRequest&
 
 }  // namespace
 
-Conversion convert_model(const ConversionRequest& request) {
+Conversion run(const ConversionRequest& request, Models, const Context&) {
   if (!std::isfinite(request.raise_gates))
     throw RequestError("what gates are raised by must be a finite number");
   if (!(request.mix_share >= 0.0 && request.mix_share <= 1.0))

@@ -173,7 +173,7 @@ TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder) {
   return summary;
 }
 
-ModelSummary summarize_model(const SummaryRequest& request) {
+ModelSummary run(const SummaryRequest& request, Models, const Context&) {
   const std::filesystem::path folder = model_folder(request.model);
   ModelSummary summary;
   summary.folder = folder.string();

@@ -20,7 +20,7 @@ using ::testing::ThrowsMessage;
 TEST(ModelSummary, ReadsNoWeights) {
   const ModelFolder folder;
   const std::int64_t loads = models_loaded();
-  const ModelSummary summary = summarize_model({.model = folder.name(), .batch = 2});
+  const ModelSummary summary = run(SummaryRequest{.model = folder.name(), .batch = 2}, {}, {});
   EXPECT_EQ(models_loaded(), loads);
   std::int64_t parts = 0;
   for (const ModelPart& part : summary.parts) parts += part.parameters;
@@ -38,17 +38,17 @@ TEST(ModelSummary, ReadsNoWeights) {
 TEST(ModelSummary, ABrokenTokenizerIsPartOfIt) {
   const ModelFolder folder;
   std::ofstream(folder.path() / "tokenizer.json") << "{";
-  const Json json = to_json(summarize_model({.model = folder.name()}));
+  const Json json = to_json(run(SummaryRequest{.model = folder.name()}, {}, {}));
   EXPECT_THAT(json["tokenizer"]["problem"].get<std::string>(), HasSubstr("tokenizer.json"));
   EXPECT_TRUE(json["tokenizer"]["vocabulary"].is_null());
   for (const char* file : {"tokenizer.json", "vocab.json", "merges.txt"})
     std::filesystem::remove(folder.path() / file);
-  EXPECT_TRUE(to_json(summarize_model({.model = folder.name()}))["tokenizer"].is_null());
+  EXPECT_TRUE(to_json(run(SummaryRequest{.model = folder.name()}, {}, {}))["tokenizer"].is_null());
 }
 
 TEST(ModelSummary, ALengthBeyondTheContextIsAnError) {
   const ModelFolder folder;
-  EXPECT_THAT([&] { summarize_model({.model = folder.name(), .length = 65}); },
+  EXPECT_THAT([&] { run(SummaryRequest{.model = folder.name(), .length = 65}, {}, {}); },
               ThrowsMessage<Error>(HasSubstr("a length of 65 is more than")));
 }
 
@@ -62,8 +62,10 @@ TEST(Conversion, WhatIsNoNumberIsNoRequest) {
   const ModelFolder folder;
   const TemporaryFolder out;
   for (const float by : {std::nanf(""), INFINITY})
-    EXPECT_THROW(convert_model({.model = folder.name(), .out = out / "new", .raise_gates = by}),
-                 RequestError);
+    EXPECT_THROW(
+        run(ConversionRequest{.model = folder.name(), .out = out / "new", .raise_gates = by}, {},
+            {}),
+        RequestError);
   EXPECT_FALSE(std::filesystem::exists(out / "new"));
 }
 

@@ -72,7 +72,7 @@ bool Verification::checked_any() const {
                      [](const VerifiedFolder& folder) { return folder.checksums; });
 }
 
-Verification verify_folders(const VerificationRequest& request) {
+Verification run(const VerificationRequest& request, Models, const Context&) {
   if (request.folders.empty()) throw RequestError("there is no folder to verify");
   Verification result;
   for (const std::string& name : request.folders) {

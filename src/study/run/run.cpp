@@ -192,7 +192,8 @@ std::vector<PartGradient> part_gradients(const LoadedModel& model, const std::ve
   return run_once(model, asked, nullptr, nullptr).parts;
 }
 
-RunResult run_prompt(const RunRequest& request, const LoadedModel& model, const Context& context) {
+RunResult run(const RunRequest& request, Models models, const Context& context) {
+  const LoadedModel& model = models.only();
   RunResult result;
   result.request = request;
   result.model = model.name(), result.label = model.label();

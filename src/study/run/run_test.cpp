@@ -30,7 +30,7 @@ class Run : public ::testing::TestWithParam<bool> {
     if (!scales.empty()) request.interventions.add_scales(scales);
     return request;
   }
-  RunResult run(const RunRequest& request) const { return run_prompt(request, models().at(0), {}); }
+  RunResult run(const RunRequest& request) const { return study::run(request, models().at(0), {}); }
   const std::vector<LoadedModel>& models() const {
     if (models_.empty()) models_ = load_models({folder_.name()}, {});
     return models_;

@@ -46,7 +46,7 @@ std::string features_folder(const TracedModel& traced) {
 }
 
 // Before the graph that names them: a graph that is there has its features.
-void write_features(const Json& graph, const TracedModel& traced, const TracedThrough& through,
+void write_features(const Json& graph, const TracedModel& traced, const FeaturesOfModel& through,
                     const std::filesystem::path& folder, const Context& context) {
   const GraphFeatures chosen = features_of_graph(graph);
   // The folder that the graph's file was named in; below it no link is followed.
@@ -66,8 +66,9 @@ void write_features(const Json& graph, const TracedModel& traced, const TracedTh
 
 // The graph, and what its features are where there is an index. Returns the files and the graph.
 std::vector<std::string> write_json(const TraceResult& result, const TracedModel& traced,
-                                    const TracedThrough& through, const std::filesystem::path& path,
-                                    const Context& context, std::vector<Json>& graphs) {
+                                    const FeaturesOfModel& through,
+                                    const std::filesystem::path& path, const Context& context,
+                                    std::vector<Json>& graphs) {
   std::vector<std::string> files;
   GraphFileOptions options;
   options.slug = path.stem().string();
@@ -218,8 +219,7 @@ GraphFeatures features_of_graph(const Json& graph, std::int64_t most) {
 
 std::vector<std::string> write_graph_files(const TraceResult& result,
                                            const std::filesystem::path& file,
-                                           const Context& context,
-                                           std::span<const TracedThrough> through) {
+                                           const Context& context) {
   std::vector<std::string> files;
   std::vector<Json> graphs;
   for (std::size_t m = 0; m < result.models.size(); ++m) {
@@ -233,8 +233,8 @@ std::vector<std::string> write_graph_files(const TraceResult& result,
       write_graph_npz(traced, path);
       files.push_back(path.string());
     } else {
-      const std::vector<std::string> written = write_json(
-          result, traced, m < through.size() ? through[m] : TracedThrough(), path, context, graphs);
+      const std::vector<std::string> written =
+          write_json(result, traced, result.through[m], path, context, graphs);
       files.insert(files.end(), written.begin(), written.end());
     }
   }
@@ -244,6 +244,31 @@ std::vector<std::string> write_graph_files(const TraceResult& result,
     files.push_back(path.string());
   }
   return files;
+}
+
+void check_files(const TraceFiles& files) {
+  for (const std::string& file : files.files) {
+    if (is_graph_file(file)) continue;
+    if (!is_figure_file(file))
+      throw RequestError(fmt::format(
+          "--out: '{}' must end in .json, .dot, .npz, .svg, .pdf or .png", printable(file)));
+    check_figure_file(file);
+  }
+}
+
+std::vector<std::string> write_files(const TraceResult& result, const TraceFiles& files,
+                                     const Context& context) {
+  std::vector<std::string> written;
+  for (const std::string& file : files.files) {
+    if (is_graph_file(file)) {
+      const std::vector<std::string> more = write_graph_files(result, file, context);
+      written.insert(written.end(), more.begin(), more.end());
+    } else {
+      save_trace_figure(result, files.drawing, file, files.style);
+      written.push_back(file);
+    }
+  }
+  return written;
 }
 
 }  // namespace filigree::study

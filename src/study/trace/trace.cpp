@@ -6,6 +6,8 @@
 #include <map>
 #include <numeric>
 
+#include "filigree/feature_study.h"
+#include "filigree/features.h"
 #include "filigree/names.h"
 #include "filigree/trace_study.h"
 #include "study/not_finite.h"
@@ -49,7 +51,8 @@ TokenId first_token(const LoadedModel& model, const std::string& text) {
   return ids[0];
 }
 
-std::vector<GraphTarget> request_targets(const TraceRequest& request, const TracedThrough& through,
+std::vector<GraphTarget> request_targets(const TraceRequest& request,
+                                         const FeaturesOfModel& through,
                                          const FrozenModel& frozen) {
   if (!request.feature.empty()) {
     const PlacedFeature named = placed_feature(request.feature);
@@ -90,7 +93,7 @@ double largest_row_error(const AttributionGraph& graph) {
   return worst / largest;
 }
 
-void require_finite(const TracedModel& traced, const TracedThrough& through) {
+void require_finite(const TracedModel& traced, const FeaturesOfModel& through) {
   const std::string otherwise = what_the_transcoder_gave(through.name);
   const auto check = [&](const auto& numbers, const char* what) {
     study::require_finite(std::span(numbers), what, *through.model, traced.ids, otherwise);
@@ -291,7 +294,7 @@ std::string node_name(const TracedModel& traced, std::int64_t i) {
                      printable(traced.shown[static_cast<TokenId>(target.against)]));
 }
 
-TracedModel trace_ids(const TraceRequest& request, const TracedThrough& through,
+TracedModel trace_ids(const TraceRequest& request, const FeaturesOfModel& through,
                       std::vector<TokenId> ids, const TargetsOf& targets, const Context& context) {
   const Model& model = through.model->model();
   TracedModel traced;
@@ -336,7 +339,7 @@ TracedModel trace_ids(const TraceRequest& request, const TracedThrough& through,
   return traced;
 }
 
-TracedModel trace_model(const TraceRequest& request, const TracedThrough& through,
+TracedModel trace_model(const TraceRequest& request, const FeaturesOfModel& through,
                         const Context& context) {
   check_request(request);
   TracedModel traced = trace_ids(
@@ -348,18 +351,44 @@ TracedModel trace_model(const TraceRequest& request, const TracedThrough& throug
   return traced;
 }
 
-TraceResult run_trace(const TraceRequest& request, std::span<const TracedThrough> models,
-                      const Context& context) {
+std::vector<FeaturesOfModel> features_of_models(const std::vector<TraceFeatures>& asked,
+                                                Models models) {
+  if (!asked.empty() && asked.size() != models.size())
+    throw RequestError(fmt::format("{} models and {} transcoders; give one for each model",
+                                   models.size(), asked.size()));
+  std::vector<FeaturesOfModel> opened;
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    const TraceFeatures features = asked.empty() ? TraceFeatures() : asked[m];
+    const std::filesystem::path path = features_of_model(features.folder, models[m].name());
+    std::shared_ptr<const FeatureDictionary> dictionary = open_dictionary(path);
+    // An index of other features shows before the work.
+    if (!features.index.empty()) open_feature_index(features.index, models[m], *dictionary);
+    opened.push_back({&models[m], std::move(dictionary), path.string(), features.index});
+  }
+  return opened;
+}
+
+TraceResult run(const TraceRequest& request, Models models, const Context& context) {
   check_request(request);
-  TraceResult result{request, {}};
-  require(!models.empty(), "there is no model to trace");
+  return run(request, features_of_models(request.features, models), context);
+}
+
+TraceResult run(const TraceRequest& request, std::vector<FeaturesOfModel> through,
+                const Context& context) {
+  check_request(request);
+  require(!through.empty(), "there is no model to trace");
+  TraceResult result{request, {}, {}, std::move(through)};
   // All look at the pair of tokens that the last one, which the others stand beside, has chosen.
   TraceRequest same = request;
-  TracedModel last = trace_model(request, models.back(), context);
+  TracedModel last = trace_model(request, result.through.back(), context);
   if (last.pair) same.key = last.pair->loading.from, same.query = last.pair->loading.to;
-  for (const TracedThrough& through : models.first(models.size() - 1))
-    result.models.push_back(trace_model(same, through, context));
+  for (std::size_t m = 0; m + 1 < result.through.size(); ++m)
+    result.models.push_back(trace_model(same, result.through[m], context));
   result.models.push_back(std::move(last));
+  if (request.validated > 0)
+    for (std::size_t m = 0; m < result.through.size(); ++m)
+      result.validations.push_back(
+          validate_trace(result.models[m], result.through[m], request.validated, context));
   return result;
 }
 

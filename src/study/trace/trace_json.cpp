@@ -152,7 +152,12 @@ Json to_json(const Modulation& modulation, const TracedModel& traced) {
 Json to_json(const TraceResult& result) {
   Json models = Json::array();
   for (const TracedModel& traced : result.models) models.push_back(model_json(traced));
-  return {{"request", request_json(result.request)}, {"models", models}};
+  Json validations = Json::array();
+  for (std::size_t m = 0; m < result.validations.size(); ++m)
+    validations.push_back(to_json(result.validations[m], result.models[m]));
+  return {{"request", request_json(result.request)},
+          {"models", models},
+          {"validation", validations.empty() ? Json() : validations}};
 }
 
 }  // namespace filigree::study

@@ -65,7 +65,7 @@ void gather(const TracedModel& traced, const TaskPrompt& prompt, Gathered& to) {
   }
 }
 
-TracedTask summed_up(const TracedThrough& through, Gathered& gathered) {
+TracedTask summed_up(const FeaturesOfModel& through, Gathered& gathered) {
   TracedTask task;
   task.model = through.model->name(), task.label = through.model->label();
   task.features = through.name;
@@ -104,10 +104,10 @@ TracedTask summed_up(const TracedThrough& through, Gathered& gathered) {
 
 }  // namespace
 
-TaskTraceResult trace_task(const TaskTraceRequest& request, std::span<const TracedThrough> models,
-                           const Context& context) {
+TaskTraceResult run(const TaskTraceRequest& request, Models models, const Context& context) {
   require(!models.empty(), "there is no model to trace");
-  const LoadedTask task = load_task(request.task, *models.back().model, context);
+  const std::vector<FeaturesOfModel> through = features_of_models(request.trace.features, models);
+  const LoadedTask task = load_task(request.task, models.back(), context);
   std::vector<Gathered> gathered(models.size());
   const auto count = static_cast<std::int64_t>(task.prompts.prompts.size());
   const std::unique_ptr<WorkReport> report = context.begin({"traces", "prompts", count});
@@ -119,7 +119,7 @@ TaskTraceResult trace_task(const TaskTraceRequest& request, std::span<const Trac
     for (std::size_t i = models.size(); i-- > 0;) {
       context.throw_if_stopped();
       const TracedModel traced = trace_ids(
-          same, models[i], prompt.clean,
+          same, through[i], prompt.clean,
           [&](const FrozenModel& frozen) {
             return std::vector<GraphTarget>{
                 logit_difference(frozen, prompt.answers.at(0), prompt.wrong.at(0))};
@@ -128,11 +128,11 @@ TaskTraceResult trace_task(const TaskTraceRequest& request, std::span<const Trac
       if (!same.key && traced.pair)
         same.key = traced.pair->loading.from, same.query = traced.pair->loading.to;
       gather(traced, prompt, gathered[i]);
-      if (request.validated == 0) continue;
+      if (request.trace.validated == 0) continue;
       Context quiet = context;
       quiet.watch = {};
       const TraceValidation validation =
-          validate_trace(traced, models[i], request.validated, quiet);
+          validate_trace(traced, through[i], request.trace.validated, quiet);
       gathered[i].influence.push_back(validation.influence_correlation[1]);
       gathered[i].predicted.push_back(validation.total_correlation[1]);
     }
@@ -141,7 +141,7 @@ TaskTraceResult trace_task(const TaskTraceRequest& request, std::span<const Trac
   report->finish();
   TaskTraceResult result{request, task_title(task), {}};
   for (std::size_t i = 0; i < models.size(); ++i)
-    result.models.push_back(summed_up(models[i], gathered[i]));
+    result.models.push_back(summed_up(through[i], gathered[i]));
   return result;
 }
 
@@ -162,7 +162,7 @@ Json to_json(const TaskTraceResult& result) {
       pairs.push_back({{"roles", pair}, {"prompts", count}});
     for (const auto& [share, count] : task.curve)
       curve.push_back({{"share", share}, {"heads", count}});
-    const bool validated = result.request.validated > 0;
+    const bool validated = result.request.trace.validated > 0;
     models.push_back(
         {{"model", task.model},
          {"label", task.label},
@@ -183,7 +183,7 @@ Json to_json(const TaskTraceResult& result) {
          {"pairs", pairs},
          {"curve", curve}});
   }
-  return {{"task", result.task}, {"validated", result.request.validated}, {"models", models}};
+  return {{"task", result.task}, {"validated", result.request.trace.validated}, {"models", models}};
 }
 
 }  // namespace filigree::study

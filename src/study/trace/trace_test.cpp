@@ -27,21 +27,19 @@ class Trace : public ::testing::Test {
     const std::string sparse = folder_.gated(twin_.path() / "gated", gate);
     models_ = load_models({folder_.name(), sparse}, {});
     for (const LoadedModel& model : models_) {
-      dictionaries_.push_back(dictionary_of(
-          random_transcoder(model.config(), TranscoderKind::kCrossLayer, 16, false, 0.3f)));
-      through_.push_back({&model, dictionaries_.back().get(), "random features"});
+      through_.push_back({&model,
+                          dictionary_of(random_transcoder(
+                              model.config(), TranscoderKind::kCrossLayer, 16, false, 0.3f)),
+                          "random features"});
     }
   }
 
-  TraceResult traced(const TraceRequest& request) const {
-    return run_trace(request, std::span(through_).first(1), {});
-  }
+  TraceResult traced(const TraceRequest& request) const { return run(request, {through_[0]}, {}); }
 
   const ModelFolder folder_;
   const TemporaryFolder twin_;
   std::vector<LoadedModel> models_;
-  std::vector<std::unique_ptr<FeatureDictionary>> dictionaries_;
-  std::vector<TracedThrough> through_;
+  std::vector<FeaturesOfModel> through_;
   const TraceRequest request_ = {.prompt = "The cat sat on the mat because"};
 };
 
@@ -93,7 +91,7 @@ TEST_F(Trace, TargetsAreTokensDifferencesOrFeatures) {
 TEST_F(Trace, TheTwinLooksAtTheSamePair) {
   TraceRequest request = request_;
   request.target = " the";
-  const TraceResult result = run_trace(request, through_, {});
+  const TraceResult result = run(request, through_, {});
   ASSERT_EQ(result.models.size(), 2u);
   EXPECT_EQ(result.models[0].pair->loading.from, result.models[1].pair->loading.from);
   EXPECT_EQ(result.models[0].pair->loading.to, result.models[1].pair->loading.to);

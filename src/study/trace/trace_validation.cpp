@@ -61,7 +61,7 @@ std::vector<AblatedHead> carrying_most(const TracedModel& traced) {
 
 }  // namespace
 
-TraceValidation validate_trace(const TracedModel& traced, const TracedThrough& through,
+TraceValidation validate_trace(const TracedModel& traced, const FeaturesOfModel& through,
                                std::int64_t features, const Context& context) {
   const GraphTarget& target = traced.targets[0];
   if (target.of_layer >= 0)

@@ -4,6 +4,7 @@
 #include "filigree/model_study.h"
 #include "filigree/names.h"
 #include "filigree/training_study.h"
+#include "model/copy_model.h"
 #include "study/output.h"
 
 namespace filigree::study {
@@ -31,18 +32,20 @@ std::string ClosedGates::head(std::size_t index) const {
   return head_name({head / layer_heads, head % layer_heads});
 }
 
-ClosedGates close_gates(const CloseGatesRequest& request, const Context& context) {
+ClosedGates run(const CloseGatesRequest& request, Models models, const Context& context) {
+  const LoadedModel& asked = models.only();
   if (!(request.most_edges >= 0.0 && request.most_edges <= 1.0))
     throw RequestError(
         fmt::format("a share of {} of the edges; it lies between 0 and 1", request.most_edges));
   const std::unique_ptr<OutputFolder> out = open_output(request.out, context);
   refuse_model_in(request.out);
-  LoadedModel model(request.model, request.model, {.placement = context.placement});
+  LoadedModel model(asked.name(), asked.label(), copy_model(asked.model(), CopiedWeights::kOwn),
+                    asked.folder());
   model.model().merge_lora();
   require(model.config().gate.on(), "{} has no gates to close; sparse post-training makes them",
-          printable(request.model));
+          printable(asked.name()));
   const std::function<EvaluationWindows()> windows = repeated_windows(request, model);
-  ClosedGates closed{request, {}, model.config().heads, windows().targets};
+  ClosedGates closed{request, asked.name(), {}, model.config().heads, windows().targets};
   const std::unique_ptr<WorkReport> report = context.begin({"closing gates", "measurements", 0});
   std::int64_t measured = 0;
   const auto progress = [&](double edges) {
@@ -68,7 +71,7 @@ Json to_json(const ClosedGates& closed) {
   for (std::size_t h = 0; h < closing.lowered.size(); ++h)
     if (closing.lowered[h] != 0.0f)
       heads.push_back({{"head", closed.head(h)}, {"lowered", closing.lowered[h]}});
-  return {{"model", closed.request.model},
+  return {{"model", closed.model},
           {"out", closed.request.out.string()},
           {"dtype", name_of(closed.request.dtype)},
           {"most_edges", closing.most_edges},

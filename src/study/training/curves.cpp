@@ -82,7 +82,7 @@ std::vector<TrainingCurve> read_curves(const std::vector<std::string>& runs) {
   return curves;
 }
 
-CurvesResult draw_curves(const CurvesRequest& request) {
+CurvesResult run(const CurvesRequest& request, Models, const Context&) {
   check_figure_file(request.out);
   CurvesResult result{request.out, read_curves(request.runs)};
   figure::TrainingCurves drawn;

@@ -80,7 +80,7 @@ TEST_F(Curves, HaveTheLossOfDenseRunsAndWhereTheyWentWrong) {
       "sparse.jsonl",
       header_ + steps_ + R"({"step": 2, "event": "warning", "warning": "gap climbs; do"})" + "\n");
   const std::string out = (folder_ / "both.svg").string();
-  const CurvesResult result = draw_curves({{run, warned}, out, {}});
+  const CurvesResult result = study::run(CurvesRequest{{run, warned}, out, {}}, {}, {});
   EXPECT_EQ(to_json(result)["runs"][0]["events"][0]["reason"],
             "training diverges: the loss is high");
   EXPECT_EQ(to_json(result)["runs"][1]["events"][0]["event"], "warning");
@@ -90,7 +90,7 @@ TEST_F(Curves, AreDrawnAndToldAsJson) {
   if (!has_figures()) GTEST_SKIP() << "this build has no Cairo";
   const std::string run = log("run/log.jsonl", header_ + steps_);
   const std::string out = (folder_ / "curves.svg").string();
-  const CurvesResult result = draw_curves({{run}, out, {}});
+  const CurvesResult result = study::run(CurvesRequest{{run}, out, {}}, {}, {});
   EXPECT_GT(std::filesystem::file_size(out), 1000u);
   const Json json = to_json(result);
   EXPECT_EQ(json["runs"][0]["name"], "run");

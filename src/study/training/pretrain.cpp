@@ -8,6 +8,7 @@
 #include "filigree/train.h"
 #include "filigree/training_study.h"
 #include "json/json.h"
+#include "model/copy_model.h"
 #include "study/output.h"
 
 namespace filigree::study {
@@ -101,15 +102,16 @@ DryRun plan_pretrain(const PretrainRequest& request, const Context& context) {
   return plan_training(setup_of(request, start, context), request.training, start.data, context);
 }
 
-TrainingResult run_pretrain(const PretrainRequest& request, const Context& context) {
+TrainingResult run(const PretrainRequest& request, Models given, const Context& context) {
   const std::unique_ptr<OutputFolder> out = open_output(request.training.out, context);
   const PretrainStart start = open_start(request, context);
   const TrainingRequest& training = request.training;
   tell_memory("pretrain", setup_of(request, start, context), context);
   const bool from_scratch = start.folder.empty();
   const std::unique_ptr<Model> model =
-      from_scratch ? make_model(start.config, context.seed, context.placement)
-                   : load_model(start.folder, {.placement = context.placement});
+      from_scratch    ? make_model(start.config, context.seed, context.placement)
+      : given.empty() ? load_model(start.folder, {.placement = context.placement})
+                      : copy_model(given.only().model());
   ModelTraining training_of;
   if (from_scratch) training_of.drawn_from = context.seed;
   ModelTrainable trained(*model, training_of);

@@ -132,15 +132,22 @@ SparsifyStart open_start(const SparsifyRequest& request, const Context& context)
 
 // The models of a run. Of one that is named twice, as a model and as its own teacher, the second is
 // a copy of the first.
-struct Models {
-  std::unique_ptr<Model> student;      // becomes sparse
-  std::unique_ptr<const Model> dense;  // null where nothing needs it
-  std::unique_ptr<const Model> other;  // a teacher that is not the dense model
-  const Model* teacher = nullptr;      // null: there is a target instead
+struct ModelsOfRun {
+  std::unique_ptr<Model> student;  // becomes sparse
+  const Model* dense = nullptr;    // null where nothing needs it
+  const Model* other = nullptr;    // a teacher that is not the dense model
+  const Model* teacher = nullptr;  // null: there is a target instead
+  std::vector<std::unique_ptr<const Model>> kept = {};
+
+  const Model* keep(std::unique_ptr<const Model> model) {
+    kept.push_back(std::move(model));
+    return kept.back().get();
+  }
 };
 
-Models load_start(const SparsifyRequest& request, const SparsifyStart& start,
-                  const Context& context) {
+// `given` are the model and the teacher, as far as they are loaded already.
+ModelsOfRun load_start(const SparsifyRequest& request, const SparsifyStart& start, Models given,
+                       const Context& context) {
   // Under adapters the weights stay as they are: no f32 values beside those that are computed with,
   // and one set of them for model and teacher.
   const bool frozen = request.lora_rank > 0;
@@ -150,18 +157,24 @@ Models load_start(const SparsifyRequest& request, const SparsifyStart& start,
     if (rounded) place_rounded(*model, context.placement);
     return model;
   };
-  Models models;
-  models.student = load(start.folder);
+  const auto taught_by = [&](ModelsOfRun& models) {
+    return given.size() > 1 ? &given[1].model() : models.keep(load(start.teacher_folder));
+  };
+  const CopiedWeights copied = frozen ? CopiedWeights::kShared : CopiedWeights::kOwn;
+  ModelsOfRun models;
+  models.student = given.empty() ? load(start.folder) : copy_model(given[0].model(), copied);
   const bool evaluates = start.data.held_out.has_value();
   if (start.config.gate.on()) {
-    models.dense = load(start.teacher_folder);
-    models.teacher = models.dense.get();
+    models.dense = taught_by(models);
+    models.teacher = models.dense;
   } else {
-    if (evaluates || request.trains_control() || (start.own_teacher() && request.needs_teacher()))
-      models.dense =
-          copy_model(*models.student, frozen ? CopiedWeights::kShared : CopiedWeights::kOwn);
-    if (!start.own_teacher()) models.other = load(start.teacher_folder);
-    models.teacher = models.other ? models.other.get() : models.dense.get();
+    if (!given.empty())
+      models.dense = &given[0].model();
+    else if (evaluates || request.trains_control() ||
+             (start.own_teacher() && request.needs_teacher()))
+      models.dense = models.keep(copy_model(*models.student, copied));
+    if (!start.own_teacher()) models.other = taught_by(models);
+    models.teacher = models.other != nullptr ? models.other : models.dense;
   }
   if (!request.needs_teacher()) models.teacher = nullptr;
   return models;
@@ -222,7 +235,7 @@ EvaluationWindows own_windows(const SparsifyRequest& request, const SparsifyStar
 
 // A margin that is asked for is one of the training loss; a budget is one of held-out text.
 void follow_held_out(SparsificationOptions& options, const SparsifyRequest& request,
-                     const SparsifyStart& start, const Models& models) {
+                     const SparsifyStart& start, const ModelsOfRun& models) {
   if (!start.data.held_out || models.teacher == nullptr || request.margin || options.target ||
       options.multiplier.recovery_from < 0)
     return;
@@ -237,7 +250,7 @@ void follow_held_out(SparsificationOptions& options, const SparsifyRequest& requ
   };
 }
 
-void adjust(const SparsifyRequest& request, const SparsifyStart& start, const Models& models,
+void adjust(const SparsifyRequest& request, const SparsifyStart& start, const ModelsOfRun& models,
             TrainingResult& result, const Context& context) {
   const auto windows = [&] { return own_windows(request, start); };
   Communicator& ranks = context.communicator();
@@ -250,7 +263,7 @@ void adjust(const SparsifyRequest& request, const SparsifyStart& start, const Mo
 }
 
 TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart& start,
-                            Models& models, const Context& context) {
+                            ModelsOfRun& models, const Context& context) {
   Model& student = *models.student;
   student.set_gate(first_gate(request, start.config));
   adapt(student, request, context);
@@ -278,7 +291,7 @@ TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart
 
 // Of a control that was trained first and is the teacher now.
 void tell_of_control(const SparsifyRequest& request, const SparsifyStart& start,
-                     const Models& models, const Context& context) {
+                     const ModelsOfRun& models, const Context& context) {
   if (!start.data.held_out) return;
   const auto loss = [&](const Model& model) {
     return evaluate(model, own_windows(request, start), {}, &context.communicator()).loss();
@@ -305,15 +318,16 @@ double worth_of_attention(const SparsifyRequest& request, const SparsifyStart& s
 }
 
 // The student is of no more use afterwards.
-void evaluate_and_judge(const SparsifyRequest& request, const SparsifyStart& start, Models& models,
-                        const Model* control, TrainingResult& result, const Context& context) {
+void evaluate_and_judge(const SparsifyRequest& request, const SparsifyStart& start,
+                        ModelsOfRun& models, const Model* control, TrainingResult& result,
+                        const Context& context) {
   const auto add = [&](const Model& model, const char* label, const std::filesystem::path& folder) {
     result.held_out.push_back(evaluate_held_out(model, label, folder, start.length,
                                                 request.training, start.data, context));
     return result.held_out.size() - 1;
   };
   const std::size_t dense = add(*models.dense, "dense", start.dense_folder());
-  if (models.other) add(*models.other, "teacher", start.teacher_folder);
+  if (models.other != nullptr) add(*models.other, "teacher", start.teacher_folder);
   const std::size_t sparse = add(*models.student, "sparse", request.training.out);
   const std::size_t beside =
       control != nullptr ? add(*control, "control", request.control_folder()) : dense;
@@ -367,14 +381,14 @@ DryRun plan_sparsify(const SparsifyRequest& asked, const Context& context) {
   return plan_training(setup_of(request, start, context), request.training, start.data, context);
 }
 
-TrainingResult run_sparsify(const SparsifyRequest& asked, const Context& context) {
+TrainingResult run(const SparsifyRequest& asked, Models given, const Context& context) {
   const std::unique_ptr<OutputFolder> out = open_output(asked.training.out, context);
   const std::unique_ptr<OutputFolder> control_out =
       asked.control ? open_output(asked.control_folder(), context) : nullptr;
   const SparsifyStart start = open_start(asked, context);
   const SparsifyRequest request = completed(asked, start);
   tell_memory("sparsify", setup_of(request, start, context), context);
-  Models models = load_start(request, start, context);
+  ModelsOfRun models = load_start(request, start, given, context);
   std::unique_ptr<Model> control;
   const auto train_control_model = [&] {
     control = copy_model(*models.dense,

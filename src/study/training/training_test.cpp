@@ -73,7 +73,7 @@ class TrainingStudies : public TrainingStudyTest {
 
 TEST_F(TrainingStudies, PretrainingLeavesAModelAndItsResult) {
   const std::int64_t before = models_loaded();
-  const TrainingResult result = run_pretrain(pretrain("run"), {});
+  const TrainingResult result = run(pretrain("run"), {}, {});
   EXPECT_EQ(models_loaded(), before);
   EXPECT_EQ(result.end, RunEnd::kFinished);
   EXPECT_EQ(result.steps, 6);
@@ -92,43 +92,43 @@ TEST_F(TrainingStudies, PretrainingLeavesAModelAndItsResult) {
 
 // A dense model trained on is what the control of a sparse run of the same length is.
 TEST_F(TrainingStudies, PretrainingGoesOnWithATrainedModel) {
-  run_pretrain(pretrain("dense"), {});
+  run(pretrain("dense"), {}, {});
   SparsifyRequest sparse = sparsify("dense", "sparse");
   sparse.control = true;
-  run_sparsify(sparse, {});
+  run(sparse, {}, {});
   PretrainRequest further = pretrain("further");
   further.model = TrainedModel{path("dense")};
-  run_pretrain(further, {});
+  run(further, {}, {});
   EXPECT_TRUE(weights("further") == weights("sparse/control"));
   EXPECT_FALSE(weights("further") == weights("dense"));
 
   further.training.out = path("other");
   further.model = TrainedModel{path("sparse")};
-  EXPECT_THROWS(Error, run_pretrain(further, {}), "is sparse");
+  EXPECT_THROWS(Error, run(further, {}, {}), "is sparse");
   further.model = TrainedModel{path("dense")};
   further.drop_heads = 0.5;
   further.drop_heads_end = 0.2;
   further.drop_heads_fade = 0.3;
-  EXPECT_THROWS(study::RequestError, run_pretrain(further, {}), "cannot fade");
+  EXPECT_THROWS(study::RequestError, run(further, {}, {}), "cannot fade");
 }
 
 TEST_F(TrainingStudies, StoppedAndResumedTheyEndInTheSameBits) {
-  run_pretrain(pretrain("straight", 9), {});
+  run(pretrain("straight", 9), {}, {});
   StopAfter four("pretrain", 4);
-  const TrainingResult stopped = run_pretrain(pretrain("run", 9), four.context);
+  const TrainingResult stopped = run(pretrain("run", 9), {}, four.context);
   EXPECT_TRUE(stopped.interrupted());
   EXPECT_EQ(stopped.steps, 4);
   EXPECT_TRUE(stopped.held_out.empty());
   EXPECT_FALSE(std::filesystem::exists(path("run/model.safetensors")));
   EXPECT_FALSE(std::filesystem::exists(path("run/result.json")));
   PretrainRequest again = pretrain("run", 9);
-  EXPECT_THROWS(Error, run_pretrain(again, {}), "holds a run already");
+  EXPECT_THROWS(Error, run(again, {}, {}), "holds a run already");
   again.training.resume = true;
-  EXPECT_EQ(run_pretrain(again, {}).resumed_from, 4);
+  EXPECT_EQ(run(again, {}, {}).resumed_from, 4);
   EXPECT_TRUE(weights("run") == weights("straight"));
 
   again.training.beta2 = 0.9;
-  EXPECT_THROWS(Error, run_pretrain(again, {}), "'beta2' was 0.95");
+  EXPECT_THROWS(Error, run(again, {}, {}), "'beta2' was 0.95");
 }
 
 TEST_F(TrainingStudies, SparsifyingReadsTheDenseModelOnce) {
@@ -136,7 +136,7 @@ TEST_F(TrainingStudies, SparsifyingReadsTheDenseModelOnce) {
   SparsifyRequest request = sparsify("dense", "sparse");
   request.control = true;
   const std::int64_t before = models_loaded();
-  const TrainingResult result = run_sparsify(request, {});
+  const TrainingResult result = run(request, {}, {});
   EXPECT_EQ(models_loaded() - before, 1);
   EXPECT_THAT(labels(result), ElementsAre("dense", "sparse", "control"));
   EXPECT_EQ(result.held_out[0].model, path("dense"));
@@ -158,7 +158,7 @@ TEST_F(TrainingStudies, SparsifyingReadsATeacherOnceToo) {
   SparsifyRequest request = sparsify("dense", "taught");
   request.teacher = path("teacher");
   std::int64_t before = models_loaded();
-  EXPECT_THAT(labels(run_sparsify(request, {})), ElementsAre("dense", "teacher", "sparse"));
+  EXPECT_THAT(labels(run(request, {}, {})), ElementsAre("dense", "teacher", "sparse"));
   EXPECT_EQ(models_loaded() - before, 2);
   // A sparse model goes on with its gates, and its teacher is the dense model.
   SparsifyRequest further = sparsify("sparse", "further");
@@ -166,7 +166,7 @@ TEST_F(TrainingStudies, SparsifyingReadsATeacherOnceToo) {
   further.control = true;
   further.fixed_bias = further.keep_gates = true;
   before = models_loaded();
-  const TrainingResult result = run_sparsify(further, {});
+  const TrainingResult result = run(further, {}, {});
   EXPECT_EQ(models_loaded() - before, 2);
   EXPECT_THAT(labels(result), ElementsAre("dense", "sparse", "control"));
   EXPECT_EQ(result.held_out[0].model, path("dense"));
@@ -177,13 +177,13 @@ TEST_F(TrainingStudies, AStoppedControlIsResumedWithItsRun) {
   make_model_folder("dense");
   SparsifyRequest request = sparsify("dense", "straight", 5);
   request.control = true;
-  run_sparsify(request, {});
+  run(request, {}, {});
   request.training.out = path("run");
   StopAfter three("control", 3);
-  EXPECT_TRUE(run_sparsify(request, three.context).interrupted());
+  EXPECT_TRUE(run(request, {}, three.context).interrupted());
   EXPECT_FALSE(std::filesystem::exists(path("run/control/model.safetensors")));
   request.training.resume = true;
-  EXPECT_EQ(run_sparsify(request, {}).end, RunEnd::kFinished);
+  EXPECT_EQ(run(request, {}, {}).end, RunEnd::kFinished);
   EXPECT_TRUE(weights("run") == weights("straight"));
   EXPECT_TRUE(weights("run/control") == weights("straight/control"));
 }
@@ -214,7 +214,7 @@ TEST_F(TrainingStudies, SparsifyingTakesTheBatchAndTheRateThatSuitTheModel) {
   request.training.out = path("run");
   request.training.steps = 1;
   EXPECT_EQ(plan_sparsify(request, {}).tokens_a_step, 8192);
-  run_sparsify(request, {});
+  run(request, {}, {});
   const std::string log = read_file(folder_ / "run/log.jsonl");
   const Json header = Json::parse(log.substr(0, log.find('\n')));
   EXPECT_EQ(header["settings"]["batch"], 256);
@@ -238,15 +238,15 @@ TEST_F(TrainingStudies, ShardsOfAnotherTokenizerAreRefusedBeforeTheFirstStep) {
   make_model_folder("dense");
   std::filesystem::remove(path("dense/checksums.json"));
   swap_two_rules(path("dense/tokenizer.json"));
-  EXPECT_THROWS(Error, run_sparsify(sparsify("dense", "out"), {}),
+  EXPECT_THROWS(Error, run(sparsify("dense", "out"), {}, {}),
                 "shards' was made with another tokenizer than that of the model");
   PretrainRequest further = pretrain("out");
   further.model = TrainedModel{path("dense")};
-  EXPECT_THROWS(Error, run_pretrain(further, {}), "another tokenizer");
+  EXPECT_THROWS(Error, run(further, {}, {}), "another tokenizer");
   EXPECT_FALSE(std::filesystem::exists(path("out")));
   // That of the shards goes into the models that are made from them.
   swap_two_rules(path("shards/tokenizer.json"));
-  EXPECT_THROWS(Error, run_pretrain(pretrain("out"), {}), "shards/tokenizer.json' has ");
+  EXPECT_THROWS(Error, run(pretrain("out"), {}, {}), "shards/tokenizer.json' has ");
   EXPECT_FALSE(std::filesystem::exists(path("out")));
 }
 
@@ -254,22 +254,22 @@ TEST_F(TrainingStudies, WhatMakesNoSenseIsRefusedBeforeAnythingIsWritten) {
   make_model_folder("dense");
   PretrainRequest warm = pretrain("run");
   warm.training.warmup = 7;
-  EXPECT_THROWS(study::RequestError, run_pretrain(warm, {}), "a warm-up of 7 steps");
+  EXPECT_THROWS(study::RequestError, run(warm, {}, {}), "a warm-up of 7 steps");
   PretrainRequest uneven = pretrain("run");
   uneven.model = ModelShape{.layers = 1, .heads = 3, .width = 16, .context = 32};
-  EXPECT_THROWS(study::RequestError, run_pretrain(uneven, {}), "not a multiple");
+  EXPECT_THROWS(study::RequestError, run(uneven, {}, {}), "not a multiple");
   SparsifyRequest open = sparsify("dense", "run");
   open.most_open = 0.9;
   open.fixed_bias = true;
-  EXPECT_THROWS(study::RequestError, run_sparsify(open, {}), "every head needs its own bias");
+  EXPECT_THROWS(study::RequestError, run(open, {}, {}), "every head needs its own bias");
   SparsifyRequest long_windows = sparsify("dense", "run");
   long_windows.length = 33;
-  EXPECT_THROWS(Error, run_sparsify(long_windows, {}), "context of 32");
+  EXPECT_THROWS(Error, run(long_windows, {}, {}), "context of 32");
   SparsifyRequest idle = sparsify("dense", "run");
   idle.teacher = path("dense");
   idle.sparsification.target = 3.0;
   idle.sparsification.distillation = 0.0;
-  EXPECT_THROWS(Error, run_sparsify(idle, {}), "nothing to teach");
+  EXPECT_THROWS(Error, run(idle, {}, {}), "nothing to teach");
   EXPECT_FALSE(std::filesystem::exists(path("run")));
 }
 

@@ -1,4 +1,3 @@
-#include "apps/cli/trace/trace_text.h"
 
 #include <fmt/format.h>
 
@@ -6,31 +5,32 @@
 #include <cmath>
 #include <numeric>
 
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/names.h"
+#include "filigree/trace_study.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
 constexpr std::size_t kShownNodes = 12, kShownEdges = 12, kShownPairs = 6, kShownHeads = 10;
 
-std::string quoted(const study::TracedModel& traced, std::int64_t position) {
+std::string quoted_position(const TracedModel& traced, std::int64_t position) {
   return fmt::format("{} '{}'", position, printable(traced.token_at(position)));
 }
 
-std::string prompt_line(const study::TracedModel& traced) {
+std::string prompt_line(const TracedModel& traced) {
   std::string text;
   for (std::int64_t p = 0; p < traced.frozen.positions; ++p)
-    text += (p == 0 ? "" : "  ") + quoted(traced, p);
+    text += (p == 0 ? "" : "  ") + quoted_position(traced, p);
   return wrap(text, 98, 2);
 }
 
-std::string target_line(const study::TracedModel& traced) {
+std::string target_line(const TracedModel& traced) {
   std::string names;
   for (std::size_t t = 0; t < traced.targets.size(); ++t) {
     const GraphTarget& target = traced.targets[t];
     names += (names.empty() ? "" : ", ") +
-             study::node_name(traced, traced.graph.first_target() + static_cast<std::int64_t>(t));
+             node_name(traced, traced.graph.first_target() + static_cast<std::int64_t>(t));
     if (target.of_layer < 0 && target.against < 0)
       names += fmt::format(" {}", percent(target.probability));
   }
@@ -40,7 +40,7 @@ std::string target_line(const study::TracedModel& traced) {
   return text;
 }
 
-std::string scores_text(const study::TracedModel& traced) {
+std::string graph_scores_text(const TracedModel& traced) {
   return fmt::format(
       "  graph     {} of {} active features, {} nodes and {} edges after pruning\n"
       "  scores    replacement {:.3f}, completeness {:.3f}; pruned {:.3f} and {:.3f}\n"
@@ -53,7 +53,7 @@ std::string scores_text(const study::TracedModel& traced) {
       traced.pruned.scores.completeness, traced.row_error);
 }
 
-std::string nodes_text(const study::TracedModel& traced) {
+std::string nodes_table(const TracedModel& traced) {
   std::vector<std::int64_t> nodes;
   for (const std::int64_t i : traced.pruned.nodes())
     if (i < traced.graph.sources()) nodes.push_back(i);
@@ -69,7 +69,7 @@ std::string nodes_text(const study::TracedModel& traced) {
   const float* effects = traced.graph.row(traced.graph.features);
   for (std::size_t i = 0; i < std::min(kShownNodes, nodes.size()); ++i) {
     const GraphNode& node = traced.graph.nodes[static_cast<std::size_t>(nodes[i])];
-    table.add({study::node_name(traced, nodes[i]), quoted(traced, node.position),
+    table.add({node_name(traced, nodes[i]), quoted_position(traced, node.position),
                fmt::format("{:.4f}", traced.pruned.influence[static_cast<std::size_t>(nodes[i])]),
                node.kind == NodeKind::kFeature ? fmt::format("{:.3f}", node.activation) : "",
                fmt::format("{:+.4f}", effects[nodes[i]])});
@@ -87,7 +87,7 @@ std::string heads_of(const EdgeLoading& loading) {
   return text;
 }
 
-std::string edges_text(const study::TracedModel& traced) {
+std::string edges_table(const TracedModel& traced) {
   std::vector<std::size_t> order;
   for (std::size_t e = 0; e < traced.pruned.edges.size(); ++e) {
     const EffectEdge& edge = traced.pruned.edges[e];
@@ -105,8 +105,9 @@ std::string edges_text(const study::TracedModel& traced) {
                {"influence", Align::kRight},
                {"strongest heads"}});
   const auto name = [&](std::int64_t i) {
-    return fmt::format("{} @{}", study::node_name(traced, i),
-                       quoted(traced, traced.graph.nodes[static_cast<std::size_t>(i)].position));
+    return fmt::format(
+        "{} @{}", node_name(traced, i),
+        quoted_position(traced, traced.graph.nodes[static_cast<std::size_t>(i)].position));
   };
   for (std::size_t i = 0; i < std::min(kShownEdges, order.size()); ++i) {
     const EffectEdge& edge = traced.pruned.edges[order[i]];
@@ -118,7 +119,7 @@ std::string edges_text(const study::TracedModel& traced) {
          table.text(2);
 }
 
-std::string pairs_text(const study::TracedModel& traced) {
+std::string carried_pairs_table(const TracedModel& traced) {
   if (traced.pairs.empty()) return "\n  nothing is carried from token to token\n";
   Table table({{"key"},
                {"query"},
@@ -128,8 +129,8 @@ std::string pairs_text(const study::TracedModel& traced) {
                {"more hops", Align::kRight},
                {"heads for 80 %", Align::kRight}});
   for (std::size_t p = 0; p < std::min(kShownPairs, traced.pairs.size()); ++p) {
-    const study::CarriedPair& pair = traced.pairs[p];
-    table.add({quoted(traced, pair.loading.from), quoted(traced, pair.loading.to),
+    const CarriedPair& pair = traced.pairs[p];
+    table.add({quoted_position(traced, pair.loading.from), quoted_position(traced, pair.loading.to),
                fmt::format("{:.4f}", pair.influence), std::to_string(pair.loading.edges),
                fmt::format("{:.3f}", pair.loading.single),
                fmt::format("{:.3f}", pair.loading.several), std::to_string(pair.heads_for_80)});
@@ -145,22 +146,23 @@ std::string layers_of(const Modulation& modulation) {
              : fmt::format("layers {}-{}", modulation.first_layer, modulation.last_layer);
 }
 
-std::string modulated_text(const study::TracedModel& traced,
-                           const std::vector<Modulation>& modulations, std::size_t most) {
+std::string modulated_text(const TracedModel& traced, const std::vector<Modulation>& modulations,
+                           std::size_t most) {
   std::string text;
   for (std::size_t m = 0; m < std::min(most, modulations.size()); ++m)
-    text += fmt::format("{}{} {} ({})", m == 0 ? "" : ", ", quoted(traced, modulations[m].position),
+    text += fmt::format("{}{} {} ({})", m == 0 ? "" : ", ",
+                        quoted_position(traced, modulations[m].position),
                         percent(modulations[m].share), layers_of(modulations[m]));
   if (modulations.size() > most) text += fmt::format(" and {} more", modulations.size() - most);
   return text;
 }
 
-std::string pair_text(const study::TracedModel& traced) {
+std::string pair_text(const TracedModel& traced) {
   if (!traced.pair || traced.carrying.empty()) return "";
   const PairLoading& loading = traced.pair->loading;
-  std::string text = fmt::format("\n  key {} to query {}: {} of {} heads carry 80 %\n",
-                                 quoted(traced, loading.from), quoted(traced, loading.to),
-                                 traced.pair->heads_for_80, traced.pair->heads.size());
+  std::string text = fmt::format(
+      "\n  key {} to query {}: {} of {} heads carry 80 %\n", quoted_position(traced, loading.from),
+      quoted_position(traced, loading.to), traced.pair->heads_for_80, traced.pair->heads.size());
   std::vector<Table::Column> columns = {{"head"},
                                         {"loading", Align::kRight},
                                         {"share", Align::kRight},
@@ -171,7 +173,7 @@ std::string pair_text(const study::TracedModel& traced) {
   columns.push_back({"modulated at 80 % by"});
   Table table(columns);
   for (std::size_t h = 0; h < std::min(kShownHeads, traced.carrying.size()); ++h) {
-    const study::CarryingHead& head = traced.carrying[h];
+    const CarryingHead& head = traced.carrying[h];
     table.add({head_name({head.cell.layer, head.cell.head}), fmt::format("{:+.4f}", head.loading),
                percent(head.share), fmt::format("{:.3f}", head.weight),
                fmt::format("{:.3f}", head.score),
@@ -188,17 +190,16 @@ std::string pair_text(const study::TracedModel& traced) {
          "\n";
 }
 
-std::string comparison_text(const study::TraceResult& result) {
+std::string comparison_text(const TraceResult& result) {
   std::vector<Table::Column> columns = {{""}};
-  for (const study::TracedModel& traced : result.models)
-    columns.push_back({traced.label, Align::kRight});
+  for (const TracedModel& traced : result.models) columns.push_back({traced.label, Align::kRight});
   Table table(columns);
   const auto row = [&](const std::string& name, const auto& value) {
     std::vector<std::string> cells = {name};
-    for (const study::TracedModel& traced : result.models) cells.push_back(value(traced));
+    for (const TracedModel& traced : result.models) cells.push_back(value(traced));
     table.add(std::move(cells));
   };
-  using Traced = study::TracedModel;
+  using Traced = TracedModel;
   row("active features", [](const Traced& t) { return std::to_string(t.graph.active_features); });
   row("nodes after pruning", [](const Traced& t) { return std::to_string(t.pruned.count()); });
   row("edges after pruning", [](const Traced& t) { return std::to_string(t.pruned.edges.size()); });
@@ -216,8 +217,7 @@ std::string comparison_text(const study::TraceResult& result) {
   return "side by side\n" + table.text(2);
 }
 
-std::string validation_text(const study::TracedModel& traced,
-                            const study::TraceValidation& validation) {
+std::string validation_text(const TracedModel& traced, const TraceValidation& validation) {
   Table table({{"ablated"},
                {"at"},
                {"influence", Align::kRight},
@@ -227,14 +227,15 @@ std::string validation_text(const study::TracedModel& traced,
                {"frozen", Align::kRight},
                {"free", Align::kRight}});
   for (std::size_t i = 0; i < std::min(kShownNodes, validation.features.size()); ++i) {
-    const study::AblatedFeature& f = validation.features[i];
-    table.add({study::node_name(traced, f.node),
-               quoted(traced, traced.graph.nodes[static_cast<std::size_t>(f.node)].position),
-               fmt::format("{:.4f}", f.influence), fmt::format("{:+.3f}", f.direct),
-               fmt::format("{:+.3f}", f.total), fmt::format("{:+.3f}", f.measured[0]),
-               fmt::format("{:+.3f}", f.measured[1]), fmt::format("{:+.3f}", f.measured[2])});
+    const AblatedFeature& f = validation.features[i];
+    table.add(
+        {node_name(traced, f.node),
+         quoted_position(traced, traced.graph.nodes[static_cast<std::size_t>(f.node)].position),
+         fmt::format("{:.4f}", f.influence), fmt::format("{:+.3f}", f.direct),
+         fmt::format("{:+.3f}", f.total), fmt::format("{:+.3f}", f.measured[0]),
+         fmt::format("{:+.3f}", f.measured[1]), fmt::format("{:+.3f}", f.measured[2])});
   }
-  const auto three = [](const std::array<double, study::kRunModes>& values) {
+  const auto three = [](const std::array<double, kRunModes>& values) {
     return fmt::format("constrained {:.2f}, attention frozen {:.2f}, free {:.2f}", values[0],
                        values[1], values[2]);
   };
@@ -250,43 +251,42 @@ std::string validation_text(const study::TracedModel& traced,
       three(validation.group_measured), validation.heads.size(), validation.head_correlation);
 }
 
-std::string estimate_text(const Estimate& value, int digits) {
+std::string estimate_with(const Estimate& value, int digits) {
   return value.error ? fmt::format("{:.{}f} +- {:.{}f}", value.mean, digits, *value.error, digits)
                      : fmt::format("{:.{}f}", value.mean, digits);
 }
 
 }  // namespace
 
-std::string task_trace_text(const study::TaskTraceResult& result) {
+std::string text_of(const TaskTraceResult& result) {
   std::vector<Table::Column> columns = {{result.task}};
-  for (const study::TracedTask& task : result.models)
-    columns.push_back({task.label, Align::kRight});
+  for (const TracedTask& task : result.models) columns.push_back({task.label, Align::kRight});
   Table table(columns);
   const auto row = [&](const std::string& name, const auto& value) {
     std::vector<std::string> cells = {name};
-    for (const study::TracedTask& task : result.models) cells.push_back(value(task));
+    for (const TracedTask& task : result.models) cells.push_back(value(task));
     table.add(std::move(cells));
   };
-  using Task = study::TracedTask;
+  using Task = TracedTask;
   row("prompts", [](const Task& t) { return std::to_string(t.prompts); });
   row("answered rightly", [](const Task& t) { return std::to_string(t.correct); });
   row("heads for 80 % of the pair",
-      [](const Task& t) { return estimate_text(t.pair_heads_for_80, 1); });
+      [](const Task& t) { return estimate_with(t.pair_heads_for_80, 1); });
   row("heads for 80 % of all pairs",
-      [](const Task& t) { return estimate_text(t.heads_for_80, 1); });
-  row("nodes", [](const Task& t) { return estimate_text(t.nodes, 0); });
-  row("edges", [](const Task& t) { return estimate_text(t.edges, 0); });
-  row("replacement score", [](const Task& t) { return estimate_text(t.replacement, 3); });
-  row("completeness score", [](const Task& t) { return estimate_text(t.completeness, 3); });
-  row("carried over one hop", [](const Task& t) { return estimate_text(t.single_share, 2); });
-  if (result.request.validated > 0) {
+      [](const Task& t) { return estimate_with(t.heads_for_80, 1); });
+  row("nodes", [](const Task& t) { return estimate_with(t.nodes, 0); });
+  row("edges", [](const Task& t) { return estimate_with(t.edges, 0); });
+  row("replacement score", [](const Task& t) { return estimate_with(t.replacement, 3); });
+  row("completeness score", [](const Task& t) { return estimate_with(t.completeness, 3); });
+  row("carried over one hop", [](const Task& t) { return estimate_with(t.single_share, 2); });
+  if (result.request.trace.validated > 0) {
     row("influence and effect, rank correlation",
-        [](const Task& t) { return estimate_text(t.influence_correlation, 2); });
+        [](const Task& t) { return estimate_with(t.influence_correlation, 2); });
     row("prediction and effect, rank correlation",
-        [](const Task& t) { return estimate_text(t.predicted_correlation, 2); });
+        [](const Task& t) { return estimate_with(t.predicted_correlation, 2); });
   }
   std::string text = table.text(0);
-  for (const study::TracedTask& task : result.models) {
+  for (const TracedTask& task : result.models) {
     std::string pairs, heads, curve;
     for (std::size_t p = 0; p < std::min<std::size_t>(4, task.pairs.size()); ++p)
       pairs +=
@@ -311,20 +311,19 @@ std::string task_trace_text(const study::TaskTraceResult& result) {
   return text;
 }
 
-std::string trace_text(const study::TraceResult& result,
-                       const std::vector<study::TraceValidation>& validations) {
+std::string text_of(const TraceResult& result) {
   std::string text;
   for (std::size_t m = 0; m < result.models.size(); ++m) {
-    const study::TracedModel& traced = result.models[m];
+    const TracedModel& traced = result.models[m];
     text += fmt::format("{}{}, features {}\n  {}\n  {}\n\n", text.empty() ? "" : "\n",
                         printable(traced.label), printable(traced.features), prompt_line(traced),
                         target_line(traced));
-    text += scores_text(traced) + nodes_text(traced) + edges_text(traced) + pairs_text(traced) +
-            pair_text(traced);
-    if (m < validations.size()) text += validation_text(traced, validations[m]);
+    text += graph_scores_text(traced) + nodes_table(traced) + edges_table(traced) +
+            carried_pairs_table(traced) + pair_text(traced);
+    if (m < result.validations.size()) text += validation_text(traced, result.validations[m]);
   }
   if (result.models.size() > 1) text += "\n" + comparison_text(result);
   return text;
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

@@ -1,4 +1,3 @@
-#include "apps/cli/attention/attention_tables.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +5,12 @@
 #include <cmath>
 #include <map>
 
-#include "apps/cli/program/table.h"
+#include "base/table.h"
+#include "filigree/attention_study.h"
 #include "filigree/evaluation_study.h"
 #include "filigree/names.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
 constexpr std::size_t kPairsShown = 10;
@@ -24,7 +24,7 @@ std::string cell_text(double value) {
 }
 
 // "sink 40, previous 7": most frequent first.
-std::string role_counts(const study::AnalysedModel& model) {
+std::string role_counts(const AnalysedModel& model) {
   std::map<std::string, std::size_t> counts;
   for (const HeadRole& role : model.roles) ++counts[role.name];
   std::vector<std::pair<std::string, std::size_t>> sorted(counts.begin(), counts.end());
@@ -45,7 +45,7 @@ std::vector<Table::Column> statistic_columns(const std::string& first) {
 
 // Of the models as wholes, over one choice of heads and rows.
 std::string whole_table(const std::vector<ComparedStatistic>& rows,
-                        const std::vector<study::AnalysedModel>& models, Over over) {
+                        const std::vector<AnalysedModel>& models, Over over) {
   Table whole({{std::string(heading_of(over))},
                {models[0].label, Align::kRight},
                {models[1].label, Align::kRight},
@@ -98,10 +98,10 @@ std::string changed_heads_text(const std::vector<ComparedStatistic>& rows) {
 
 }  // namespace
 
-std::string role_table(const std::vector<study::AnalysedModel>& models) {
+std::string role_table(const std::vector<AnalysedModel>& models) {
   const std::vector<HeadId>& heads = models[0].heads;
   std::vector<Table::Column> columns = {{"head"}};
-  for (const study::AnalysedModel& model : models) {
+  for (const AnalysedModel& model : models) {
     columns.push_back({models.size() > 1 ? model.label : "role"});
     columns.push_back({"conf", Align::kRight});
   }
@@ -109,7 +109,7 @@ std::string role_table(const std::vector<study::AnalysedModel>& models) {
   Table table(columns);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     std::vector<std::string> row = {head_name(heads[h])};
-    for (const study::AnalysedModel& model : models) {
+    for (const AnalysedModel& model : models) {
       const HeadRole& role = model.roles[h];
       row.push_back(role.name);
       row.push_back(fmt::format("{:.2f}", role.confidence));
@@ -118,12 +118,12 @@ std::string role_table(const std::vector<study::AnalysedModel>& models) {
     table.add(std::move(row));
   }
   std::string text = table.text() + "\n";
-  for (const study::AnalysedModel& model : models)
+  for (const AnalysedModel& model : models)
     text += fmt::format("{}: {}\n", model.label, role_counts(model));
   return text;
 }
 
-std::string statistics_table(const study::AnalysedModel& model, bool by_head) {
+std::string statistics_table(const AnalysedModel& model, bool by_head) {
   Table table(statistic_columns(model.label));
   const AttentionStatistics& statistics = *model.statistics;
   for (const HeadGroup& group : statistics.groups()) {
@@ -148,13 +148,13 @@ std::string statistics_table(const study::AnalysedModel& model, bool by_head) {
   }
   const LivingHeads living = statistics.living_heads();
   return table.text() + "\n" + whole.text() +
-         fmt::format("living heads: {}; keys per query of those: {}\n", study::count_text(living),
-                     study::keys_text(living));
+         fmt::format("living heads: {}; keys per query of those: {}\n", count_text(living),
+                     keys_text(living));
 }
 
 std::string comparison_table(const std::vector<ComparedStatistic>& rows,
                              const std::vector<KeptConnections>& connections,
-                             const std::vector<study::AnalysedModel>& models, bool by_head) {
+                             const std::vector<AnalysedModel>& models, bool by_head) {
   std::vector<Table::Column> columns = {{"change"}};
   for (std::size_t s = 0; s < kColumns; ++s) {
     const auto statistic = static_cast<Statistic>(s);
@@ -180,16 +180,16 @@ std::string comparison_table(const std::vector<ComparedStatistic>& rows,
       }))
     text += fmt::format("least: no change of {} prompts can have a smaller p\n",
                         models[0].statistics->prompts());
-  for (const study::AnalysedModel& model : models) {
+  for (const AnalysedModel& model : models) {
     const LivingHeads living = model.statistics->living_heads();
     text += fmt::format("living heads of {}: {}; keys per query of those: {}\n", model.label,
-                        study::count_text(living), study::keys_text(living));
+                        count_text(living), keys_text(living));
   }
   return text + connections_text(connections) + changed_heads_text(rows) + "\n" + changes.text() +
          fmt::format("* p < {}\n", kSure);
 }
 
-std::string pair_table(const study::AnalysedModel& model) {
+std::string pair_table(const AnalysedModel& model) {
   const HeadPairs& pairs = *model.pairs;
   const std::size_t n = pairs.heads.size();
   std::vector<std::pair<std::size_t, std::size_t>> order;
@@ -218,4 +218,23 @@ std::string pair_table(const study::AnalysedModel& model) {
   return text + "\n";
 }
 
-}  // namespace filigree::cli
+std::string text_of(const AttentionResult& result, bool by_head) {
+  std::vector<std::string> parts;
+  if (!result.interventions.empty()) parts.push_back(changed_text(result.interventions));
+  if (!result.models[0].roles.empty()) parts.push_back(role_table(result.models));
+  if (result.comparison)
+    parts.push_back(
+        comparison_table(*result.comparison, result.connections, result.models, by_head));
+  else if (result.models[0].statistics)
+    parts.push_back(statistics_table(result.models[0], by_head));
+  for (const AnalysedModel& model : result.models)
+    if (model.pairs) parts.push_back(pair_table(model));
+  for (const std::filesystem::path& file : result.files)
+    parts.push_back(fmt::format("{} of {} on {}: {}\n",
+                                file.extension() == ".csv" ? "statistics" : name_of(result.kind),
+                                counted(result.heads.size(), "head"),
+                                counted(result.prompts.size(), "prompt"), file.string()));
+  return fmt::format("{}", fmt::join(parts, "\n"));
+}
+
+}  // namespace filigree::study

@@ -1,4 +1,4 @@
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "filigree/error.h"
 
-namespace filigree::cli {
+namespace filigree {
 namespace {
 
 constexpr std::size_t kColumnGap = 2;  // spaces between columns
@@ -122,4 +122,4 @@ std::string format_seconds(double seconds) {
   return seconds < 99.95 ? fmt::format("{:.3g} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree

@@ -1,20 +1,20 @@
-#include "apps/cli/head/head_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "apps/cli/program/table.h"
+#include "base/table.h"
+#include "filigree/lens_study.h"
 #include "filigree/names.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
 constexpr std::size_t kHeadsListed = 4;
 
 class HeadText {
  public:
-  explicit HeadText(const study::HeadPage& page) : page_(page), facts_(page.facts) {}
+  explicit HeadText(const HeadPage& page) : page_(page), facts_(page.facts) {}
 
   std::string text() const {
     return heading() + edges() + output() + weights() + matches() + composition() + tasks() +
@@ -25,7 +25,7 @@ class HeadText {
   std::string quoted(TokenId id) const { return "'" + printable(page_.shown[id]) + "'"; }
 
   // Of the tokens that it does read, which may be few of the vocabulary.
-  static std::string reads_text(const study::HeadFacts& facts) {
+  static std::string reads_text(const HeadFacts& facts) {
     if (facts.reads.empty()) return "";
     return fmt::format(
         "; of what it reads here {} is among the 5 tokens that it raises most, {} "
@@ -33,7 +33,7 @@ class HeadText {
         percent(facts.copied_share), percent(facts.suppressed_share));
   }
 
-  static std::string summary(const study::HeadFacts& facts) {
+  static std::string summary(const HeadFacts& facts) {
     const std::string evidence = evidence_text(facts.role);
     return fmt::format(
         "  role      {}{}\n  attends   in {} of {} rows ({}), mean mass of a row {:.3f}\n"
@@ -43,7 +43,7 @@ class HeadText {
         with_thousands(static_cast<std::uint64_t>(facts.rows)),
         percent(static_cast<double>(facts.open_rows) /
                 static_cast<double>(std::max<std::int64_t>(facts.rows, 1))),
-        facts.mean_mass, facts.circuit.copying, study::copying_text(facts.circuit.copying),
+        facts.mean_mass, facts.circuit.copying, copying_text(facts.circuit.copying),
         reads_text(facts), facts.circuit.matching,
         facts.circuit.matching >= 0 ? "its queries look for tokens like themselves"
                                     : "its queries look away from tokens like themselves",
@@ -65,7 +65,7 @@ class HeadText {
                  {"weight", Align::kRight},
                  {"times", Align::kRight},
                  {"of its attention", Align::kRight}});
-    for (const study::TokenEdge& edge : facts_.edges)
+    for (const TokenEdge& edge : facts_.edges)
       table.add({quoted(edge.query), quoted(edge.key), fmt::format("{:.2f}", edge.mean),
                  std::to_string(edge.count), percent(edge.share)});
     return "\nstrongest edges\n" + table.text(2);
@@ -74,12 +74,12 @@ class HeadText {
   std::string output() const {
     if (!facts_.example) return "";
     Table table({{"raises"}, {"by", Align::kRight}, {"   lowers"}, {"by", Align::kRight}});
-    const study::DirectEffect& direct = facts_.direct;
+    const DirectEffect& direct = facts_.direct;
     for (std::size_t i = 0; i < direct.raised.size(); ++i)
       table.add({quoted(direct.raised[i].token), fmt::format("{:+.2f}", direct.raised[i].effect),
                  "   " + quoted(direct.lowered[i].token),
                  fmt::format("{:+.2f}", direct.lowered[i].effect)});
-    const study::HeadExample& example = *facts_.example;
+    const HeadExample& example = *facts_.example;
     const std::vector<std::string>& tokens = page_.prompts[example.prompt].tokens;
     const auto at = [&](std::int64_t place) {
       return "'" + printable(tokens[static_cast<std::size_t>(place)]) + "'";
@@ -103,7 +103,7 @@ class HeadText {
                    {"rank", Align::kRight},
                    {"raises most"},
                    {"lowers most"}});
-      for (const study::ReadToken& read : facts_.reads)
+      for (const ReadToken& read : facts_.reads)
         table.add({quoted(read.written.token), percent(read.share),
                    fmt::format("{:+.2f}", read.written.own_effect),
                    with_thousands(static_cast<std::uint64_t>(read.written.own_rank + 1)),
@@ -126,7 +126,7 @@ class HeadText {
     return text + "\nOV by weights: the extremes of all tokens\n" + table.text(2);
   }
 
-  std::string partners(const study::MatchedToken& matched) const {
+  std::string partners(const MatchedToken& matched) const {
     std::string text;
     for (const TokenPair& pair : matched.partners)
       text += fmt::format("{}{} {:.1f}", text.empty() ? "" : ", ", quoted(pair.to), pair.score);
@@ -148,7 +148,7 @@ class HeadText {
            table.text(2);
   }
 
-  static std::string heads_text(const std::vector<study::ComposedHead>& heads) {
+  static std::string heads_text(const std::vector<ComposedHead>& heads) {
     std::string text;
     for (std::size_t i = 0; i < std::min(heads.size(), kHeadsListed); ++i)
       text +=
@@ -175,7 +175,7 @@ class HeadText {
   // "' to' <- ' Mary' 1.00" of the strongest one in a task; the prompts are the tasks' unless
   // others were given.
   std::string last_edge(std::size_t number) const {
-    const study::TaskEffect& task = facts_.tasks[number];
+    const TaskEffect& task = facts_.tasks[number];
     if (!task.last || task.last->weight < 0.005 || !page_.request.prompts.empty()) return "-";
     std::size_t first = 0;
     for (std::size_t t = 0; t < number; ++t) first += facts_.tasks[t].prompts;
@@ -200,8 +200,8 @@ class HeadText {
     Table table(columns);
     bool unable = false;
     for (std::size_t t = 0; t < facts_.tasks.size(); ++t) {
-      const study::TaskEffect& task = facts_.tasks[t];
-      const bool able = study::is_able(task.check);
+      const TaskEffect& task = facts_.tasks[t];
+      const bool able = is_able(task.check);
       unable = unable || !able;
       std::vector<std::string> row = {task.task + (able ? "" : " *"),
                                       percent(task.open_rows),
@@ -232,7 +232,7 @@ class HeadText {
 
   std::string twin() const {
     if (!page_.twin) return "";
-    const study::HeadTwin& twin = *page_.twin;
+    const HeadTwin& twin = *page_.twin;
     const bool same = twin.facts.head == facts_.head;
     return fmt::format(
         "\ntwin in {}: {}, whose maps correlate {:.2f}{}\n{}", printable(twin.facts.label),
@@ -244,12 +244,12 @@ class HeadText {
         summary(twin.facts));
   }
 
-  const study::HeadPage& page_;
-  const study::HeadFacts& facts_;
+  const HeadPage& page_;
+  const HeadFacts& facts_;
 };
 
 }  // namespace
 
-std::string head_text(const study::HeadPage& page) { return HeadText(page).text(); }
+std::string text_of(const HeadPage& page) { return HeadText(page).text(); }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

@@ -1,4 +1,3 @@
-#include "apps/cli/circuits/circuit_text.h"
 
 #include <fmt/format.h>
 
@@ -6,17 +5,11 @@
 #include <cmath>
 #include <map>
 
-#include "apps/cli/circuits/task_text.h"
-#include "apps/cli/program/table.h"
+#include "base/table.h"
+#include "filigree/circuit_study.h"
 #include "filigree/names.h"
 
-namespace filigree::cli {
-
-using study::CircuitsOfKind;
-using study::FoundCircuit;
-using study::ModelCircuit;
-using study::Parts;
-using study::SearchOptions;
+namespace filigree::study {
 
 namespace {
 
@@ -59,7 +52,7 @@ std::string carried_text(const ModelCircuit& circuit) {
       "The {} do NOT carry this task: with none of them kept {} of the effect is there, and a "
       "circuit is claimed below {:g} % only.",
       plural_of(options.parts), none_kept_text(circuit),
-      100 * std::min(study::kMostWithoutParts, options.level));
+      100 * std::min(kMostWithoutParts, options.level));
   if (options.parts == Parts::kHeads)
     text += " --parts heads+mlps or edges ask the rest of the model too.";
   if (options.parts == Parts::kAttentionEdges && options.replacement == Replacement::kCorrupt)
@@ -87,7 +80,7 @@ std::string parts_table(const ModelCircuit& circuit, std::size_t top) {
 }
 
 // The circuit itself, where it is small enough to read.
-std::string members_text(const ModelCircuit& circuit) {
+std::string listed_members(const ModelCircuit& circuit) {
   const std::vector<std::string>& members = circuit.found->members;
   if (members.empty()) return "";
   std::string text = "  circuit:";
@@ -100,7 +93,7 @@ std::string members_text(const ModelCircuit& circuit) {
 
 // Estimates rank parts; how much is lost without one only a run tells.
 std::string estimate_note(const SearchOptions& options) {
-  if (options.method == study::Method::kExact) return "";
+  if (options.method == Method::kExact) return "";
   return fmt::format("  {} estimates the drop from gradients; --method exact measures it\n",
                      method_name(options.parts, options.method));
 }
@@ -125,7 +118,7 @@ std::string agreement_of_methods(const std::vector<ModelCircuit>& by_method) {
                                     count_text(*circuit.found),
                                     fmt::format("{:.3f}", circuit.found->curve.area())};
     for (const ModelCircuit& other : by_method)
-      row.push_back(fmt::format("{:.3f}", study::rank_correlation(circuit, other).value_or(0)));
+      row.push_back(fmt::format("{:.3f}", rank_correlation(circuit, other).value_or(0)));
     table.add(row);
   }
   return table.text(2) + "  ranks as: Spearman's correlation of the absolute scores of all parts\n";
@@ -138,8 +131,8 @@ std::string scores_by_method(const std::vector<ModelCircuit>& by_method, std::si
   for (const ModelCircuit& circuit : by_method) {
     columns.push_back({score_title(circuit.options), Align::kRight});
     columns.push_back({"rank", Align::kRight});
-    std::vector<const study::CircuitPart*> order;
-    for (const study::CircuitPart& part : circuit.found->parts) order.push_back(&part);
+    std::vector<const CircuitPart*> order;
+    for (const CircuitPart& part : circuit.found->parts) order.push_back(&part);
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
       return std::abs(a->score.mean) > std::abs(b->score.mean);
     });
@@ -188,11 +181,11 @@ std::string none_kept_text(const ModelCircuit& circuit) {
 }
 
 std::string ratio_text(const ModelCircuit& first, const ModelCircuit& circuit) {
-  const std::optional<double> ratio = study::size_ratio(first, circuit);
+  const std::optional<double> ratio = size_ratio(first, circuit);
   return &first == &circuit || !ratio ? "" : fmt::format("{:.2f}x", *ratio);
 }
 
-std::string circuit_text(const CircuitsOfKind& circuits, std::size_t top) {
+std::string text_of(const CircuitsOfKind& circuits, std::size_t top) {
   std::string text =
       fmt::format("{}: {}, corruption {}\n\n", printable(circuits[0].task.prompts.task),
                   circuits[0].task.description, circuits[0].task.prompts.corruption);
@@ -204,7 +197,7 @@ std::string circuit_text(const CircuitsOfKind& circuits, std::size_t top) {
     if (!circuit.found) continue;
     text += "\n" + parts_table(circuit, top);
     const std::string more =
-        estimate_note(circuit.options) + members_text(circuit) + agreement_text(*circuit.found);
+        estimate_note(circuit.options) + listed_members(circuit) + agreement_text(*circuit.found);
     if (!more.empty()) text += "\n" + more;
   }
   return text;
@@ -212,7 +205,7 @@ std::string circuit_text(const CircuitsOfKind& circuits, std::size_t top) {
 
 std::string methods_text(const std::vector<CircuitsOfKind>& methods, std::size_t top) {
   const SearchOptions& options = methods[0][0].options;
-  const study::LoadedTask& task = methods[0][0].task;
+  const LoadedTask& task = methods[0][0].task;
   std::string text = fmt::format("{}: {}, corruption {}; {} by {} methods\n",
                                  printable(task.prompts.task), task.description,
                                  task.prompts.corruption, plural_of(options.parts), methods.size());
@@ -229,7 +222,7 @@ std::string methods_text(const std::vector<CircuitsOfKind>& methods, std::size_t
   return text;
 }
 
-std::string task_circuits_text(const study::TaskCircuits& found) {
+std::string text_of(const TaskCircuits& found) {
   std::vector<Table::Column> columns = {{"model"}, {"accuracy", Align::kRight}};
   for (const CircuitsOfKind& circuits : found.kinds) {
     columns.push_back({std::string(plural_of(circuits[0].options.parts)), Align::kRight});
@@ -254,4 +247,4 @@ std::string task_circuits_text(const study::TaskCircuits& found) {
          table.text();
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

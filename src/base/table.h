@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace filigree::cli {
+namespace filigree {
 
 enum class Align { kLeft, kRight };
 
@@ -41,4 +41,4 @@ std::string wrap(std::string_view text, std::size_t columns, std::size_t indent)
 // "3.42 s", "18.3 ms", "250 us".
 std::string format_seconds(double seconds);
 
-}  // namespace filigree::cli
+}  // namespace filigree

@@ -1,17 +1,17 @@
-#include "apps/cli/features/quality_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "apps/cli/program/table.h"
+#include "base/table.h"
+#include "filigree/feature_study.h"
 #include "filigree/names.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
-std::string three(double value) { return fmt::format("{:.3f}", value); }
+std::string three_digits(double value) { return fmt::format("{:.3f}", value); }
 
 }  // namespace
 
@@ -31,9 +31,9 @@ std::string quality_table(const std::vector<NamedQuality>& models) {
     table.add({printable(name), fmt::format("{:.4f}", quality.loss),
                fmt::format("{:.4f}", quality.all.loss),
                fmt::format("{:.4f}", quality.all.ablated_loss), percent(quality.recovered()),
-               three(quality.all.kl), percent(quality.all.agreement), three(quality.nmse()),
-               fmt::format("{:.1f}", quality.l0()), percent(quality.dead()),
-               percent(quality.dense())});
+               three_digits(quality.all.kl), percent(quality.all.agreement),
+               three_digits(quality.nmse()), fmt::format("{:.1f}", quality.l0()),
+               percent(quality.dead()), percent(quality.dense())});
   return table.text();
 }
 
@@ -49,13 +49,13 @@ std::string layer_quality_table(const FeatureQuality& quality) {
   Table table(columns);
   for (std::size_t l = 0; l < quality.layers.size(); ++l) {
     const LayerQuality& layer = quality.layers[l];
-    std::vector<std::string> cells = {std::to_string(l), three(layer.nmse),
+    std::vector<std::string> cells = {std::to_string(l), three_digits(layer.nmse),
                                       fmt::format("{:.1f}", layer.l0), percent(layer.dead()),
                                       percent(layer.dense())};
     if (quality.layers_alone) {
       cells.push_back(fmt::format("{:.4f}", layer.alone.loss));
       cells.push_back(percent(layer.alone.recovered(quality.loss)));
-      cells.push_back(three(layer.alone.kl));
+      cells.push_back(three_digits(layer.alone.kl));
       cells.push_back(percent(layer.alone.agreement));
     }
     table.add(std::move(cells));
@@ -80,4 +80,4 @@ std::string density_text(const FeatureQuality& quality) {
   return table.text();
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

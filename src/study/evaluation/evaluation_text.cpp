@@ -1,17 +1,16 @@
-#include "apps/cli/training/evaluation_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 #include "filigree/evaluation_study.h"
 #include "filigree/names.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 namespace {
 
-std::string with_error(const std::string& value, std::optional<double> error) {
+std::string loss_with_error(const std::string& value, std::optional<double> error) {
   return error ? fmt::format("{} ±{:.4f}", value, *error) : value;
 }
 
@@ -42,12 +41,14 @@ std::string evaluation_table(const std::vector<EvaluatedModel>& models) {
     const EvaluatedModel& model = models[i];
     const Evaluation& evaluation = model.evaluation;
     std::vector<std::string> row = {
-        model.label, with_error(fmt::format("{:.4f}", evaluation.loss()), evaluation.loss_error())};
+        model.label,
+        loss_with_error(fmt::format("{:.4f}", evaluation.loss()), evaluation.loss_error())};
     if (several) {
       const Evaluation& first = models[0].evaluation;
-      row.push_back(i == 0 ? ""
-                           : with_error(fmt::format("{:+.4f}", evaluation.loss() - first.loss()),
-                                        change_error(evaluation, first)));
+      row.push_back(i == 0
+                        ? ""
+                        : loss_with_error(fmt::format("{:+.4f}", evaluation.loss() - first.loss()),
+                                          change_error(evaluation, first)));
     }
     row.push_back(fmt::format("{:.4g}", evaluation.perplexity()));
     if (const auto bits = model.bits_per_byte(); bytes)
@@ -55,11 +56,10 @@ std::string evaluation_table(const std::vector<EvaluatedModel>& models) {
     const Connectivity connectivity = evaluation.connectivity();
     const auto tokens = static_cast<std::uint64_t>(evaluation.total.tokens);
     const LivingHeads living = evaluation.living();
-    row.insert(
-        row.end(),
-        {percent(connectivity.active_edges), fmt::format("{:.4g}", connectivity.keys_per_query),
-         study::count_text(living), study::keys_text(living), with_thousands(tokens),
-         fmt::format("{:.0f}", static_cast<double>(tokens) / model.seconds)});
+    row.insert(row.end(), {percent(connectivity.active_edges),
+                           fmt::format("{:.4g}", connectivity.keys_per_query), count_text(living),
+                           keys_text(living), with_thousands(tokens),
+                           fmt::format("{:.0f}", static_cast<double>(tokens) / model.seconds)});
     table.add(std::move(row));
   }
   return table.text();
@@ -108,4 +108,4 @@ std::string head_tables(const std::vector<EvaluatedModel>& models) {
   return text;
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

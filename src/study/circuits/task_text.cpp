@@ -1,12 +1,12 @@
-#include "apps/cli/circuits/task_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "filigree/circuit_study.h"
 #include "filigree/names.h"
 
-namespace filigree::cli {
+namespace filigree::study {
 
 std::string dropped_text(const TaskPrompts& prompts) {
   std::string text =
@@ -63,4 +63,4 @@ std::string estimate_text(const Estimate& value) {
                      : fmt::format("{:.3f}", value.mean);
 }
 
-}  // namespace filigree::cli
+}  // namespace filigree::study

@@ -1,15 +1,11 @@
 // The text of a circuit that was found: what the fixtures' models are too small to show.
-#include "apps/cli/circuits/circuit_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace filigree::cli {
+#include "filigree/circuit_study.h"
 
-using study::FoundCircuit;
-using study::ModelCircuit;
-using study::Parts;
-
+namespace filigree::study {
 namespace {
 
 using ::testing::AllOf;
@@ -51,21 +47,21 @@ TEST(CircuitText, ComparesSizesWithoutWhatLeadsNowhere) {
   const std::vector<ModelCircuit> circuits = {circuit_with("dense", 60, false),
                                               circuit_with("sparse", 20, false)};
   EXPECT_EQ(circuits[0].size(), 60u);
-  EXPECT_EQ(study::size_ratio(circuits[0], circuits[1]), 3.0);
-  EXPECT_THAT(circuit_text(circuits, 5), AllOf(HasSubstr("heads for 90 %"), HasSubstr("3.00x")));
+  EXPECT_EQ(size_ratio(circuits[0], circuits[1]), 3.0);
+  EXPECT_THAT(text_of(circuits, 5), AllOf(HasSubstr("heads for 90 %"), HasSubstr("3.00x")));
   EXPECT_EQ(to_json(circuits[1])["size"], 20);
   EXPECT_TRUE(to_json(circuits[1])["published"].is_null());
 
   std::vector<ModelCircuit> none = circuits;
   none[1].found.reset();
-  EXPECT_FALSE(study::size_ratio(none[0], none[1]));
-  EXPECT_THAT(circuit_text(none, 5), HasSubstr("none claimed"));
+  EXPECT_FALSE(size_ratio(none[0], none[1]));
+  EXPECT_THAT(text_of(none, 5), HasSubstr("none claimed"));
 }
 
 TEST(CircuitText, ClaimsNothingOfPartsThatTheTaskDoesWithout) {
   ModelCircuit circuit = circuit_with("dense", 20, false);
   circuit.found->curve.points[0].effect = 0.123;
-  EXPECT_THAT(circuit_text({circuit}, 5),
+  EXPECT_THAT(text_of({circuit}, 5),
               AllOf(HasSubstr("none kept"), HasSubstr("12.3 %"), Not(HasSubstr("NOT carry"))));
   EXPECT_EQ(to_json(circuit)["none_kept"]["effect"], 0.123);
   EXPECT_EQ(to_json(circuit)["carried"], true);
@@ -73,73 +69,72 @@ TEST(CircuitText, ClaimsNothingOfPartsThatTheTaskDoesWithout) {
   circuit.found->curve.points[0].effect = 0.838;
   circuit.found->carried = false;
   EXPECT_FALSE(circuit.size());
-  EXPECT_FALSE(study::size_ratio(circuit, circuit));
-  EXPECT_THAT(circuit_text({circuit}, 5),
+  EXPECT_FALSE(size_ratio(circuit, circuit));
+  EXPECT_THAT(text_of({circuit}, 5),
               AllOf(HasSubstr("The heads do NOT carry this task: with none of them kept 83.8 %"),
                     HasSubstr("not carried"), HasSubstr("--parts heads+mlps")));
   EXPECT_TRUE(to_json(circuit)["size"].is_null());
   EXPECT_EQ(to_json(circuit)["carried"], false);
   // Where both prompts make heads look alike, the values do the work.
   circuit.options.parts = Parts::kAttentionEdges;
-  EXPECT_THAT(circuit_text({circuit}, 5), HasSubstr("--replacement zero"));
+  EXPECT_THAT(text_of({circuit}, 5), HasSubstr("--replacement zero"));
   circuit.options.replacement = Replacement::kZero;
-  EXPECT_THAT(circuit_text({circuit}, 5), Not(HasSubstr("--replacement zero")));
+  EXPECT_THAT(text_of({circuit}, 5), Not(HasSubstr("--replacement zero")));
 }
 
 TEST(CircuitText, CallsADropOnlyWhatWasMeasured) {
   ModelCircuit circuit = circuit_with("dense", 2, false);
   circuit.found->parts = {{"L0H1", {0.5, 0.1}, PatchTarget{Site::kZ, 0, 1}}};
-  EXPECT_THAT(circuit_text({circuit}, 5),
+  EXPECT_THAT(text_of({circuit}, 5),
               AllOf(HasSubstr("drop without it"), HasSubstr("0.500 +- 0.100")));
   EXPECT_EQ(to_json(circuit)["scores"][0]["drop"], 0.5);
   circuit.found->parts[0].score.error.reset();  // of one prompt
-  EXPECT_THAT(circuit_text({circuit}, 5), Not(HasSubstr("0.500 +-")));
+  EXPECT_THAT(text_of({circuit}, 5), Not(HasSubstr("0.500 +-")));
   EXPECT_TRUE(to_json(circuit)["scores"][0]["standard_error"].is_null());
   circuit.options.parts = Parts::kEdges;
-  circuit.options.method = study::Method::kIntegrated;
-  EXPECT_THAT(circuit_text({circuit}, 5),
+  circuit.options.method = Method::kIntegrated;
+  EXPECT_THAT(text_of({circuit}, 5),
               AllOf(HasSubstr("estimate by eap-ig"), Not(HasSubstr("drop without"))));
   EXPECT_EQ(to_json(circuit)["scores"][0].count("drop"), 0u);
   EXPECT_EQ(to_json(circuit)["scores"][0]["estimate"], 0.5);
 }
 
 TEST(CircuitText, ComparesMethodsBySizesAndRanks) {
-  std::vector<study::CircuitsOfKind> methods;
-  for (const study::Method method : {study::Method::kExact, study::Method::kAttribution}) {
-    ModelCircuit circuit = circuit_with("dense", method == study::Method::kExact ? 20 : 30, false);
+  std::vector<CircuitsOfKind> methods;
+  for (const Method method : {Method::kExact, Method::kAttribution}) {
+    ModelCircuit circuit = circuit_with("dense", method == Method::kExact ? 20 : 30, false);
     circuit.options.method = method;
-    const double sign = method == study::Method::kExact ? 1 : -1;
+    const double sign = method == Method::kExact ? 1 : -1;
     // Of the absolute scores 4, 3, 2, 1 and 4, 2, 3, 1: Spearman 1 - 6 * 2 / (4 * 15).
-    const std::vector<double> scores = method == study::Method::kExact
-                                           ? std::vector<double>{4, 3, 2, 1}
-                                           : std::vector<double>{4, 2, 3, 1};
+    const std::vector<double> scores = method == Method::kExact ? std::vector<double>{4, 3, 2, 1}
+                                                                : std::vector<double>{4, 2, 3, 1};
     for (std::int64_t h = 0; h < 4; ++h)
       circuit.found->parts.push_back({"L0H" + std::to_string(h),
                                       {sign * scores[static_cast<std::size_t>(h)], 0.1},
                                       PatchTarget{Site::kZ, 0, h}});
     methods.push_back({circuit});
   }
-  EXPECT_NEAR(study::rank_correlation(methods[0][0], methods[1][0]).value(), 0.8, 1e-6);
+  EXPECT_NEAR(rank_correlation(methods[0][0], methods[1][0]).value(), 0.8, 1e-6);
   EXPECT_THAT(methods_text(methods, 2),
               AllOf(HasSubstr("ranks as attribution"), HasSubstr("0.800"),
                     HasSubstr("estimate by attribution"), HasSubstr("drop without it")));
-  const study::Json json = methods_json(methods, study::Scores::kLeftOut);
+  const Json json = methods_json(methods, Scores::kLeftOut);
   EXPECT_EQ(json["methods"].size(), 2u);
   EXPECT_NEAR(json["rank_correlations"][0]["spearman"].get<double>(), 0.8, 1e-6);
   methods[1][0].found.reset();
-  EXPECT_FALSE(study::rank_correlation(methods[0][0], methods[1][0]));
+  EXPECT_FALSE(rank_correlation(methods[0][0], methods[1][0]));
 }
 
 TEST(CircuitText, SaysHowWellThePublishedCircuitIsMet) {
   const ModelCircuit circuit = circuit_with("gpt2", 2, true);
   EXPECT_THAT(
-      circuit_text({circuit}, 5),
+      text_of({circuit}, 5),
       AllOf(HasSubstr("arXiv 2211.00593"), HasSubstr("1 of its 26 parts"),
             HasSubstr("precision 0.50"), HasSubstr("recall 0.04"), HasSubstr("ROC curve 1.000")));
-  const study::Json json = to_json(circuit)["published"];
+  const Json json = to_json(circuit)["published"];
   EXPECT_EQ(json["common"], 1);
   EXPECT_EQ(json["roc_area"], 1.0);
 }
 
 }  // namespace
-}  // namespace filigree::cli
+}  // namespace filigree::study

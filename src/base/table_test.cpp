@@ -1,10 +1,10 @@
-#include "apps/cli/program/table.h"
+#include "base/table.h"
 
 #include <gtest/gtest.h>
 
 #include "filigree/error.h"
 
-namespace filigree::cli {
+namespace filigree {
 namespace {
 
 TEST(Table, AlignsColumnsUnderTheirTitles) {
@@ -60,4 +60,4 @@ TEST(FormatSeconds, ChoosesTheUnit) {
 }
 
 }  // namespace
-}  // namespace filigree::cli
+}  // namespace filigree

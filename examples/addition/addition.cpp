@@ -133,7 +133,7 @@ struct Options {
   double gate_bias = 2.0, margin = 0.005, budget = 0.0;
   double dense_rate = 2e-3, sparse_rate = 3e-3;
   // The loss is a few thousandths here, so the multiplier must answer to gaps of that size.
-  double lambda_most = 20, gain = 50;
+  double lambda_max = 20, gain = 50;
   int threads = 0;
   bool control = false, quiet = false;
 };
@@ -189,7 +189,7 @@ int work(const Options& settings) {
     sparse->set_gate({std::vector<float>(16, static_cast<float>(settings.gate_bias))});
   } else {
     options.margin = settings.margin;
-    options.multiplier.most = settings.lambda_most;
+    options.multiplier.max = settings.lambda_max;
     options.multiplier.gain = settings.gain;
   }
   options.objective = settings.objective;
@@ -240,7 +240,7 @@ int main(int argc, char** argv) {
   app.add_option("--margin", settings.margin, "nats that the sparse model may lose");
   app.add_option("--dense-rate", settings.dense_rate, "learning rate of dense training");
   app.add_option("--sparse-rate", settings.sparse_rate, "learning rate of sparse post-training");
-  app.add_option("--lambda-most", settings.lambda_most, "upper bound of the multiplier");
+  app.add_option("--lambda-max", settings.lambda_max, "upper bound of the multiplier");
   app.add_option("--gain", settings.gain, "how fast the multiplier follows the gap");
   app.add_option("--threads", settings.threads, "0: all cores");
   app.add_flag("--control", settings.control, "also fine-tune the dense model as long");

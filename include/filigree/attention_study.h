@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "filigree/data.h"
+#include "filigree/knobs.h"
 #include "filigree/maps.h"
 #include "filigree/roles.h"
 #include "filigree/statistics.h"
@@ -116,6 +117,8 @@ struct GridLayout {
   double width = 0;         // points; 0: that of a page
 };
 
+Knobs knobs_of(GridLayout& layout);
+
 // "L9H1,L3H0": heads in the order given, each once; "" has none. Throws what parse_heads throws.
 std::vector<HeadId> heads_in_order(const std::string& text, const ModelConfig& config);
 
@@ -179,6 +182,8 @@ struct AttentionRequest {
   FigureStyle style = {};
   GridLayout grid = {};  // of figures
 };
+
+Knobs knobs_of(AttentionRequest& request);
 
 struct AttentionResult {
   std::vector<Prompt> prompts = {};

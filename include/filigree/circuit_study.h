@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "filigree/circuit.h"
+#include "filigree/knobs.h"
 #include "filigree/lens.h"
 #include "filigree/maps.h"
 #include "filigree/names.h"
@@ -36,6 +37,8 @@ struct TaskSelection {
   // Of tasks that are drawn from one; "": the one that choose_text() finds.
   std::filesystem::path text = {};
 };
+
+Knobs knobs_of(TaskSelection& selection);
 
 // Fills in the text of a task that is drawn from one and has none: held-out.txt of the first of the
 // folders that has it, else of the bundled dense model. Throws RequestError when there is neither.
@@ -151,6 +154,8 @@ struct SearchOptions {
   // Of heads: the curve has circuits of every size, or only of as many as show its form.
   bool every_size = true;
 };
+
+Knobs knobs_of(SearchOptions& options);
 
 // What a score of this method is called: "drop without it" only where it was measured.
 std::string score_title(const SearchOptions& options);
@@ -419,6 +424,8 @@ struct PatchRequest {
   // Only prompts of the commonest length (the shorter of equals), so that positions mean the same.
   bool one_length = false;
 };
+
+Knobs knobs_of(PatchRequest& request);
 
 // Throws RequestError for what does not go together and Error for a task that there is not; for
 // callers that want to fail before long work.

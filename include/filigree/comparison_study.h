@@ -11,6 +11,7 @@
 #include "filigree/attention_study.h"
 #include "filigree/circuit_study.h"
 #include "filigree/evaluation_study.h"
+#include "filigree/knobs.h"
 #include "filigree/report.h"
 #include "filigree/study.h"
 #include "filigree/trace_study.h"
@@ -48,14 +49,12 @@ struct TaskLeftOut {
 
 struct ComparisonRequest {
   std::filesystem::path folder = {};
-  std::string title = {};      // of the grid and the page; "": the models' labels
   PromptRequest prompts = {};  // empty: a choice of our own
 
   // Heads, as filigree/maps.h reads them.
   std::string heads = "*";              // of the grid
   GridOrder order = GridOrder::kLayer;  // kLayer: as they are named, layer by layer where all are
-  std::size_t columns = 0;              // of the grid, as GridLayout has them
-  double width = 0;
+  GridLayout layout = {};               // of the grid; its title is the page's
   std::string first = {};    // of the grid, those that come before the others, in this order
   std::string strips = {};   // drawn large side by side; "": those that changed most
   std::string scatter = {};  // of the scatter matrix; "": some that differ
@@ -76,6 +75,8 @@ struct ComparisonRequest {
 
   NamedTexts made = {};  // how the page came to be, before what is known here
 };
+
+Knobs knobs_of(ComparisonRequest& request);
 
 struct TextLosses {
   std::string text;  // the name
@@ -130,6 +131,8 @@ struct DemoRequest {
   FigureStyle style = {};
   NamedTexts made = {};  // how the page came to be
 };
+
+Knobs knobs_of(DemoRequest& request);
 
 struct DemoResult {
   ComparisonResult comparison = {};

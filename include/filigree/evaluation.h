@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "filigree/data.h"
+#include "filigree/knobs.h"
 #include "filigree/model.h"
 #include "filigree/ranks.h"
 #include "filigree/tokenizer.h"
@@ -35,6 +36,9 @@ struct WindowOptions {
   std::int64_t max_tokens = 0;  // stop at the first window's end from there on; 0: all
   std::int64_t first = 0;       // token to begin with; of shards only
 };
+
+// Of text only: the stride.
+Knobs knobs_of(WindowOptions& options);
 
 // The length that the options mean for a model. Throws Error when it is beyond its context.
 std::int64_t window_length(const WindowOptions& options, const ModelConfig& config);

@@ -13,6 +13,7 @@
 #include "filigree/evaluation_study.h"
 #include "filigree/feature_training.h"
 #include "filigree/features.h"
+#include "filigree/knobs.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
 #include "filigree/study_figures.h"
@@ -55,6 +56,8 @@ struct FeatureTrainingRequest {
   std::int64_t steps() const { return (tokens + batch - 1) / batch; }
   std::int64_t steps_through_model() const;
 };
+
+Knobs knobs_of(FeatureTrainingRequest& request);
 
 // How large a run is, before anything is done.
 struct FeatureTrainingPlan {
@@ -165,6 +168,8 @@ struct IndexRequest {
   IndexOptions options = {};
   std::filesystem::path out = {};
 };
+
+Knobs knobs_of(IndexRequest& request);
 
 struct IndexedLayer {
   std::int64_t layer = 0;
@@ -335,6 +340,10 @@ namespace filigree::study {
 // -------------------------------------------------------------------------------------------------
 // A transcoder of any layout that is read, written anew in circuit-tracer's, with its matrices in
 // the type that is asked for.
+
+// Whether a command that takes models and transcoders was given a transcoder: a folder or file of one
+// of the layouts that are read, or a name that is one of a transcoder and of no model.
+bool is_transcoder(const std::string& name);
 
 struct FeatureConversionRequest {
   std::string features = {};  // folder, file or name

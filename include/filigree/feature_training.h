@@ -217,7 +217,7 @@ struct TranscoderObjectiveOptions {
   float bandwidth = 1.0f;  // of JumpReLU's gradient
   double inactive = 1e-4;  // lambda_P of the kinds that have a coefficient
   MultiplierOptions lambda = {
-      .initial = 0.05, .least = 1e-4, .most = 1e3, .rate = 0.2, .gain = 1.0};
+      .initial = 0.05, .min = 1e-4, .max = 1e3, .rate = 0.2, .gain = 1.0};
   double auxiliary = 1.0 / 32.0;          // weight of the second try; 0: there is none
   std::int64_t auxiliary_features = 512;  // of a layer, at a token
   std::int64_t dead_after = 500000;       // tokens without having been active

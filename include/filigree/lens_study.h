@@ -17,6 +17,7 @@
 #include "filigree/evaluation_study.h"
 #include "filigree/features.h"
 #include "filigree/interventions.h"
+#include "filigree/knobs.h"
 #include "filigree/lens.h"
 #include "filigree/maps.h"
 #include "filigree/model.h"
@@ -190,6 +191,8 @@ struct GenerationOptions {
   bool use_cache = true;             // without: every position is computed again for every token
 };
 
+Knobs knobs_of(GenerationOptions& options);
+
 enum class Finish { kEndOfText, kStopText, kMaxTokens, kContext, kInterrupted };
 
 struct Continuation {
@@ -310,6 +313,8 @@ struct HeadCircuitsRequest {
   std::size_t top = 10;      // of each list
 };
 
+Knobs knobs_of(HeadCircuitsRequest& request);
+
 struct ComposedPair {
   HeadId earlier = {}, later = {};
   double score = 0;
@@ -370,6 +375,8 @@ struct AttributionRequest {
   std::optional<std::int64_t> at = {};
   Interventions interventions = {};  // of a prompt's run
 };
+
+Knobs knobs_of(AttributionRequest& request);
 
 // Throws RequestError for a request that is neither, or both, and Error for a task that there is
 // not; for callers that want to fail before long work.

@@ -12,6 +12,7 @@
 
 #include "filigree/data.h"
 #include "filigree/evaluation_study.h"
+#include "filigree/knobs.h"
 #include "filigree/model.h"
 #include "filigree/study.h"
 #include "filigree/tokenizer.h"
@@ -123,6 +124,8 @@ struct ConversionRequest {
   double mix_share = 0.5;               // of that model in the average
 };
 
+Knobs knobs_of(ConversionRequest& request);
+
 struct Conversion {
   ConversionRequest request;
   std::int64_t parameters = 0;
@@ -230,6 +233,8 @@ struct PreparationRequest {
   bool replace_invalid = false;  // reads invalid UTF-8 as U+FFFD
   bool force = false;            // replaces shards that are there
 };
+
+Knobs knobs_of(PreparationRequest& request);
 
 struct Preparation {
   std::filesystem::path out = {};

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "filigree/knobs.h"
 #include "filigree/model.h"
 #include "filigree/names.h"
 #include "filigree/train.h"
@@ -20,24 +21,24 @@ namespace filigree {
 //
 //   log lambda += rate * clip(gain * average, -limit, +limit)
 //
-// kept within [log least, log most]. The upper bound is the anti-windup: without it lambda grows by
+// kept within [log min, log max]. The upper bound is the anti-windup: without it lambda grows by
 // orders of magnitude while the loss recovers from the first strong pressure, and the sparsity that
 // was won is given back. The gap's average forgets within a few tens of steps, so lambda leaves a
 // bound soon after the gap turns.
 //
 // A run may press first and recover later: from step `recovery_from` on the bound is
-// `recovery_most` instead. A low first bound closes more than the constraint bears, a higher second
+// `recovery_max` instead. A low first bound closes more than the constraint bears, a higher second
 // one wins the loss back where it is cheapest. The second bound holds before, too, while the gap is
-// above `alarm`: what is lost there may be lost for good.
+// above `rescue_gap`: what is lost there may be lost for good.
 
 struct MultiplierOptions {
   double initial = 1.0;
-  double least = 1e-3;
-  double most = 60.0;
+  double min = 1e-3;
+  double max = 60.0;
   std::int64_t recovery_from = -1;  // steps observed; -1: never
-  double recovery_most = 60.0;
-  double alarm = 0.25;  // above which lambda also rises so many times faster:
-  double hurry = 4.0;
+  double recovery_max = 60.0;
+  double rescue_gap = 0.25;  // above which lambda also rises so many times faster:
+  double rescue_speed = 4.0;
   double rate = 0.2;
   double gain = 10.0;
   double limit = 0.5;
@@ -46,13 +47,15 @@ struct MultiplierOptions {
   std::int64_t every = 10;  // steps between updates
 };
 
+Knobs knobs_of(MultiplierOptions& options);
+
 struct MultiplierState {
   double log_lambda = 0.0;
   double average_gap = 0.0;
   std::int64_t observed = 0;  // steps
   // In a row at the upper bound, with a positive average gap that has not become smaller by a
   // twentieth: as long as it falls, the bound is no obstacle. Not counted before the last bound.
-  std::int64_t steps_at_most = 0;
+  std::int64_t steps_at_max = 0;
   double lowest_gap = 0.0;  // there; 0: not there
 };
 
@@ -62,7 +65,7 @@ class Multiplier {
   explicit Multiplier(const MultiplierOptions& options);
 
   double lambda() const;
-  double most() const;      // the bound that holds now
+  double max() const;      // the bound that holds now
   bool last_bound() const;  // no higher one comes
   const MultiplierState& state() const { return state_; }
   void restore(const MultiplierState& state) { state_ = state; }
@@ -74,7 +77,7 @@ class Multiplier {
   void shift_average(double by) { state_.average_gap += by; }
 
  private:
-  bool alarmed() const;
+  bool rescues() const;
 
   MultiplierOptions options_;
   MultiplierState state_;
@@ -97,7 +100,7 @@ class Multiplier {
 //
 // A head whose gate logits are all large feels no pressure, because the slope of its expected edges
 // vanishes, yet it weighs in E as much as it can; bias and weights alone would need many thousand
-// steps to come back from there. `most_open` brings such heads back: as long as more than that
+// steps to come back from there. `max_open` brings such heads back: as long as more than that
 // share of a head's edges is expected open, its bias is lowered a little after every step, which
 // changes hardly an output while the gates are saturated.
 //
@@ -117,7 +120,7 @@ struct SparsificationOptions {
   std::optional<double> target = {};  // a fixed cross entropy instead of the teacher's
   double distillation = 0.5;          // kd
   MultiplierOptions multiplier = {};
-  double most_open = 1.0;  // of a head's edges; less than 1 needs a bias for every head
+  double max_open = 1.0;  // of a head's edges; less than 1 needs a bias for every head
   std::uint64_t seed = 0;  // of the gate noise
   // Train with the gates as they are used afterwards instead of sampled ones: for the end, when
   // what is open is decided.
@@ -128,7 +131,7 @@ struct SparsificationOptions {
   double tolerance = 0.05;
   // Give up too when fewer expected edges than this share are left at a gap above the tolerance:
   // gates that have closed so far pass no gradient that could open them again.
-  double least_edges = 1e-6;
+  double min_edges = 1e-6;
   // CE(student) - CE(teacher) on held-out text, the same on every rank; nothing: the gap is that of
   // the training batches. Every so many steps of the recovery.
   std::function<double(Communicator&)> held_out_gap = {};
@@ -140,6 +143,9 @@ struct SparsificationOptions {
   static SparsificationOptions of_budget(double nats, std::int64_t steps);
   static constexpr double kRecovery = 0.4;  // of the steps
 };
+
+// All that a user may set: not the seed, and not what measures held-out text.
+Knobs knobs_of(SparsificationOptions& options);
 
 class Sparsification : public Objective {
  public:
@@ -161,22 +167,22 @@ class Sparsification : public Objective {
  private:
   // A stretch of steps in which lambda does not fall: the lowest average gap in it, and lambda
   // then.
-  struct Climb {
+  struct Growth {
     double lowest_gap = 0.0, log_lambda = 0.0, last_log_lambda = 0.0;
     bool begun = false, warned = false;
   };
   // The first head whose scores grew as fast as its bias was lowered.
-  struct Race {
+  struct RunawayHead {
     std::optional<HeadId> head = {};
     bool warned = false;
   };
   // What a run tells once that makes its sparsity worth nothing: hardly an edge is left, or the
   // student's loss lies below the teacher's by more than it was allowed to lie above.
-  struct Told {
+  struct Warned {
     bool closed = false, below = false;
   };
   std::optional<std::string> take_finding();
-  void follow_climb();
+  void follow_growth();
   void compare_with_held_out(Communicator& ranks);
   double measure_heads(const Tensor& shares, double all_rows, Communicator& ranks);
   void lower_open_heads();
@@ -185,16 +191,16 @@ class Sparsification : public Objective {
   const Model* teacher_;
   SparsificationOptions options_;
   Multiplier multiplier_;
-  Climb climb_;
-  Race race_;
-  Told told_;
+  Growth growth_;
+  RunawayHead runaway_;
+  Warned warned_;
   double window_edges_ = 0.0;    // causal pairs of a window, over all heads
   double expected_edges_ = 1.0;  // of the last step
   // Of the training batches: how far their gap lies above that of held-out text, and the steps
   // after which this was measured.
-  double learnt_by_heart_ = 0.0;
+  double memorised_ = 0.0;
   std::int64_t compared_after_ = 0;
-  // Expected shares of the heads, added up over the batches of this step; with most_open < 1.
+  // Expected shares of the heads, added up over the batches of this step; with max_open < 1.
   std::vector<double> head_shares_;
   std::int64_t batches_ = 0;
 };

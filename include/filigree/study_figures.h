@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "filigree/figures.h"
+#include "filigree/knobs.h"
 #include "filigree/maps.h"
 #include "filigree/names.h"
 
@@ -22,6 +23,8 @@ struct FigureStyle {
   FigureTheme theme = FigureTheme::kLight;
   double dpi = 200;  // of PNG files
 };
+
+Knobs knobs_of(FigureStyle& style);
 
 // Whether this build can draw.
 bool has_figures();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "filigree/circuit_study.h"
+#include "filigree/knobs.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
 #include "filigree/study_figures.h"
@@ -42,6 +43,8 @@ struct TraceRequest {
   std::optional<std::int64_t> key = {}, query = {};
   std::int64_t validated = 0;  // features that are ablated, to hold the graph against; 0: none
 };
+
+Knobs knobs_of(TraceRequest& request);
 
 // A model and the features that it is seen through, opened. The model must outlive it.
 struct FeaturesOfModel {

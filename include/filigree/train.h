@@ -18,6 +18,7 @@
 
 #include "filigree/autograd.h"
 #include "filigree/error.h"
+#include "filigree/knobs.h"
 #include "filigree/model.h"
 #include "filigree/names.h"
 #include "filigree/ops.h"
@@ -76,6 +77,15 @@ double decimal(float value);
 template <typename Value>
 SettingValue setting_of(const std::optional<Value>& value) {
   return value ? SettingValue(*value) : SettingValue();
+}
+
+// The values of knobs that a resumed run must have the same (KnobRecord); `usual` are the knobs of
+// the same settings with their defaults.
+Settings recorded(const Knobs& knobs, const Knobs& usual);
+template <typename Options>
+Settings recorded(const Options& options) {
+  Options given = options, usual;
+  return recorded(knobs_of(given), knobs_of(usual));
 }
 
 // Throws Error naming the first of the wanted settings that differs from the stored one, and one
@@ -483,6 +493,8 @@ struct TrainerOptions {
   std::int64_t evaluate_every = 0;  // 0: never
   int keep = 2;                     // checkpoints, beside the best
   bool resume = false;              // continue from the newest checkpoint, if there is one
+  // What else decides the result of the run, and none of its parts records.
+  Settings settings = {};
   // First line of the log, to which the settings and the checksum of the start are added.
   nlohmann::json header = nlohmann::json::object();
   Communicator* ranks = nullptr;  // null: this process alone

@@ -12,6 +12,7 @@
 #include "filigree/data.h"
 #include "filigree/evaluation.h"
 #include "filigree/evaluation_study.h"
+#include "filigree/knobs.h"
 #include "filigree/model.h"
 #include "filigree/names.h"
 #include "filigree/sparsification.h"
@@ -235,6 +236,8 @@ struct TrainingRequest {
   std::int64_t warmup_steps() const { return warmup >= 0 ? warmup : steps / 20; }
 };
 
+Knobs knobs_of(TrainingRequest& request);
+
 struct TrainingResult {
   std::string out;
   RunEnd end = RunEnd::kFinished;
@@ -277,6 +280,7 @@ struct ModelRun {
   std::filesystem::path out;
   std::int64_t length = 0;          // tokens a window
   std::filesystem::path tokenizer;  // folder that has the tokenizer to put beside the model
+  Settings settings = {};           // of the request, that no part of the run records
   // What is done to the trained model before it is saved, unless the run was stopped from outside.
   std::function<void(TrainingResult& result)> before_saving = {};
 };
@@ -352,6 +356,8 @@ struct PretrainRequest {
   TrainingRequest training;
 };
 
+Knobs knobs_of(PretrainRequest& request);
+
 DryRun plan_pretrain(const PretrainRequest& request, const Context& context);
 
 // Leaves a model folder; evaluates it where the shards hold some text out. Of the model to go on
@@ -380,15 +386,15 @@ struct SparsifyRequest {
   // What the budget is counted from. The control is then trained first, and its loss is the one
   // that the sparse model keeps and whose predictions it learns: a gap can only be measured against
   // a model that stands still, and the gates are set against the control's last loss.
-  BudgetReference against = BudgetReference::kDense;
+  BudgetReference budget_from = BudgetReference::kDense;
   std::int64_t lora_rank = 0;  // 0: every weight is trained
   double lora_alpha = 16.0;
   bool vectors_only = false;        // biases and norms are trained, matrices stay as they are
   double loss_budget = 0.01;        // nats that the held-out loss may rise
   std::optional<double> margin;     // that the loss of training may rise; none: the budget
-  std::int64_t dual_every = 0;      // steps; 0: a thousandth of all, 10 at most
+  std::optional<std::int64_t> dual_every;  // steps; none: a thousandth of all, 10 at most
   std::optional<double> dual_gain;  // of the multiplier; none: as the budget asks for
-  std::optional<double> most_open;  // none: the default where biases are learnt
+  std::optional<double> max_open;  // none: the default where biases are learnt
   double recovery =
       SparsificationOptions::kRecovery;  // share of the steps, at the end, with the second bound
   bool keep_gates = false;               // as they were trained
@@ -403,7 +409,7 @@ struct SparsifyRequest {
   std::filesystem::path control_folder() const {
     return std::filesystem::path(training.out) / "control";
   }
-  bool trains_control() const { return control || against == BudgetReference::kControl; }
+  bool trains_control() const { return control || budget_from == BudgetReference::kControl; }
   bool needs_teacher() const { return !sparsification.target || sparsification.distillation > 0.0; }
 };
 
@@ -414,6 +420,8 @@ std::int64_t default_batch(std::int64_t length);
 // 0.2 over the model's width and 0.002 at most, since a narrow model bears and needs larger steps;
 // 0.0005 for adapters.
 double default_learning_rate(std::int64_t width, std::int64_t lora_rank);
+
+Knobs knobs_of(SparsifyRequest& request);
 
 DryRun plan_sparsify(const SparsifyRequest& request, const Context& context);
 
@@ -429,7 +437,7 @@ TrainingResult run(const SparsifyRequest& request, Models models, const Context&
 struct CloseGatesRequest {
   std::variant<EvaluationText, EvaluationShards> data = {};
   WindowOptions windows = {};
-  double most_edges = 0.0;  // the share of the edges that may be open
+  double max_edges = 0.0;  // share of the edges that may be open
   std::filesystem::path out = {};
   MatrixType dtype = MatrixType::kF32;  // of the weights
 };

@@ -234,7 +234,7 @@ nlohmann::json TranscoderObjective::state() const {
           {"log_lambda", lambda.log_lambda},
           {"average_gap", lambda.average_gap},
           {"observed", lambda.observed},
-          {"steps_at_most", lambda.steps_at_most},
+          {"steps_at_most", lambda.steps_at_max},
           {"lowest_gap", lambda.lowest_gap}};
 }
 
@@ -252,7 +252,7 @@ void TranscoderObjective::restore(const nlohmann::json& state) {
   lambda.log_lambda = value("log_lambda").get<double>();
   lambda.average_gap = value("average_gap").get<double>();
   lambda.observed = value("observed").get<std::int64_t>();
-  lambda.steps_at_most = value("steps_at_most").get<std::int64_t>();
+  lambda.steps_at_max = value("steps_at_most").get<std::int64_t>();
   lambda.lowest_gap = value("lowest_gap").get<double>();
   lambda_.restore(lambda);
 }

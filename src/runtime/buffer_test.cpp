@@ -110,7 +110,7 @@ TEST(Pool, MemoryThatRunsOutIsAnErrorThatNamesTheOptions) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "out of memory: 2.1 MB more were needed while 2.1 MB are in use on a GPU of "
-                 "85.9 GB (1.0 MB free); give a smaller --batch, --context or --length, or in "
+                 "85.9 GB (1.0 MB free); give a smaller --batch or --context, or in "
                  "training --recompute");
   }
   // What lies free goes back before it is an error, and the pool goes on.

@@ -16,7 +16,7 @@ constexpr std::size_t kLeastHeld = std::size_t{64} << 20;
 
 std::string gpu_shortage(std::uint64_t total_bytes, std::uint64_t free_bytes) {
   return fmt::format(
-      " on a GPU of {} ({} free); give a smaller --batch, --context or --length, or in training "
+      " on a GPU of {} ({} free); give a smaller --batch or --context, or in training "
       "--recompute",
       human_bytes(total_bytes), human_bytes(free_bytes));
 }

@@ -18,4 +18,14 @@ void check_figure_file(const std::filesystem::path& path) {
                                    printable(path.string())));
 }
 
+Knobs knobs_of(FigureStyle& style) {
+  Knobs knobs;
+  knobs.section("Figures");
+  knobs.choice({.name = "theme", .what = "colours of figures", .level = KnobLevel::kBasic},
+               style.theme);
+  knobs.number({.name = "dpi", .what = "resolution of PNG files"}, style.dpi,
+               {.min = 20.0, .max = 2400.0});
+  return knobs;
+}
+
 }  // namespace filigree::study

@@ -106,4 +106,15 @@ EvaluationWindows shard_windows(const TokenSplit& split, const WindowOptions& op
           targets};
 }
 
+Knobs knobs_of(WindowOptions& options) {
+  Knobs knobs;
+  knobs.section("Windows");
+  knobs.count({.name = "stride",
+               .what = "tokens from one window to the next; fewer than --context give every token "
+                       "more context, and only new tokens count",
+               .otherwise = "the window's length"},
+              options.stride, {.min = 1, .max = 1 << 30});
+  return knobs;
+}
+
 }  // namespace filigree

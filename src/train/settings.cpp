@@ -19,6 +19,18 @@ nlohmann::json json_of(const SettingValue& value) {
       value);
 }
 
+// Of plain values only.
+template <typename Json>
+SettingValue value_of(const Json& value, const std::string& name) {
+  if (value.is_boolean()) return value.template get<bool>();
+  if (value.is_number_unsigned()) return value.template get<std::uint64_t>();
+  if (value.is_number_integer()) return value.template get<std::int64_t>();
+  if (value.is_number()) return value.template get<double>();
+  if (value.is_string()) return value.template get<std::string>();
+  require(value.is_null(), "the setting '{}' is no plain value", printable(name));
+  return NoValue();
+}
+
 const Setting* find(const Settings& settings, const std::string& name) {
   const auto found = std::find_if(settings.all().begin(), settings.all().end(),
                                   [&](const Setting& setting) { return setting.name == name; });
@@ -50,20 +62,22 @@ Settings Settings::from_json(const nlohmann::json& json, const std::string& sour
   require(json.is_object(), "{}: the settings are no object", source);
   Settings settings;
   for (const auto& [name, value] : json.items()) {
-    Setting setting{name, {}};
-    if (value.is_boolean())
-      setting.value = value.get<bool>();
-    else if (value.is_number_unsigned())
-      setting.value = value.get<std::uint64_t>();
-    else if (value.is_number_integer())
-      setting.value = value.get<std::int64_t>();
-    else if (value.is_number())
-      setting.value = value.get<double>();
-    else if (value.is_string())
-      setting.value = value.get<std::string>();
-    else
-      require(value.is_null(), "{}: the setting '{}' is no plain value", source, printable(name));
-    settings.add(std::move(setting));
+    try {
+      settings.add({name, value_of(value, name)});
+    } catch (const Error& error) {
+      fail("{}: {}", source, error.what());
+    }
+  }
+  return settings;
+}
+
+Settings recorded(const Knobs& knobs, const Knobs& usual) {
+  Settings settings;
+  for (const Knob& knob : knobs.all()) {
+    const Knob::Json value = knob.get();
+    if (knob.record == KnobRecord::kAlways ||
+        (knob.record == KnobRecord::kUnlessDefault && value != usual.at(knob.name).get()))
+      settings.add({knob.key, value_of(value, knob.name)});
   }
   return settings;
 }

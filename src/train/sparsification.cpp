@@ -50,12 +50,12 @@ SparsificationOptions SparsificationOptions::of_budget(double nats, std::int64_t
   require(nats > 0.0 && steps >= 1, "sparsify: a budget of {} nats for {} steps", nats, steps);
   SparsificationOptions options;
   options.head_power = 0.5;
-  options.most_open = 0.9;
+  options.max_open = 0.9;
   options.margin = nats;
   MultiplierOptions& multiplier = options.multiplier;
-  multiplier.initial = multiplier.least = 2.0;
-  multiplier.most = 30.0;
-  multiplier.recovery_most = 80.0;
+  multiplier.initial = multiplier.min = 2.0;
+  multiplier.max = 30.0;
+  multiplier.recovery_max = 80.0;
   multiplier.recovery_from = std::llround((1.0 - kRecovery) * static_cast<double>(steps));
   multiplier.gain = 0.1 / nats;
   multiplier.fall = 0.25;
@@ -71,17 +71,17 @@ Sparsification::Sparsification(Model& student, const Model* teacher,
           "sparsify: the distillation weight {} is not between 0 and 1", options.distillation);
   require(teacher != nullptr || (options.target && options.distillation == 0.0),
           "sparsify: without a teacher there must be a fixed target and no distillation");
-  require(options.most_open > 0.0 && options.most_open <= 1.0,
+  require(options.max_open > 0.0 && options.max_open <= 1.0,
           "sparsify: the share {} of open edges that a head may have is not between 0 and 1",
-          options.most_open);
+          options.max_open);
   require(options.head_power > 0.0 && options.head_power <= 1.0,
           "sparsify: the power {} of the heads' shares is not between 0 and 1", options.head_power);
   require(!options.held_out_gap || (teacher != nullptr && options.held_out_every >= 1),
           "sparsify: the gap of held-out text needs a teacher, and steps between measurements");
   const auto biases = static_cast<std::int64_t>(student.config().gate.bias.size());
-  require(options.most_open == 1.0 || biases == student.config().layers * student.config().heads,
+  require(options.max_open == 1.0 || biases == student.config().layers * student.config().heads,
           "sparsify: to keep heads from being more open than {} every head needs its own gate bias",
-          options.most_open);
+          options.max_open);
 }
 
 // The average gap is of the steps before, whose weights are nearly these.
@@ -94,7 +94,7 @@ void Sparsification::compare_with_held_out(Communicator& ranks) {
   const NoGrad no_grad;
   const double held_out = options_.held_out_gap(ranks) - options_.margin;
   const double change = state.average_gap - held_out;
-  learnt_by_heart_ += change;
+  memorised_ += change;
   multiplier_.shift_average(-change);
   compared_after_ = state.observed;
 }
@@ -175,13 +175,13 @@ Variable Sparsification::loss(const Batch& batch, std::int64_t micro_step, Commu
   const double student_loss = all_cross / all_targets, taught = all_teacher / all_targets;
   const double allowed = options_.target ? *options_.target : taught + options_.margin;
   metrics = {{"loss", student_loss},
-             {"gap", student_loss - allowed - learnt_by_heart_},
+             {"gap", student_loss - allowed - memorised_},
              {"teacher_loss", taught},
              {"divergence", all_kl / all_targets},
              {"expected_edges", all_expected / all_rows},
              {"active_edges", all_active / all_rows},
              {"lambda", lambda}};
-  if (options_.most_open < 1.0)
+  if (options_.max_open < 1.0)
     metrics.emplace_back("widest_head", measure_heads(shares.value(), all_rows, ranks));
   return loss;
 }
@@ -205,7 +205,7 @@ double Sparsification::measure_heads(const Tensor& shares, double all_rows, Comm
 
 void Sparsification::lower_open_heads() {
   const auto heads = static_cast<std::size_t>(student_.config().heads);
-  const double most = options_.most_open * static_cast<double>(batches_);
+  const double most = options_.max_open * static_cast<double>(batches_);
   for (std::size_t l = 0; l < student_.gate_biases().size(); ++l) {
     const auto shares = std::span(head_shares_).subspan(l * heads, heads);
     if (*std::max_element(shares.begin(), shares.end()) <= most) continue;
@@ -216,8 +216,8 @@ void Sparsification::lower_open_heads() {
       if (shares[h] <= most) continue;
       if (lowered[h] - kBiasStep >= kLowestBias)
         lowered[h] -= kBiasStep;
-      else if (!race_.head)
-        race_.head = HeadId{static_cast<std::int64_t>(l), static_cast<std::int64_t>(h)};
+      else if (!runaway_.head)
+        runaway_.head = HeadId{static_cast<std::int64_t>(l), static_cast<std::int64_t>(h)};
     }
     bias.mutable_value() = Tensor::from(bias.shape(), lowered).to(bias.value().device());
   }
@@ -226,27 +226,27 @@ void Sparsification::lower_open_heads() {
 }
 
 void Sparsification::after_step(const Metrics& metrics) {
-  if (options_.most_open < 1.0) lower_open_heads();
+  if (options_.max_open < 1.0) lower_open_heads();
   multiplier_.observe(metric(metrics, "gap"));
   expected_edges_ = metric(metrics, "expected_edges");
-  follow_climb();
+  follow_growth();
 }
 
-void Sparsification::follow_climb() {
+void Sparsification::follow_growth() {
   const MultiplierState& state = multiplier_.state();
-  const bool falls = climb_.begun && state.log_lambda < climb_.last_log_lambda;
-  if (!climb_.begun || falls || state.average_gap < climb_.lowest_gap) {
-    climb_.lowest_gap = state.average_gap;
-    climb_.log_lambda = state.log_lambda;
-    climb_.begun = true;
+  const bool falls = growth_.begun && state.log_lambda < growth_.last_log_lambda;
+  if (!growth_.begun || falls || state.average_gap < growth_.lowest_gap) {
+    growth_.lowest_gap = state.average_gap;
+    growth_.log_lambda = state.log_lambda;
+    growth_.begun = true;
   }
-  climb_.last_log_lambda = state.log_lambda;
+  growth_.last_log_lambda = state.log_lambda;
 }
 
 std::optional<std::string> Sparsification::take_finding() {
   const MultiplierState& state = multiplier_.state();
-  if (!told_.closed && window_edges_ > 0.0 && expected_edges_ * window_edges_ < 1.0) {
-    told_.closed = true;
+  if (!warned_.closed && window_edges_ > 0.0 && expected_edges_ * window_edges_ < 1.0) {
+    warned_.closed = true;
     return fmt::format(
         "hardly an edge is left open: {:.1e} of them, less than one in a window over all heads, "
         "while the loss is {:+.3f} nats from what is allowed. That loss needs no attention: the "
@@ -254,10 +254,10 @@ std::optional<std::string> Sparsification::take_finding() {
         expected_edges_, state.average_gap);
   }
   const double below = -(state.average_gap + options_.margin);
-  if (told_.below || teacher_ == nullptr || options_.target || options_.margin <= 0.0 ||
+  if (warned_.below || teacher_ == nullptr || options_.target || options_.margin <= 0.0 ||
       state.observed < kStepsToTell || below <= options_.margin)
     return std::nullopt;
-  told_.below = true;
+  warned_.below = true;
   return fmt::format(
       "the loss is {:.3f} nats below the teacher's, although gates are closing: the teacher had "
       "not converged, and a budget that is counted from it lets edges close that the loss needs. "
@@ -267,22 +267,22 @@ std::optional<std::string> Sparsification::take_finding() {
 
 std::optional<std::string> Sparsification::take_warning() {
   if (std::optional<std::string> finding = take_finding()) return finding;
-  if (race_.head && !race_.warned) {
-    race_.warned = true;
+  if (runaway_.head && !runaway_.warned) {
+    runaway_.warned = true;
     return fmt::format(
         "{} has more than {} of its edges open although the bias of its gate was lowered to {}: it "
         "needs them, and its scores grow as fast as the bias falls, which is not lowered any more. "
         "Start again with a larger share that heads may have open",
-        head_name(*race_.head), options_.most_open, kLowestBias);
+        head_name(*runaway_.head), options_.max_open, kLowestBias);
   }
   const MultiplierState& state = multiplier_.state();
-  const double lowest = std::max(climb_.lowest_gap, 0.0);
-  const bool climbs = state.log_lambda >= climb_.log_lambda + std::log(kClimbOfLambda) &&
+  const double lowest = std::max(growth_.lowest_gap, 0.0);
+  const bool climbs = state.log_lambda >= growth_.log_lambda + std::log(kClimbOfLambda) &&
                       state.average_gap >= kClimbOfGap * lowest + options_.tolerance;
   const bool leaps =
-      state.log_lambda > climb_.log_lambda && state.average_gap >= kLeapOfGap * lowest + kLeap;
-  if (climb_.warned || !(climbs || leaps)) return std::nullopt;
-  climb_.warned = true;
+      state.log_lambda > growth_.log_lambda && state.average_gap >= kLeapOfGap * lowest + kLeap;
+  if (growth_.warned || !(climbs || leaps)) return std::nullopt;
+  growth_.warned = true;
   return fmt::format(
       "the gap and the multiplier climb together: the loss went from {:.3f} to {:.3f} nats above "
       "what is allowed while lambda went from {:.3g} to {:.3g}. Edges close faster than the "
@@ -290,60 +290,35 @@ std::optional<std::string> Sparsification::take_warning() {
       "can follow, and closed gates cannot learn to open: start again with a lower learning rate, "
       "a "
       "larger first multiplier or a larger gate bias",
-      lowest, state.average_gap, std::exp(climb_.log_lambda), lambda());
+      lowest, state.average_gap, std::exp(growth_.log_lambda), lambda());
 }
 
 std::optional<std::string> Sparsification::stop_reason() const {
   const MultiplierState& state = multiplier_.state();
-  if (expected_edges_ < options_.least_edges && state.average_gap > options_.tolerance)
+  if (expected_edges_ < options_.min_edges && state.average_gap > options_.tolerance)
     return fmt::format(
         "the gates have closed ({:.1e} of the edges are left) while the loss is {:.3f} nats above "
         "what is allowed, and closed gates cannot learn to open. Lower the learning rate, or start "
         "with a larger multiplier or gate bias",
         expected_edges_, state.average_gap);
-  if (state.steps_at_most < options_.patience || state.average_gap < options_.tolerance)
+  if (state.steps_at_max < options_.patience || state.average_gap < options_.tolerance)
     return std::nullopt;
   return fmt::format(
       "the loss stays {:.3f} nats above what is allowed although the multiplier has been at its "
       "limit of {} for {} steps: the constraint cannot be met with these settings. Allow a larger "
       "margin, a higher limit, more distillation, or a larger gate bias to start from more open "
       "gates",
-      state.average_gap, multiplier_.most(), state.steps_at_most);
+      state.average_gap, multiplier_.max(), state.steps_at_max);
 }
 
 Settings Sparsification::settings() const {
-  const MultiplierOptions& multiplier = options_.multiplier;
-  const SettingValue teacher = teacher_ != nullptr
-                                   ? SettingValue(checksum_text(weights_checksum(*teacher_)))
-                                   : SettingValue();
-  Settings settings({{"task", "sparsification"},
-                     {"objective", std::string(name_of(options_.objective))},
-                     {"head_power", options_.head_power},
-                     {"most_open", options_.most_open},
-                     {"margin", options_.margin},
-                     {"target", setting_of(options_.target)},
-                     {"distill", options_.distillation},
-                     {"lambda0", multiplier.initial},
-                     {"lambda_min", multiplier.least},
-                     {"lambda_max", multiplier.most},
-                     {"recovery_from", multiplier.recovery_from},
-                     {"recovery_lambda", multiplier.recovery_most},
-                     {"dual_rate", multiplier.rate},
-                     {"dual_gain", multiplier.gain},
-                     {"dual_limit", multiplier.limit},
-                     {"dual_average", multiplier.averaging},
-                     {"dual_every", multiplier.every},
-                     {"dual_fall", multiplier.fall},
-                     {"alarm", multiplier.alarm},
-                     {"hurry", multiplier.hurry},
-                     {"patience", options_.patience},
-                     {"tolerance", options_.tolerance},
-                     {"least_edges", options_.least_edges},
-                     {"held_out_every", options_.held_out_gap ? options_.held_out_every : 0},
-                     {"gate_seed", options_.seed},
-                     {"teacher", teacher}});
-  // Where it is not asked for it is not named, so that runs from before it was there can go on.
-  if (options_.certain_gates) settings.add({"certain_gates", true});
+  Settings settings({{"task", "sparsification"}});
+  settings.add(recorded(options_));
+  settings.add({"held_out_every", options_.held_out_gap ? options_.held_out_every : 0});
+  settings.add({"gate_seed", options_.seed});
+  settings.add({"teacher", teacher_ != nullptr
+                               ? SettingValue(checksum_text(weights_checksum(*teacher_)))
+                               : SettingValue()});
   return settings;
 }
 
@@ -352,19 +327,19 @@ nlohmann::json Sparsification::state() const {
   return {{"log_lambda", state.log_lambda},
           {"average_gap", state.average_gap},
           {"observed", state.observed},
-          {"steps_at_most", state.steps_at_most},
+          {"steps_at_most", state.steps_at_max},
           {"lowest_gap", state.lowest_gap},
-          {"learnt_by_heart", learnt_by_heart_},
+          {"learnt_by_heart", memorised_},
           {"compared_after", compared_after_},
           {"climb",
-           {{"lowest_gap", climb_.lowest_gap},
-            {"log_lambda", climb_.log_lambda},
-            {"last_log_lambda", climb_.last_log_lambda},
-            {"begun", climb_.begun},
-            {"warned", climb_.warned}}},
-          {"race_warned", race_.warned},
-          {"told_closed", told_.closed},
-          {"told_below", told_.below}};
+           {{"lowest_gap", growth_.lowest_gap},
+            {"log_lambda", growth_.log_lambda},
+            {"last_log_lambda", growth_.last_log_lambda},
+            {"begun", growth_.begun},
+            {"warned", growth_.warned}}},
+          {"race_warned", runaway_.warned},
+          {"told_closed", warned_.closed},
+          {"told_below", warned_.below}};
 }
 
 void Sparsification::restore(const nlohmann::json& state) {
@@ -372,15 +347,15 @@ void Sparsification::restore(const nlohmann::json& state) {
                        state.at("observed").get<std::int64_t>(),
                        state.at("steps_at_most").get<std::int64_t>(),
                        state.value("lowest_gap", 0.0)});
-  learnt_by_heart_ = state.value("learnt_by_heart", 0.0);
+  memorised_ = state.value("learnt_by_heart", 0.0);
   compared_after_ = state.value("compared_after", std::int64_t{0});
   // Runs of older versions have none; it begins anew then.
   const nlohmann::json climb = state.value("climb", nlohmann::json::object());
-  climb_ = {climb.value("lowest_gap", 0.0), climb.value("log_lambda", 0.0),
-            climb.value("last_log_lambda", 0.0), climb.value("begun", false),
-            climb.value("warned", false)};
-  race_.warned = state.value("race_warned", false);
-  told_ = {state.value("told_closed", false), state.value("told_below", false)};
+  growth_ = {climb.value("lowest_gap", 0.0), climb.value("log_lambda", 0.0),
+             climb.value("last_log_lambda", 0.0), climb.value("begun", false),
+             climb.value("warned", false)};
+  runaway_.warned = state.value("race_warned", false);
+  warned_ = {state.value("told_closed", false), state.value("told_below", false)};
 }
 
 }  // namespace filigree

@@ -58,7 +58,7 @@ struct SmallTraining {
       teacher = make_model(tiny_config(false), 1, placement);
       // Heads begin with about 0.88 of their edges open, so that this works on their biases too.
       SparsificationOptions sparse;
-      sparse.most_open = 0.8;
+      sparse.max_open = 0.8;
       objective = std::make_unique<Sparsification>(*model, teacher.get(), sparse);
     } else {
       objective = std::make_unique<LanguageModelling>(*model);

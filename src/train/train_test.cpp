@@ -29,32 +29,32 @@ TEST(Schedule, WarmsUpThenFallsToItsFraction) {
 }
 
 TEST(Multiplier, RisesWhileTheGapIsPositiveAndFallsAfter) {
-  Multiplier multiplier({.initial = 1.0, .least = 0.01, .most = 50.0});
+  Multiplier multiplier({.initial = 1.0, .min = 0.01, .max = 50.0});
   for (int i = 0; i < 10; ++i) multiplier.observe(1.0);
   EXPECT_NEAR(multiplier.lambda(), std::exp(0.1), 1e-12);  // one update, clipped to 0.5 * 0.2
   for (int i = 0; i < 2000; ++i) multiplier.observe(1.0);
   EXPECT_NEAR(multiplier.lambda(), 50.0, 1e-9);
-  EXPECT_GT(multiplier.state().steps_at_most, 1000);
+  EXPECT_GT(multiplier.state().steps_at_max, 1000);
   // No windup: it leaves the bound as soon as the averaged gap turns.
   for (int i = 0; i < 40; ++i) multiplier.observe(-1.0);
   EXPECT_LT(multiplier.lambda(), 45.0);
-  EXPECT_EQ(multiplier.state().steps_at_most, 0);
+  EXPECT_EQ(multiplier.state().steps_at_max, 0);
   for (int i = 0; i < 5000; ++i) multiplier.observe(-1.0);
   EXPECT_NEAR(multiplier.lambda(), 0.01, 1e-9);
 }
 
 TEST(Multiplier, AGapThatStillFallsIsNotInVain) {
-  Multiplier multiplier({.initial = 1.0, .least = 0.01, .most = 50.0});
+  Multiplier multiplier({.initial = 1.0, .min = 0.01, .max = 50.0});
   for (int i = 0; i < 2000; ++i) multiplier.observe(1.0);
   for (int i = 0; i < 3000; ++i) {
     multiplier.observe(std::exp(-0.001 * i));  // a twentieth less every 51 steps
     if (i > 100) {
-      EXPECT_LT(multiplier.state().steps_at_most, 60) << i;
+      EXPECT_LT(multiplier.state().steps_at_max, 60) << i;
     }
   }
   EXPECT_NEAR(multiplier.lambda(), 50.0, 1e-9);
   for (int i = 0; i < 500; ++i) multiplier.observe(0.049);
-  EXPECT_GT(multiplier.state().steps_at_most, 400);
+  EXPECT_GT(multiplier.state().steps_at_max, 400);
 }
 
 TEST(Multiplier, RestoredItGoesOnAsBefore) {
@@ -67,35 +67,35 @@ TEST(Multiplier, RestoredItGoesOnAsBefore) {
 
 TEST(Multiplier, PressesFirstAndRecoversLater) {
   const MultiplierOptions options{
-      .initial = 1.0, .least = 0.5, .most = 10.0, .recovery_from = 1000, .recovery_most = 40.0};
+      .initial = 1.0, .min = 0.5, .max = 10.0, .recovery_from = 1000, .recovery_max = 40.0};
   Multiplier multiplier(options);
   for (int i = 0; i < 999; ++i) multiplier.observe(0.1);
   EXPECT_NEAR(multiplier.lambda(), 10.0, 1e-9);
-  EXPECT_EQ(multiplier.state().steps_at_most, 0);  // a higher bound is still to come
+  EXPECT_EQ(multiplier.state().steps_at_max, 0);  // a higher bound is still to come
   for (int i = 0; i < 1000; ++i) multiplier.observe(0.1);
   EXPECT_NEAR(multiplier.lambda(), 40.0, 1e-9);
-  EXPECT_GT(multiplier.state().steps_at_most, 500);
+  EXPECT_GT(multiplier.state().steps_at_max, 500);
 
   // A gap that is alarming is answered at once, and with the second bound.
-  Multiplier alarmed(options), calm(options);
-  for (int i = 0; i < 100; ++i) alarmed.observe(2.0 * options.alarm), calm.observe(0.2);
-  EXPECT_NEAR(alarmed.lambda(), 40.0, 1e-9);
+  Multiplier rescues(options), calm(options);
+  for (int i = 0; i < 100; ++i) rescues.observe(2.0 * options.rescue_gap), calm.observe(0.2);
+  EXPECT_NEAR(rescues.lambda(), 40.0, 1e-9);
   EXPECT_LT(calm.lambda(), 3.0);
-  for (int i = 0; i < 50; ++i) alarmed.observe(0.1);
-  EXPECT_NEAR(alarmed.lambda(), 10.0, 1e-9);  // back under the first
+  for (int i = 0; i < 50; ++i) rescues.observe(0.1);
+  EXPECT_NEAR(rescues.lambda(), 10.0, 1e-9);  // back under the first
 }
 
 TEST(Multiplier, MayFallMoreSlowlyThanItRises) {
-  Multiplier multiplier({.initial = 10.0, .least = 0.1, .fall = 0.25});
+  Multiplier multiplier({.initial = 10.0, .min = 0.1, .fall = 0.25});
   for (int i = 0; i < 10; ++i) multiplier.observe(-1.0);
   EXPECT_NEAR(multiplier.lambda(), 10.0 * std::exp(-0.2 * 0.5 * 0.25), 1e-9);
 }
 
 TEST(Multiplier, RefusesNonsense) {
-  EXPECT_THROW(Multiplier({.least = 1.0, .recovery_from = 5, .recovery_most = 0.5}), Error);
+  EXPECT_THROW(Multiplier({.min = 1.0, .recovery_from = 5, .recovery_max = 0.5}), Error);
 
   EXPECT_THROW(Multiplier({.initial = 0.0}), Error);
-  EXPECT_THROW(Multiplier({.initial = 100.0, .most = 60.0}), Error);
+  EXPECT_THROW(Multiplier({.initial = 100.0, .max = 60.0}), Error);
   EXPECT_THROW(Multiplier({.averaging = 1.0}), Error);
   Multiplier multiplier({});
   EXPECT_THROW(multiplier.observe(NAN), Error);
@@ -178,7 +178,7 @@ TEST(Sparsification, WeighsTheEdgesOfASparseHeadMoreWithAHeadPower) {
     const auto teacher = make_model(parse_model_config(gated_json(), "test"), 1);
     SparsificationOptions options;
     options.head_power = power;
-    options.multiplier.initial = options.multiplier.least = 1e-6;
+    options.multiplier.initial = options.multiplier.min = 1e-6;
     Sparsification sparsification(*student, teacher.get(), options);
     const auto value = [&](std::size_t head, float by) {
       std::vector<float> moved = biases;
@@ -206,7 +206,7 @@ TEST(Sparsification, LowersNoBiasWithoutEndAndSaysSo) {
   biases[1] = -39.99f;
   student->set_gate({biases});
   SparsificationOptions options;
-  options.most_open = 1e-30;  // every head is too open
+  options.max_open = 1e-30;  // every head is too open
   Sparsification sparsification(*student, teacher.get(), options);
   Metrics metrics;
   sparsification.loss(some_batch(), 0, *make_single_process(), metrics);
@@ -281,7 +281,7 @@ TEST(Sparsification, LowersTheBiasOfHeadsThatAreTooOpen) {
   shared->set_gate({biases});
   Model& student = *shared;
   SparsificationOptions options;
-  options.most_open = 0.98;
+  options.max_open = 0.98;
   const auto teacher = make_model(parse_model_config(json, "test"), 1);
   Sparsification sparsification(student, teacher.get(), options);
   const auto stored = [&] {
@@ -390,7 +390,7 @@ TEST(Sparsification, GivesUpWithAnExplanationWhenTheConstraintCannotBeMet) {
   options.target = 0.0;  // no model reaches a loss of zero here
   options.distillation = 0.0;
   options.patience = 50;
-  options.multiplier.initial = options.multiplier.most = 2.0;
+  options.multiplier.initial = options.multiplier.max = 2.0;
   Sparsification sparsification(*student, nullptr, options);
   const Metrics metrics = {{"gap", 1.0}, {"expected_edges", 0.5}};
   for (int i = 0; i < 49; ++i) sparsification.after_step(metrics);

@@ -143,6 +143,7 @@ Settings run_settings(const Trainable& trained, const RunPart& objective, const 
     settings.add(Setting{"stage", schedule.stage});
     settings.add(Setting{"stage_learning_rate", decimal(schedule.stage_peak)});
   }
+  settings.add(options.settings);
   // The first that differs is named, so the optimiser's checksum of its groups comes last.
   settings.add(source.settings());
   settings.add(objective.settings());

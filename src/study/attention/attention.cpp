@@ -109,4 +109,31 @@ Json to_json(const AttentionResult& result) {
   return json;
 }
 
+Knobs knobs_of(GridLayout& layout) {
+  Knobs knobs;
+  knobs.section("Figures");
+  knobs.text({.name = "title", .what = "title of the figure", .level = KnobLevel::kBasic},
+             layout.title);
+  knobs.count({.name = "columns",
+               .what = "maps in a row of the grid",
+               .otherwise = "a layer a row where whole layers are shown, else what fits"},
+              layout.columns, {.min = 1, .max = 1000});
+  knobs.number({.name = "figure-width",
+                .what = "width of the grid",
+                .unit = "points",
+                .otherwise = "516 points, that of a page"},
+               layout.width, {.min = 250, .max = 4000});
+  return knobs;
+}
+
+Knobs knobs_of(AttentionRequest& request) {
+  Knobs knobs;
+  knobs.section("Maps");
+  knobs.flag({.name = "average", .what = "write the mean over the prompts, of one length"},
+             request.average);
+  knobs.add(knobs_of(request.grid));
+  knobs.add(knobs_of(request.style));
+  return knobs;
+}
+
 }  // namespace filigree::study

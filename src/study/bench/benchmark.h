@@ -22,7 +22,7 @@ struct BenchRequest {
   std::vector<std::string> cases;
   int runs = 0;                   // timed runs of each case; 0: as many as the case says
   std::int64_t ceiling_size = 0;  // 0: what the device needs to show what it can
-  std::filesystem::path scratch;  // where a model is saved; empty: the system's temporary folder
+  std::string scratch;            // where a model is saved; empty: the system's temporary folder
 };
 
 struct TimedCase {

@@ -258,4 +258,15 @@ std::uint64_t search_key(const Model& model, const LoadedTask& task, const Searc
       .value();
 }
 
+Knobs knobs_of(SearchOptions& options) {
+  Knobs knobs;
+  knobs.section("Search");
+  knobs.count({.name = "ig-steps", .what = "steps of integrated gradients"}, options.steps,
+              {.min = 1, .max = 1000});
+  knobs.count(
+      {.name = "candidates", .what = "parts that a greedy step tries, next by score; 0 all"},
+      options.candidates, {.min = 0, .max = 1 << 20});
+  return knobs;
+}
+
 }  // namespace filigree::study

@@ -231,4 +231,22 @@ std::optional<figure::LabelledMaps> figure_of(const PatchResult& result) {
   return maps;
 }
 
+Knobs knobs_of(PatchRequest& request) {
+  Knobs knobs;
+  knobs.section("Sweep");
+  knobs.choice({.name = "by",
+                .what = "rows and columns",
+                .otherwise = "layer-head where the site has heads"},
+               request.by);
+  knobs.choice({.name = "direction",
+                .what = "corrupt values into clean runs, or clean ones into corrupt runs"},
+               request.direction);
+  knobs.flag({.name = "one-length",
+              .what = "keep the prompts of the commonest length only, so that positions mean the "
+                      "same"},
+             request.one_length);
+  knobs.add(knobs_of(request.task));
+  return knobs;
+}
+
 }  // namespace filigree::study

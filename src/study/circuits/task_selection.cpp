@@ -35,7 +35,7 @@ TaskSelection choose_text(TaskSelection selection,
   }
   throw RequestError(
       fmt::format("the task '{}' is drawn from a text, and neither the model's folder nor the "
-                  "bundled model has {}: name one (--text FILE, of compare and head --task-text)",
+                  "bundled model has {}: name one (--task-text FILE)",
                   task->name, kHeldOutFile));
 }
 
@@ -209,6 +209,14 @@ Json task_list_json() {
                     {"corruptions", corruptions}});
   }
   return {{"tasks", list}};
+}
+
+Knobs knobs_of(TaskSelection& selection) {
+  Knobs knobs;
+  knobs.section("Task");
+  knobs.flag({.name = "end-of-text", .what = "put the end-of-text token before every prompt"},
+             selection.end_of_text);
+  return knobs;
 }
 
 }  // namespace filigree::study

@@ -50,7 +50,7 @@ TEST(ChooseText, SaysWhatToDoWithoutOne) {
       [] { choose_text(selection_of("closing-quote"), std::span<const std::filesystem::path>()); });
   ::unsetenv("FILIGREE_MODELS");
   EXPECT_THAT(error, ::testing::AllOf(HasSubstr("'closing-quote' is drawn from a text"),
-                                      HasSubstr(kHeldOutFile), HasSubstr("--text FILE")));
+                                      HasSubstr(kHeldOutFile), HasSubstr("--task-text FILE")));
 }
 
 TEST(LoadTask, FindsPassagesOfEveryKindInTheBundledText) {

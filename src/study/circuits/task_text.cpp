@@ -21,7 +21,8 @@ std::string dropped_text(const TaskPrompts& prompts) {
                           ? " (--first-token takes the first)"
                           : "",
                       printable(prompts.example[i]));
-  if (prompts.used_up) text += "  the text has no more passages; a longer one has (--text FILE)\n";
+  if (prompts.used_up)
+    text += "  the text has no more passages; a longer one has (--task-text FILE)\n";
   if (prompts.wrong_left_out > 0)
     text += fmt::format("  {} wrong answers left out for the same reasons\n",
                         with_thousands(prompts.wrong_left_out));
@@ -48,7 +49,7 @@ std::string verdict_text(const TaskCheck& check, const TaskPrompts& prompts) {
         "There are too FEW prompts to tell ({}): always right, a model would be at p = {:.2g}, and "
         "below {:g} is called better than chance. Take {}.\n",
         chance, check.least_p, kChanceLevel,
-        prompts.used_up ? "a longer text (--text FILE)" : "more (--prompts)");
+        prompts.used_up ? "a longer text (--task-text FILE)" : "more (--prompts)");
   if (!check.better_than_chance)
     return fmt::format("The model is NOT better than chance ({}): a circuit would mean nothing.\n",
                        chance);

@@ -207,4 +207,27 @@ Json to_json(const ComparisonResult& result) {
   return json;
 }
 
+Knobs knobs_of(ComparisonRequest& request) {
+  Knobs knobs;
+  knobs.section("Heads");
+  knobs.text({.name = "first",
+              .what = "heads that come first in the grid, by importance, such as L9H1,L3H0"},
+             request.first);
+  knobs.text({.name = "strips",
+              .what = "heads drawn large side by side",
+              .otherwise = "the three that changed most"},
+             request.strips);
+  knobs.text(
+      {.name = "scatter", .what = "heads of the scatter matrix", .otherwise = "five that differ"},
+      request.scatter);
+  knobs.section("Trace");
+  knobs.text({.name = "trace-prompt", .what = "prompt that is traced"}, request.trace.prompt);
+  knobs.section("Files");
+  knobs.flag({.name = "maps", .what = "write every map of every prompt too, as data/maps.npz"},
+             request.maps);
+  knobs.add(knobs_of(request.layout));
+  knobs.add(knobs_of(request.style));
+  return knobs;
+}
+
 }  // namespace filigree::study

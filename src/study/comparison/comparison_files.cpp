@@ -163,7 +163,7 @@ ComparisonFolder::ComparisonFolder(const OutputFolder& root) : root_(root.path()
 }
 
 std::string page_title(const ComparisonRequest& request, const ComparisonResult& result) {
-  if (!request.title.empty()) return request.title;
+  if (!request.layout.title.empty()) return request.layout.title;
   return fmt::format("{} and {}", result.models[0].label, result.models[1].label);
 }
 
@@ -179,8 +179,8 @@ void write_figures(const ComparisonRequest& request, const ComparisonPlan& plan,
     arrange_grid(request, plan, result, m, maps.grid());
   figure::AttentionGrid& grid = maps.grid().figure();
   grid.title = page_title(request, result);
-  grid.width = request.width;
-  grid.columns = request.columns;
+  grid.width = request.layout.width;
+  grid.columns = request.layout.columns;
   if (grid.columns == 0 && request.order == GridOrder::kLayer && plan.first.empty())
     grid.columns = plan.columns;
   grid.tokens = prompt.tokens;

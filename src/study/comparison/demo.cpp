@@ -96,4 +96,6 @@ Json to_json(const DemoResult& result) {
   return json;
 }
 
+Knobs knobs_of(DemoRequest& request) { return knobs_of(request.style); }
+
 }  // namespace filigree::study

@@ -153,4 +153,21 @@ Json to_json(const Preparation& preparation) {
           {"megabytes_per_second", preparation.megabytes_per_second()}};
 }
 
+Knobs knobs_of(PreparationRequest& request) {
+  Knobs knobs;
+  knobs.section("Shards");
+  knobs.number({.name = "held-out-share",
+                .what = "share of the documents that is held out of training",
+                .otherwise = "0.01 where no text is held out"},
+               request.held_out_share, {.min = 0.0, .max = 0.99});
+  knobs.count({.name = "shard-tokens", .what = "tokens in a shard"}, request.shard_tokens,
+              {.min = 1, .max = 1 << 28});
+  knobs.section("New tokenizer");
+  knobs.count({.name = "max-digits",
+               .what = "digits that a token may have, so that 2 cuts years in the middle; 0 any "
+                       "number"},
+              request.max_digits, {.min = 0, .max = 1000});
+  return knobs;
+}
+
 }  // namespace filigree::study

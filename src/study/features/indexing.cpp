@@ -141,4 +141,16 @@ Json to_json(const IndexResult& result) {
           {"seconds", result.seconds}};
 }
 
+Knobs knobs_of(IndexRequest& request) {
+  Knobs knobs;
+  knobs.section("Examples");
+  knobs.count({.name = "sampled", .what = "examples of all activations of a feature, by chance"},
+              request.options.sampled, {.min = 0, .max = 1000});
+  knobs.section("Windows");
+  knobs.count(
+      {.name = "batch", .what = "windows computed at once", .otherwise = "about 2048 tokens"},
+      request.windows.batch, {.min = 1, .max = 1 << 20});
+  return knobs;
+}
+
 }  // namespace filigree::study

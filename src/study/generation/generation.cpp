@@ -195,4 +195,14 @@ Json to_json(const Generation& generation) {
           {"continuations", list}};
 }
 
+Knobs knobs_of(GenerationOptions& options) {
+  Knobs knobs;
+  knobs.section("Sampling");
+  knobs.flag({.name = "cache",
+              .what = "keep keys and values instead of computing every position "
+                      "again for every token"},
+             options.use_cache);
+  return knobs;
+}
+
 }  // namespace filigree::study

@@ -263,4 +263,13 @@ figure::LabelledMaps figure_of(const HeadCircuits& found) {
   return maps;
 }
 
+Knobs knobs_of(HeadCircuitsRequest& request) {
+  Knobs knobs;
+  knobs.section("Composition");
+  knobs.flag({.name = "less-random",
+              .what = "subtract the expected score of random matrices from composition scores"},
+             request.less_random);
+  return knobs;
+}
+
 }  // namespace filigree::study

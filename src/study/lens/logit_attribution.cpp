@@ -209,4 +209,15 @@ figure::LabelledMaps figure_of(const AttributionResult& result) {
   return maps;
 }
 
+Knobs knobs_of(AttributionRequest& request) {
+  Knobs knobs;
+  knobs.section("Attribution");
+  knobs.count({.name = "at",
+               .what = "score the prompt's own token at this position instead of --target",
+               .otherwise = "none"},
+              request.at, {.min = 1, .max = 1 << 20});
+  knobs.add(knobs_of(request.task));
+  return knobs;
+}
+
 }  // namespace filigree::study

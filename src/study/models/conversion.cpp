@@ -35,7 +35,7 @@ void raise_gates(Model& model, const ConversionRequest& request) {
 
 void put_gates_on(Model& model, const ConversionRequest& request) {
   if (!request.gate_bias) return;
-  require(!model.config().gate.on(), "{} has gates already; --raise-gates changes their biases",
+  require(!model.config().gate.on(), "{} has gates already; gates raise changes their biases",
           printable(request.model));
   model.set_gate({{*request.gate_bias}});
 }
@@ -113,6 +113,15 @@ Json to_json(const Conversion& conversion) {
           {"parameters", conversion.parameters},
           {"bytes", conversion.bytes},
           {"tokenizer", conversion.tokenizer}};
+}
+
+Knobs knobs_of(ConversionRequest& request) {
+  Knobs knobs;
+  knobs.section("Weights");
+  knobs.choice(
+      {.name = "not-finite", .what = "weights that are NaN or infinite, or too large for --dtype"},
+      request.not_finite);
+  return knobs;
 }
 
 }  // namespace filigree::study

@@ -160,9 +160,10 @@ std::vector<MemorySaving> memory_savings(const TrainingSetup& setup) {
   if (setup.batch > 1)
     consider(fmt::format("--batch {}", setup.processes), [](TrainingSetup& to) { to.batch = 1; });
   if (!setup.shard_optimizer)
-    consider(setup.processes > 1 ? std::string("--shard-optimizer")
-                                 : fmt::format("--shard-optimizer on {} devices with mpirun -n {}",
-                                               kUsualProcesses, kUsualProcesses),
+    consider(setup.processes > 1
+                 ? std::string("--set shard-optimizer=true")
+                 : fmt::format("--set shard-optimizer=true on {} devices with mpirun -n {}",
+                               kUsualProcesses, kUsualProcesses),
              [](TrainingSetup& to) {
                if (to.processes == 1) to.processes = kUsualProcesses;
                to.shard_optimizer = true;

@@ -153,7 +153,7 @@ TEST(TrainingMemory, AnImpossibleRunIsRefusedWithWhatWouldHelp) {
   EXPECT_EQ(pool_statistics().system_allocations, before);
   EXPECT_THAT(error,
               AllOf(HasSubstr("weights"), HasSubstr("--recompute ("), HasSubstr("--batch 1 ("),
-                    HasSubstr("--shard-optimizer"), HasSubstr("--lora-rank 16 ("),
+                    HasSubstr("--set shard-optimizer=true"), HasSubstr("--lora-rank 16 ("),
                     HasSubstr("all of these together"), HasSubstr("which fits")));
   EXPECT_THAT(error, Not(HasSubstr("bf16")));  // which the CPU does not compute in
   for (const MemorySaving& saving : memory_savings(setup)) EXPECT_LT(saving.total, memory.total);

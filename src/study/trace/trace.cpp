@@ -392,4 +392,35 @@ TraceResult run(const TraceRequest& request, std::vector<FeaturesOfModel> throug
   return result;
 }
 
+Knobs knobs_of(TraceRequest& request) {
+  constexpr NumberRange kShare = {.min = 0.0, .max = 1.0, .above_min = true};
+  constexpr CountRange kPosition = {.min = 0, .max = 1000000};
+  Knobs knobs;
+  knobs.section("Graph");
+  knobs.count(
+      {.name = "max-features", .what = "feature nodes, the most influential first, at most"},
+      request.max_features, {.min = 1, .max = 1000000});
+  knobs.number({.name = "node-share", .what = "share of the influence that kept nodes have"},
+               request.node_share, kShare);
+  knobs.number(
+      {.name = "edge-share", .what = "share of the influence that kept edges between them have"},
+      request.edge_share, kShare);
+  knobs.flag({.name = "first-position",
+              .what = "also take features of the first token, which transcoders are not trained "
+                      "on"},
+             request.first_position);
+  knobs.count({.name = "validate",
+               .what = "ablate this many features, of every rank of influence, and compare with "
+                       "the graph"},
+              request.validated, {.min = 0, .max = 10000});
+  knobs.section("Pair of tokens");
+  knobs.count({.name = "key",
+               .what = "position that is read",
+               .otherwise = "that of the pair that brings most to the prediction"},
+              request.key, kPosition);
+  knobs.count({.name = "query", .what = "position that reads", .otherwise = "likewise"},
+              request.query, kPosition);
+  return knobs;
+}
+
 }  // namespace filigree::study

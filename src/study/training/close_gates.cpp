@@ -34,9 +34,9 @@ std::string ClosedGates::head(std::size_t index) const {
 
 ClosedGates run(const CloseGatesRequest& request, Models models, const Context& context) {
   const LoadedModel& asked = models.only();
-  if (!(request.most_edges >= 0.0 && request.most_edges <= 1.0))
+  if (!(request.max_edges >= 0.0 && request.max_edges <= 1.0))
     throw RequestError(
-        fmt::format("a share of {} of the edges; it lies between 0 and 1", request.most_edges));
+        fmt::format("a share of {} of the edges; it lies between 0 and 1", request.max_edges));
   const std::unique_ptr<OutputFolder> out = open_output(request.out, context);
   refuse_model_in(request.out);
   LoadedModel model(asked.name(), asked.label(), copy_model(asked.model(), CopiedWeights::kOwn),
@@ -52,7 +52,7 @@ ClosedGates run(const CloseGatesRequest& request, Models models, const Context& 
     report->update(++measured, fmt::format("edges {:.4f} %", 100.0 * edges));
     context.throw_if_stopped();
   };
-  closed.closing = filigree::close_gates(model.model(), request.most_edges, windows, progress,
+  closed.closing = filigree::close_gates(model.model(), request.max_edges, windows, progress,
                                          &context.communicator());
   report->finish();
   if (context.communicator().rank() == 0)

@@ -41,14 +41,14 @@ struct SparsifyStart {
 };
 
 void check_request(const SparsifyRequest& request) {
-  if (request.against == BudgetReference::kControl && !request.needs_teacher())
+  if (request.budget_from == BudgetReference::kControl && !request.needs_teacher())
     throw RequestError(fmt::format(
         "a fixed cross entropy of {} is not counted from the control; leave one of the two out",
         *request.sparsification.target));
-  if (request.most_open.value_or(1.0) != 1.0 && request.fixed_bias)
+  if (request.max_open.value_or(1.0) != 1.0 && request.fixed_bias)
     throw RequestError(
         fmt::format("to keep heads from being more open than {} every head needs its own bias",
-                    *request.most_open));
+                    *request.max_open));
   if (request.vectors_only && request.lora_rank > 0)
     throw RequestError(fmt::format(
         "adapters of rank {} are matrices; train them or the vectors alone", request.lora_rank));
@@ -71,7 +71,7 @@ void check_teacher(const SparsifyRequest& request, const SparsifyStart& start) {
           teacher);
   if (request.teacher.empty()) return;
   require(
-      request.against == BudgetReference::kDense || start.config.gate.on(),
+      request.budget_from == BudgetReference::kDense || start.config.gate.on(),
       "where the budget is counted from the control, the control is the teacher; leave '{}' out",
       teacher);
   const ModelConfig& config = start.teacher_config;
@@ -180,8 +180,10 @@ ModelsOfRun load_start(const SparsifyRequest& request, const SparsifyStart& star
   return models;
 }
 
-ModelRun run_of(const SparsifyStart& start, const char* label, const std::filesystem::path& out) {
-  return {label, out, start.length, has_tokenizer(start.folder) ? start.folder : start.data.folder};
+ModelRun run_of(const SparsifyRequest& request, const SparsifyStart& start, const char* label,
+                const std::filesystem::path& out) {
+  return {label, out, start.length, has_tokenizer(start.folder) ? start.folder : start.data.folder,
+          recorded(request)};
 }
 
 // Where adapters are asked for, puts them on the model; they are then all that is trained.
@@ -205,8 +207,8 @@ SparsificationOptions sparsification_of(const SparsifyRequest& request, const Co
   SparsificationOptions options = request.sparsification;
   options.seed = context.seed;
   options.margin = request.margin.value_or(request.loss_budget);
-  options.most_open =
-      request.most_open.value_or(request.fixed_bias ? 1.0 : request.sparsification.most_open);
+  options.max_open =
+      request.max_open.value_or(request.fixed_bias ? 1.0 : request.sparsification.max_open);
   MultiplierOptions& multiplier = options.multiplier;
   if (request.loss_budget > 0.0) {
     const auto derived =
@@ -215,7 +217,7 @@ SparsificationOptions sparsification_of(const SparsifyRequest& request, const Co
     multiplier.every = derived.multiplier.every;
   }
   multiplier.gain = request.dual_gain.value_or(multiplier.gain);
-  if (request.dual_every > 0) multiplier.every = request.dual_every;
+  multiplier.every = request.dual_every.value_or(multiplier.every);
   multiplier.recovery_from =
       request.recovery > 0.0 ? std::llround((1.0 - request.recovery) * steps) : -1;
   return options;
@@ -255,7 +257,7 @@ void adjust(const SparsifyRequest& request, const SparsifyStart& start, const Mo
   const auto windows = [&] { return own_windows(request, start); };
   Communicator& ranks = context.communicator();
   const Model& reference =
-      request.against == BudgetReference::kControl ? *models.teacher : *models.dense;
+      request.budget_from == BudgetReference::kControl ? *models.teacher : *models.dense;
   const double most = evaluate(reference, windows(), {}, &ranks).loss() + request.loss_budget;
   result.gates = adjust_gates(*models.student, most, windows, &ranks);
   if (result.gates->chosen.edges == 0.0 && context.writes())
@@ -272,7 +274,7 @@ TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart&
   SparsificationOptions options = sparsification_of(request, context);
   follow_held_out(options, request, start, models);
   Sparsification objective(student, models.teacher, options);
-  ModelRun run = run_of(start, "sparsify", request.training.out);
+  ModelRun run = run_of(request, start, "sparsify", request.training.out);
   if (start.data.held_out && !request.keep_gates)
     run.before_saving = [&](TrainingResult& result) {
       adjust(request, start, models, result, context);
@@ -285,8 +287,8 @@ TrainingResult train_control(const SparsifyRequest& request, const SparsifyStart
   adapt(control, request, context);
   ModelTrainable trained(control, {.vectors_only = request.vectors_only});
   LanguageModelling objective(control);
-  return train_model(run_of(start, "control", request.control_folder()), trained, objective,
-                     request.training, start.data, context);
+  return train_model(run_of(request, start, "control", request.control_folder()), trained,
+                     objective, request.training, start.data, context);
 }
 
 // Of a control that was trained first and is the teacher now.
@@ -335,7 +337,7 @@ void evaluate_and_judge(const SparsifyRequest& request, const SparsifyStart& sta
     return result.held_out[model].evaluation;
   };
   result.verdict = judge_sparsify(
-      request.against, request.loss_budget,
+      request.budget_from, request.loss_budget,
       {.dense = measured(dense),
        .sparse = measured(sparse),
        .control = control != nullptr ? &measured(beside) : nullptr,
@@ -349,10 +351,10 @@ TrainingSetup setup_of(const SparsifyRequest& request, const SparsifyStart& star
   setup.lora_rank = request.lora_rank;
   setup.adapters_possible = true;
   if (request.needs_teacher()) setup.teacher = start.teacher_config;
-  setup.own_teacher =
-      start.own_teacher() && !start.config.gate.on() && request.against == BudgetReference::kDense;
+  setup.own_teacher = start.own_teacher() && !start.config.gate.on() &&
+                      request.budget_from == BudgetReference::kDense;
   // The dense model where it is not the teacher, and the sparse one while the control is trained.
-  const bool by_control = request.against == BudgetReference::kControl;
+  const bool by_control = request.budget_from == BudgetReference::kControl;
   const bool taught_by_dense =
       request.needs_teacher() && !by_control && (start.own_teacher() || start.config.gate.on());
   const bool copied = request.lora_rank == 0 && (start.data.held_out || request.trains_control());
@@ -384,7 +386,7 @@ DryRun plan_sparsify(const SparsifyRequest& asked, const Context& context) {
 TrainingResult run(const SparsifyRequest& asked, Models given, const Context& context) {
   const std::unique_ptr<OutputFolder> out = open_output(asked.training.out, context);
   const std::unique_ptr<OutputFolder> control_out =
-      asked.control ? open_output(asked.control_folder(), context) : nullptr;
+      asked.trains_control() ? open_output(asked.control_folder(), context) : nullptr;
   const SparsifyStart start = open_start(asked, context);
   const SparsifyRequest request = completed(asked, start);
   tell_memory("sparsify", setup_of(request, start, context), context);
@@ -395,7 +397,7 @@ TrainingResult run(const SparsifyRequest& asked, Models given, const Context& co
                          request.lora_rank > 0 ? CopiedWeights::kShared : CopiedWeights::kOwn);
     return train_control(request, start, *control, context);
   };
-  if (request.against == BudgetReference::kControl) {
+  if (request.budget_from == BudgetReference::kControl) {
     TrainingResult trained = train_control_model();
     if (trained.end != RunEnd::kFinished) {
       trained.out = request.training.out;

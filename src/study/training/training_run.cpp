@@ -181,6 +181,7 @@ TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objecti
   RunFolder folder(run.out, RunFolder::LockedBy::kCaller);
   Model& model = trained.model();
   TrainerOptions trainer = trainer_options(request, ranks);
+  trainer.settings = run.settings;
   trainer.header = header_of(run, model, data, context);
   trained.set_requires_grad(true);
   model.set_recompute(request.recompute);

@@ -259,7 +259,7 @@ TEST_F(TrainingStudies, WhatMakesNoSenseIsRefusedBeforeAnythingIsWritten) {
   uneven.model = ModelShape{.layers = 1, .heads = 3, .width = 16, .context = 32};
   EXPECT_THROWS(study::RequestError, run(uneven, {}, {}), "not a multiple");
   SparsifyRequest open = sparsify("dense", "run");
-  open.most_open = 0.9;
+  open.max_open = 0.9;
   open.fixed_bias = true;
   EXPECT_THROWS(study::RequestError, run(open, {}, {}), "every head needs its own bias");
   SparsifyRequest long_windows = sparsify("dense", "run");

@@ -9,31 +9,25 @@ void add_all_commands(Program& program) {
   add_info(program);
   add_tokenize(program);
   add_prepare(program);
-  add_corpus(program);
   add_pretrain(program);
   add_sparsify(program);
-  add_close_gates(program);
+  add_gates(program);
   add_generate(program);
   add_convert(program);
-  add_verify(program);
   add_eval(program);
   add_attention(program);
   add_compare(program);
-  add_curves(program);
   add_task(program);
   add_circuit(program);
   add_patch(program);
   add_run(program);
-  add_logit_lens(program);
-  add_logit_attribution(program);
+  add_lens(program);
   add_head(program);
-  add_head_circuits(program);
   add_trace(program);
   add_features(program);
   add_bench(program);
   add_demo(program);
   add_serve(program);
-  add_completion(program);
 }
 
 int run_filigree(const std::vector<std::string>& arguments) {

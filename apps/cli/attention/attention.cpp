@@ -9,9 +9,9 @@
 #include "apps/cli/attention/prompt_options.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
-#include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/show_option.h"
 #include "base/file_status.h"
 #include "filigree/attention_study.h"
 #include "filigree/error.h"
@@ -26,7 +26,7 @@ struct AttentionCommand {
   PromptOptions prompts;
   std::vector<std::string> out;
   study::AttentionRequest request;
-  bool by_head = false;
+  ShowOption show;
 };
 
 study::AttentionRequest request_of(const AttentionCommand& command) {
@@ -35,7 +35,11 @@ study::AttentionRequest request_of(const AttentionCommand& command) {
   if (request.prompts.empty())
     throw UsageError("give prompts: --prompt TEXT, --text FILE or --data SHARDS");
   request.files.assign(command.out.begin(), command.out.end());
-  if (request.average && request.files.empty()) throw UsageError("--average goes with --out FILE");
+  if (request.average && request.files.empty())
+    throw UsageError("--set average=true goes with --out FILE");
+  request.roles = command.show.has("roles");
+  request.statistics = command.show.has("statistics") || command.show.has("heads");
+  request.pairs = command.show.has("pairs");
   // Without a wish, the two that fit a terminal.
   if (request.files.empty() && !request.roles && !request.statistics && !request.pairs)
     request.roles = request.statistics = true;
@@ -72,7 +76,7 @@ void run_command(const AttentionCommand& command, const Session& session) {
   if (session.json())
     session.print_json(to_json(result));
   else
-    session.print(text_of(result, command.by_head));
+    session.print(text_of(result, command.show.has("heads")));
 }
 
 }  // namespace
@@ -80,31 +84,29 @@ void run_command(const AttentionCommand& command, const Session& session) {
 void add_attention(Program& program) {
   const auto command = std::make_shared<AttentionCommand>();
   study::AttentionRequest& request = command->request;
-  CLI::App& app =
-      program.add({"attention",
-                   "Attention maps on prompts: files, head roles, statistics, head pairs.",
-                   {"filigree attention gpt2 --prompt \"The cat sat on the mat\"",
-                    "filigree attention dense sparse --data shards --samples 50 --out stats.csv",
-                    "filigree attention dense sparse --prompt \"a b a b\" --roles --out maps.pdf",
-                    "filigree attention gpt2 --text prompts.txt --heads L5H1,L6H* --out maps.npz",
-                    "filigree attention gpt2 --prompt \"a b a b\" --heads L9H1,L3H0 --out two.pdf",
-                    "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json",
-                    "filigree attention gpt2 --prompt \"a b a b\" --ablate L4H11 --heads L5"},
-                   Computes::kOnDevice},
-                  [command](Session& session) { run_command(*command, session); });
+  CLI::App& app = program.add(
+      {"attention",
+       "Attention maps on prompts: files, head roles, statistics, head pairs.",
+       {"filigree attention gpt2 --prompt \"The cat sat on the mat\"",
+        "filigree attention dense sparse --data shards --samples 50 --out stats.csv",
+        "filigree attention dense sparse --prompt \"a b a b\" --show roles --out maps.pdf",
+        "filigree attention gpt2 --text prompts.txt --heads L5H1,L6H* --out maps.npz",
+        "filigree attention gpt2 --prompt \"a b a b\" --heads L9H1,L3H0 --out two.pdf",
+        "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json",
+        "filigree attention gpt2 --prompt \"a b a b\" --ablate L4H11 --heads L5"},
+       Computes::kOnDevice},
+      [command](Session& session) { run_command(*command, session); });
   app.add_option("MODEL", command->models, "model folder or name, or two to compare")->required();
   add_prompt_options(app, command->prompts);
   app.add_option("--heads", request.heads, "L5H1,L6H*,3.0-3.5,L2H1-L2H4 or * for all")
       ->check(head_list())
       ->type_name("HEADS")
       ->capture_default_str();
-  app.add_flag("--roles", request.roles,
-               "what each head does, such as sink, previous token or induction");
-  app.add_flag("--stats", request.statistics,
-               "peak, row mass, entropy, ... of model and layers; of two models the change with "
-               "intervals and p-values over the prompts");
-  app.add_flag("--by-head", command->by_head, "print the statistics of every head too");
-  app.add_flag("--pairs", request.pairs, "correlation of every pair of heads over all cells");
+  command->show.add(
+      app, {"roles", "statistics", "heads", "pairs"},
+      "what is printed: what each head does; statistics of models and layers, of two models "
+      "with intervals and p-values of the change; those of every head; correlations of head "
+      "pairs (default roles and statistics where no file is written)");
   app.add_option("--out", command->out,
                  "file of the maps (.npz, .safetensors, .json), of a figure of them (.svg, .pdf, "
                  ".png) or of the statistics, every head's too (.csv); may be given several times")
@@ -113,11 +115,8 @@ void add_attention(Program& program) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("FILE");
   add_choice(app, "--what", request.kind, "maps to write");
-  app.add_flag("--average", request.average, "write the mean over the prompts, of one length");
-  app.add_option("--title", request.grid.title, "of the figure")->type_name("TEXT");
-  add_grid_options(app, request.grid.columns, request.grid.width);
   add_intervention_options(app, request.interventions);
-  add_figure_options(app, request.style);
+  program.add_knobs(app, knobs_of(request));
 }
 
 }  // namespace filigree::cli

@@ -147,13 +147,13 @@ TEST_F(AttentionCommandTest, TwoModelsAndSeveralPromptsAreSeries) {
     }
   const auto meta = nlohmann::json::parse(files.at("meta.json"));
   EXPECT_EQ(meta["models"], (nlohmann::json{name_, sparse}));
-  EXPECT_EQ(succeed({name_, "--text", "-", "--roles"}, kText).code, 0);
+  EXPECT_EQ(succeed({name_, "--text", "-", "--show", "roles"}, kText).code, 0);
 }
 
 TEST_F(AttentionCommandTest, AveragesPromptsOfOneLength) {
   const std::string a = "one two three four five six";
-  succeed({name_, "--prompt", a, "--prompt", kText, "--length", "4", "--average", "--out",
-           path("mean.npz")});
+  succeed({name_, "--prompt", a, "--prompt", kText, "--context", "4", "--set", "average=true",
+           "--out", path("mean.npz")});
   const auto first_four = [&](const std::string& text) {
     Prompt prompt = encoded(text);
     prompt.ids.resize(4);
@@ -164,15 +164,17 @@ TEST_F(AttentionCommandTest, AveragesPromptsOfOneLength) {
   const std::vector<float> x = first_four(a), y = first_four(kText);
   ASSERT_EQ(mean.size(), x.size());
   for (std::size_t c = 0; c < mean.size(); ++c) EXPECT_NEAR(mean[c], 0.5 * (x[c] + y[c]), 1e-5);
-  expect_failure({name_, "--prompt", a, "--prompt", kText, "--average", "--out", path("no.npz")},
-                 HasSubstr("only over prompts of one length"));
-  expect_failure({name_, "--prompt", a, "--average"}, HasSubstr("--average goes with --out"), 2);
+  expect_failure(
+      {name_, "--prompt", a, "--prompt", kText, "--set", "average=true", "--out", path("no.npz")},
+      HasSubstr("only over prompts of one length"));
+  expect_failure({name_, "--prompt", a, "--set", "average=true"},
+                 HasSubstr("--set average=true goes with --out"), 2);
   EXPECT_FALSE(std::filesystem::exists(path("no.npz")));
 }
 
 TEST_F(AttentionCommandTest, RolesStatisticsAndPairsOfOneModel) {
   const nlohmann::json json =
-      json_of({name_, "--prompt", kText, "--roles", "--stats", "--pairs", "--heads", "L0,L1H2"});
+      json_of({name_, "--prompt", kText, "--show", "roles,statistics,pairs", "--heads", "L0,L1H2"});
   EXPECT_EQ(json["heads"].size(), 5u);
   const nlohmann::json& model = json["models"][0];
   ASSERT_EQ(model["roles"].size(), 5u);
@@ -194,8 +196,8 @@ TEST_F(AttentionCommandTest, RolesStatisticsAndPairsOfOneModel) {
             json["heads"].get<std::set<std::string>>());
   EXPECT_TRUE(json["comparison"].is_null());
 
-  const ProgramRun text = succeed({name_, "--prompt", kText, "--roles", "--stats", "--pairs",
-                                   "--heads", "L0,L1H2", "--by-head"});
+  const ProgramRun text = succeed(
+      {name_, "--prompt", kText, "--show", "roles,statistics,pairs,heads", "--heads", "L0,L1H2"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("head  role"), HasSubstr("L1H2"), HasSubstr("row mass"),
                               HasSubstr("Pearson"), HasSubstr("10 pairs over")));
   // Without a wish: roles and statistics.
@@ -207,8 +209,8 @@ TEST_F(AttentionCommandTest, ComparesTwoModels) {
   const std::string sparse = gated("sparse", {{0.1f}});
   const std::string file =
       write("prompts.txt", kText + "\nOne two three.\nSome other text that is longer.\n");
-  const Arguments command = {name_,     sparse,    "--text", file,
-                             "--stats", "--roles", "--out",  path("stats.csv")};
+  const Arguments command = {
+      name_, sparse, "--text", file, "--show", "statistics,roles", "--out", path("stats.csv")};
   const nlohmann::json json = json_of(command);
   const nlohmann::json& edges = json["comparison"]["model"]["active_edges"];
   EXPECT_EQ(edges["first"], 1.0);
@@ -247,7 +249,7 @@ TEST_F(AttentionCommandTest, PromptsOfEverySortAreRead) {
                                  "日本語の文", "مرحبا", "🙂", "tab\tand\nline"}) {
     SCOPED_TRACE(text);
     const nlohmann::json json = json_of(
-        {name_, "--prompt", text, "--roles", "--stats", "--pairs", "--out", path("maps.json")});
+        {name_, "--prompt", text, "--show", "roles,statistics,pairs", "--out", path("maps.json")});
     const Prompt prompt = encoded(text);
     EXPECT_EQ(json["prompts"]["list"][0]["ids"], prompt.ids);
     EXPECT_EQ(nlohmann::json::parse(std::ifstream(path("maps.json")))["series"][0]["length"],
@@ -255,7 +257,7 @@ TEST_F(AttentionCommandTest, PromptsOfEverySortAreRead) {
   }
   EXPECT_EQ(json_of({name_, "--prompt", "<|endoftext|>"})["prompts"]["list"][0]["ids"],
             (nlohmann::json{0}));
-  const nlohmann::json one = json_of({name_, "--prompt", "a", "--roles"});
+  const nlohmann::json one = json_of({name_, "--prompt", "a", "--show", "roles"});
   EXPECT_EQ(one["models"][0]["roles"][0]["role"].get<std::string>().find("sink"),
             std::string::npos);  // one token tells nothing
   // Text that looks like an option.
@@ -275,8 +277,8 @@ TEST_F(AttentionCommandTest, RefusesPromptsThatDoNotFit) {
                  HasSubstr(fmt::format("the prompt has {} tokens, more than the context of 64; "
                                        "shorten it, or take only its first 64 tokens",
                                        tokens)));
-  EXPECT_EQ(json_of({name_, "--prompt", text, "--length", "10"})["prompts"]["tokens"], 10);
-  expect_failure({name_, "--prompt", text, "--length", "65"}, HasSubstr("context of 64"));
+  EXPECT_EQ(json_of({name_, "--prompt", text, "--context", "10"})["prompts"]["tokens"], 10);
+  expect_failure({name_, "--prompt", text, "--context", "65"}, HasSubstr("context of 64"));
   expect_failure({name_, "--prompt", "\xFF"}, HasSubstr("U+FFFD"));
   EXPECT_EQ(succeed({name_, "--prompt", "\xFF", "--replace-invalid"}).code, 0);
   expect_failure({name_}, HasSubstr("give prompts: --prompt TEXT"), 2);
@@ -303,8 +305,8 @@ TEST_F(AttentionCommandTest, RefusesModelsHeadsAndFilesThatDoNotFit) {
 
   // The same shape, another tokenizer.
   std::filesystem::copy(model_.path(), path("other"));
-  ASSERT_EQ(run_program({"tokenize", "--train", write("text.txt", kText + kText), "--vocab", "280",
-                         "--out", path("tokenizer"), "--quiet"})
+  ASSERT_EQ(run_program({"prepare", write("text.txt", kText + kText), "--vocab", "280", "--set",
+                         "held-out-share=0", "--out", path("tokenizer"), "--quiet"})
                 .code,
             0);
   std::filesystem::copy(
@@ -325,14 +327,15 @@ TEST_F(AttentionCommandTest, RefusesModelsHeadsAndFilesThatDoNotFit) {
   save_model(*make_model(config, 3), path("larger"));
   expect_failure({name_, path("larger"), "--prompt", "a"},
                  AllOf(HasSubstr("2 layers of 4 heads"), HasSubstr("3 of 2")));
-  EXPECT_TRUE(json_of({name_, path("larger"), "--prompt", kText, "--heads", "L0H0-L0H1",
-                       "--stats"})["comparison"]
+  EXPECT_TRUE(json_of({name_, path("larger"), "--prompt", kText, "--heads", "L0H0-L0H1", "--show",
+                       "statistics"})["comparison"]
                   .is_object());
 }
 
 TEST_F(AttentionCommandTest, HeadsThatAreAllZeroAreFine) {
   const std::string closed = gated("closed", {{-1000.0f}});
-  const nlohmann::json json = json_of({closed, "--prompt", kText, "--roles", "--stats", "--pairs"});
+  const nlohmann::json json =
+      json_of({closed, "--prompt", kText, "--show", "roles,statistics,pairs"});
   const nlohmann::json& model = json["models"][0];
   EXPECT_EQ(model["roles"][0]["role"], "empty");
   EXPECT_EQ(model["statistics"]["model"]["row_mass"], 0.0);
@@ -347,13 +350,13 @@ TEST_F(AttentionCommandTest, HeadsThatAreAllZeroAreFine) {
 TEST_F(AttentionCommandTest, SamplesWindowsOfShards) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += fmt::format("{} Number {}.\n<|endoftext|>\n", kText, i);
-  ASSERT_EQ(run_program({"prepare", write("text.txt", text), "--tokenizer", name_,
-                         "--held-out-share", "0.5", "--out", path("shards"), "--quiet"})
+  ASSERT_EQ(run_program({"prepare", write("text.txt", text), "--tokenizer", name_, "--set",
+                         "held-out-share=0.5", "--out", path("shards"), "--quiet"})
                 .code,
             0);
-  const Arguments command = {name_,           "--data", path("shards"), "--samples", "5",
-                             "--length",      "20",     "--stats",      "--average", "--out",
-                             path("mean.npz")};
+  const Arguments command = {name_,          "--data", path("shards"),  "--samples",  "5",
+                             "--context",    "20",     "--show",        "statistics", "--set",
+                             "average=true", "--out",  path("mean.npz")};
   const nlohmann::json json = json_of(command);
   EXPECT_EQ(json["prompts"]["count"], 5);
   EXPECT_EQ(json["prompts"]["tokens"], 100);
@@ -366,7 +369,7 @@ TEST_F(AttentionCommandTest, SamplesWindowsOfShards) {
   EXPECT_NE(json_of(other)["prompts"], json["prompts"]);
   expect_failure({name_, "--data", path("shards"), "--samples", "100000"},
                  AllOf(HasSubstr("100000 samples"), HasSubstr("split 'held-out'")));
-  expect_failure({name_, "--data", path("shards"), "--length", "65"}, HasSubstr("context of 64"));
+  expect_failure({name_, "--data", path("shards"), "--context", "65"}, HasSubstr("context of 64"));
 }
 
 }  // namespace

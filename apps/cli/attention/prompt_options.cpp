@@ -27,7 +27,7 @@ void add_prompt_options(CLI::App& app, PromptOptions& options) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option(
-         "--length", options.length,
+         "--context", options.length,
          fmt::format("tokens a window (default {}, or the context); of a longer prompt only "
                      "the first so many are taken",
                      study::kPromptWindowLength))

@@ -20,7 +20,7 @@ struct PromptOptions {
   bool replace_invalid = false;
 };
 
-// --prompt, --text, --data, --split, --samples, --length, --replace-invalid.
+// --prompt, --text, --data, --split, --samples, --context, --replace-invalid.
 void add_prompt_options(CLI::App& app, PromptOptions& options);
 
 // Reads the file. Throws UsageError for options that do not go together; no prompts at all are

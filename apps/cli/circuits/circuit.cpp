@@ -20,7 +20,6 @@ struct CircuitCommand {
   std::vector<std::string> models;
   study::CircuitRequest request;
   std::vector<study::Method> methods;  // none: what is usual for the parts
-  std::int64_t candidates = 8;
   std::int64_t top = 10;
   study::CircuitOutput output;
 };
@@ -29,7 +28,6 @@ study::CircuitRequest request_of(const CircuitCommand& command) {
   study::CircuitRequest request = command.request;
   request.search.method =
       command.methods.empty() ? study::usual_method(request.search.parts) : command.methods[0];
-  request.search.candidates = static_cast<std::size_t>(command.candidates);
   return request;
 }
 
@@ -133,18 +131,9 @@ void add_circuit(Program& program) {
               "gradient; of edges this is edge attribution patching, eap) or ig (gradients "
               "averaged from the corrupt to the clean prompt; of edges eap-ig); several are "
               "compared (default exact for heads, ig for edges, attribution for attention edges)");
-  app.add_option("--steps", search.steps, "steps of integrated gradients")
-      ->check(whole_number(1, 1000))
-      ->type_name("N")
-      ->capture_default_str();
   add_choice(app, "--select", search.selection,
              "by score; greedy (of heads: remove what is missed least, of edges: walk back from "
              "the logits); or add the heads that help most");
-  app.add_option("--candidates", command->candidates,
-                 "parts that a greedy step tries, next by score; 0: all")
-      ->check(whole_number(0, 1 << 20))
-      ->type_name("N")
-      ->capture_default_str();
   add_choice(app, "--replacement", search.replacement, "what parts that are left out become");
   app.add_option("--level", search.level, "share of a task's effect to explain")
       ->check(number_above(0, 1))
@@ -164,7 +153,10 @@ void add_circuit(Program& program) {
                  "the drawing or the maps alone")
       ->type_name("DIR");
   add_figure_formats(app, command->output.formats);
-  add_figure_options(app, command->output.style);
+  Knobs knobs = knobs_of(search);
+  knobs.add(knobs_of(command->request.task));
+  knobs.add(knobs_of(command->output.style));
+  program.add_knobs(app, std::move(knobs));
 }
 
 }  // namespace filigree::cli

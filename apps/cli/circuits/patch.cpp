@@ -50,9 +50,9 @@ void add_patch(Program& program) {
       program.add({"patch",
                    "Patch a task's runs at every layer and head or position; a heat map.",
                    {"filigree patch gpt2 --task ioi --out heads.svg",
-                    "filigree patch dense sparse --task ioi --site z --direction denoising",
+                    "filigree patch dense sparse --task ioi --site z --set direction=denoising",
                     "filigree patch gpt2 --task copy --site resid,mlp-out --out blocks.pdf",
-                    "filigree patch gpt2 --task ioi --by layer-position --replacement mean --json"},
+                    "filigree patch gpt2 --task ioi --set by=layer-position --replacement mean"},
                    Computes::kOnRanks},
                   [command](Session& session) { run_patch(*command, session); });
   study::PatchRequest& request = command->request;
@@ -65,18 +65,15 @@ void add_patch(Program& program) {
   add_choices(app, "--site", request.sites, "what is patched",
               {Site::kResidual, Site::kResidualMid, Site::kAttentionOut, Site::kMlpOut, Site::kZ,
                Site::kQuery, Site::kKey, Site::kValue, Site::kPattern});
-  add_choice(app, "--by", request.by,
-             "rows and columns (default layer-head where the site has heads)");
-  add_choice(app, "--direction", request.direction,
-             "corrupt values into clean runs, or clean ones into corrupt runs");
   add_choice(app, "--replacement", request.replacement, "of noising");
-  app.add_flag("--one-length", request.one_length,
-               "keep the prompts of the commonest length only, so that positions mean the same");
   app.add_option("--top", command->top, "places listed for each site")
       ->check(whole_number(0, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
-  add_figure_file(app, command->out, command->style);
+  add_figure_file(app, command->out);
+  Knobs knobs = knobs_of(request);
+  knobs.add(knobs_of(command->style));
+  program.add_knobs(app, std::move(knobs));
 }
 
 }  // namespace filigree::cli

@@ -57,7 +57,8 @@ TEST_F(PatchCommand, SweepsHeadsAndDrawsThem) {
 TEST_F(PatchCommand, ResidualStreamDecidesInBothDirections) {
   for (const char* direction : {"noising", "denoising"}) {
     SCOPED_TRACE(direction);
-    const auto json = json_of({"--site", "resid,mlp-out", "--direction", direction});
+    const auto json =
+        json_of({"--site", "resid,mlp-out", "--set", std::string("direction=") + direction});
     const auto& sites = json["models"][0]["sites"];
     ASSERT_EQ(sites.size(), 2u);
     EXPECT_EQ(sites[0]["by"], "layer-position");
@@ -85,11 +86,11 @@ TEST_F(PatchCommand, KnowsEverySiteAndReplacement) {
 // Few prompts of one length may be too few to tell from chance, which the exit code says.
 TEST_F(PatchCommand, KeepsPromptsOfOneLength) {
   const ProgramRun run =
-      run_program({"patch", model_.name(), "--task", task_, "--site", "z", "--by", "layer-position",
-                   "--one-length", "--json", "--quiet"});
+      run_program({"patch", model_.name(), "--task", task_, "--site", "z", "--set",
+                   "by=layer-position", "--set", "one-length=true", "--json", "--quiet"});
   ASSERT_THAT(run.code, AnyOf(0, 3)) << run.err;
   const auto json = nlohmann::json::parse(run.out);
-  const auto all = json_of({"--site", "z", "--by", "layer-position"});
+  const auto all = json_of({"--site", "z", "--set", "by=layer-position"});
   const auto &one = json["models"][0], &every = all["models"][0];
   EXPECT_LT(one["prompts"].get<int>(), every["prompts"].get<int>());
   EXPECT_EQ(every["sites"][0]["from_end"], true);
@@ -105,7 +106,7 @@ TEST_F(PatchCommand, SaysWhatItDidWithThePrompts) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(arguments).out;
   };
-  EXPECT_THAT(text_of({"--by", "layer-position"}),
+  EXPECT_THAT(text_of({"--set", "by=layer-position"}),
               AllOf(HasSubstr("40 of 42 prompts fit"),
                     HasSubstr("1 dropped: an answer is more than one token (--first-token"),
                     HasSubstr("prompts of one length run together"),
@@ -113,7 +114,7 @@ TEST_F(PatchCommand, SaysWhatItDidWithThePrompts) {
   EXPECT_THAT(text_of({"--first-token"}),
               AllOf(HasSubstr("41 of 42"), HasSubstr("the first token stands for the answer"),
                     Not(HasSubstr("counted from the end"))));
-  EXPECT_THAT(text_of({"--by", "layer-position", "--one-length"}),
+  EXPECT_THAT(text_of({"--set", "by=layer-position", "--set", "one-length=true"}),
               AllOf(HasSubstr("40 of 42 prompts fit"), HasSubstr("of 40 have the commonest length"),
                     Not(HasSubstr("counted from the end"))));
 }
@@ -127,9 +128,9 @@ TEST_F(PatchCommand, MarksWhatIsNotBetterThanChance) {
 
 TEST_F(PatchCommand, NamesWhatIsWrong) {
   EXPECT_THAT(error_of({"--site", "soul"}), HasSubstr("none of resid, resid-mid"));
-  EXPECT_THAT(error_of({"--site", "resid", "--by", "layer-head"}), HasSubstr("has no heads"));
-  EXPECT_THAT(error_of({"--by", "head"}), HasSubstr("layer-head"));
-  EXPECT_THAT(error_of({"--direction", "denoising", "--replacement", "zero"}),
+  EXPECT_THAT(error_of({"--site", "resid", "--set", "by=layer-head"}), HasSubstr("has no heads"));
+  EXPECT_THAT(error_of({"--set", "by=head"}), HasSubstr("layer-head"));
+  EXPECT_THAT(error_of({"--set", "direction=denoising", "--replacement", "zero"}),
               HasSubstr("go with noising"));
   EXPECT_THAT(error_of({"--out", "x.gif"}),
               HasSubstr(study::has_figures() ? ".svg, .pdf or .png" : "built without figures"));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "apps/cli/circuits/task_corpus.h"
 #include "apps/cli/circuits/task_options.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/program/input.h"
@@ -25,6 +26,7 @@ struct TaskCommand {
   std::string action;
   std::string model;
   study::TaskSelection selection;
+  CorpusCommand corpus;
 };
 
 void list_tasks(const Session& session) {
@@ -32,7 +34,7 @@ void list_tasks(const Session& session) {
   std::string text;
   for (const TaskDefinition& task : task_definitions()) {
     text += fmt::format("{}: {} ({}{})\n", task.name, task.description, name_of(task.metric),
-                        task.from_text ? ", --text FILE" : "");
+                        task.from_text ? ", --task-text FILE" : "");
     for (const TaskCorruption& corruption : task.corruptions)
       text += fmt::format("    {:<14} {}\n", corruption.name, corruption.description);
   }
@@ -99,7 +101,15 @@ void check_model(const TaskCommand& command, Session& session) {
                 study::verdict_text(check, task.prompts));
 }
 
-void run_task(TaskCommand& command, bool prompts_given, Session& session) {
+void run_task(TaskCommand& command, const CLI::App& app, Session& session) {
+  const auto given = [&](const char* option) { return app.count(option) > 0; };
+  if (command.action == "corpus") {
+    if (!command.model.empty()) throw UsageError("task corpus takes no further arguments");
+    if (given("--split")) command.corpus.split = command.selection.split;
+    return run_corpus(command.corpus, session);
+  }
+  for (const char* option : {"--out", "--size", "--documents", "--mix"})
+    if (given(option)) throw UsageError(fmt::format("{} goes with task corpus", option));
   if (command.action == "list") {
     if (!command.model.empty()) throw UsageError("task list takes no further arguments");
     return list_tasks(session);
@@ -108,7 +118,7 @@ void run_task(TaskCommand& command, bool prompts_given, Session& session) {
     throw UsageError("MODEL is required: prompts are made for a model's tokenizer");
   if (command.selection.name.empty()) throw UsageError("TASK is required");
   if (command.action == "check") return check_model(command, session);
-  if (!prompts_given) command.selection.prompts = kShownPrompts;
+  if (!given("--prompts")) command.selection.prompts = kShownPrompts;
   show_task(command, session);
 }
 
@@ -118,28 +128,30 @@ void add_task(Program& program) {
   const auto command = std::make_shared<TaskCommand>();
   const auto app = std::make_shared<CLI::App*>();
   *app = &program.add({"task",
-                       "List tasks, show their prompts, check whether a model can do one.",
+                       "List tasks, show their prompts, check a model on one, write their corpus.",
                        {"filigree task list", "filigree task show gpt2 ioi --prompts 5",
                         "filigree task check gpt2 greater-than",
-                        "filigree task check gpt2 returning-word --text book.txt",
-                        "filigree task check gpt2 my-task.jsonl --metric prob-diff --json"},
+                        "filigree task check gpt2 returning-word --task-text book.txt",
+                        "filigree task check gpt2 my-task.jsonl --metric prob-diff --json",
+                        "filigree task corpus", "filigree task corpus --size 10MB --out tasks.txt",
+                        "filigree task corpus --documents 3 --mix addition=3,capital --out -"},
                        Computes::kOnDevice},
-                      [command, app](Session& session) {
-                        run_task(*command, (*app)->count("--prompts") > 0, session);
-                      });
+                      [command, app](Session& session) { run_task(*command, **app, session); });
   CLI::App& options = **app;
   options
       .add_option("ACTION", command->action,
-                  "list, show, or check; check ends with exit code 3 when the model is not better "
-                  "than chance")
+                  "list tasks, show prompts, check a model (exit code 3 when it is not better than "
+                  "chance), or write the corpus of all tasks (its tasks are listed without --out)")
       ->required()
-      ->check(one_of({"list", "show", "check"}));
+      ->check(one_of({"list", "show", "check", "corpus"}));
   options.add_option("MODEL", command->model,
                      "model folder or name; for show, a tokenizer is enough");
   options.add_option("TASK", command->selection.name,
                      "name of a task, or a JSONL file of lines {\"clean\", \"corrupt\", "
                      "\"answer\", \"wrong\"}");
   add_task_options(options, command->selection);
+  add_corpus_options(options, command->corpus);
+  program.add_knobs(options, knobs_of(command->selection));
 }
 
 }  // namespace filigree::cli

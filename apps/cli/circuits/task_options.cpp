@@ -15,7 +15,7 @@ void add_task_options(CLI::App& app, study::TaskSelection& selection, bool with_
   app.add_option("--corruption", selection.corruption,
                  "how prompts are corrupted (default the task's first; see task list)")
       ->type_name("NAME");
-  app.add_option("--prompts", selection.prompts, "prompts wanted")
+  app.add_option("--prompts", selection.prompts, "prompts of each task")
       ->check(whole_number(1, kMostPrompts))
       ->type_name("N")
       ->capture_default_str();
@@ -23,15 +23,13 @@ void add_task_options(CLI::App& app, study::TaskSelection& selection, bool with_
     add_choice(app, "--metric", selection.metric, "what is measured (default the task's own)");
   add_choice(app, "--split", selection.split,
              "combinations that the corpus keeps from training, or not");
-  app.add_option("--text", selection.text,
+  app.add_option("--task-text", selection.text,
                  "text that the task's passages are drawn from, UTF-8, .xz or .zst, for tasks such "
                  "as returning-word (default held-out.txt of a model's folder, else of the bundled "
                  "model)")
       ->type_name("FILE");
   app.add_flag("--first-token", selection.first_token,
                "of answers of several tokens take the first instead of dropping the prompt");
-  app.add_flag("--end-of-text", selection.end_of_text,
-               "put the end-of-text token before every prompt");
 }
 
 }  // namespace filigree::cli

@@ -47,7 +47,7 @@ TEST(TaskCommand, DrawsPassagesFromAText) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   };
-  const auto json = nlohmann::json::parse(run_program(with(show, {"--text", text})).out);
+  const auto json = nlohmann::json::parse(run_program(with(show, {"--task-text", text})).out);
   EXPECT_EQ(json["text"], text);
   EXPECT_EQ(json["prompts"].size(), 2u);
   EXPECT_EQ(json["prompts"][0]["clean_tokens"].size(), json["prompts"][0]["corrupt_tokens"].size());
@@ -56,19 +56,19 @@ TEST(TaskCommand, DrawsPassagesFromAText) {
   const auto own = nlohmann::json::parse(run_program(show).out);
   EXPECT_EQ(own["text"], (model.path() / "held-out.txt").string());
   EXPECT_EQ(own["prompts"][0]["clean"], "The books on the table");
-  const ProgramRun check =
-      run_program({"task", "check", model.name(), "agreement-in-text", "--quiet", "--text", text});
+  const ProgramRun check = run_program(
+      {"task", "check", model.name(), "agreement-in-text", "--quiet", "--task-text", text});
   EXPECT_EQ(check.code, 3) << check.err;  // two prompts show nothing
   EXPECT_THAT(check.out, AllOf(HasSubstr("text " + text), HasSubstr("no more passages"),
-                               HasSubstr("Take a longer text (--text FILE)")));
+                               HasSubstr("Take a longer text (--task-text FILE)")));
   const std::string list = run_program({"task", "list"}).out;
   for (const char* task : {"returning-word: ", "agreement-in-text: ", "closing-quote: "})
     EXPECT_THAT(list, ::testing::ContainsRegex("\n" + std::string(task) +
-                                               "[^\n]*\\(logit-diff, --text FILE\\)"));
-  const ProgramRun none = run_program({"task", "show", model.name(), "ioi", "--text", text});
+                                               "[^\n]*\\(logit-diff, --task-text FILE\\)"));
+  const ProgramRun none = run_program({"task", "show", model.name(), "ioi", "--task-text", text});
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("not drawn from a text"));
-  EXPECT_THAT(run_program(with(show, {"--text", "absent.txt"})).err, HasSubstr("absent.txt"));
+  EXPECT_THAT(run_program(with(show, {"--task-text", "absent.txt"})).err, HasSubstr("absent.txt"));
 }
 
 TEST(TaskCommand, SaysPlainlyThatARandomModelIsNotBetterThanChance) {

@@ -20,8 +20,8 @@ struct CompareCommand {
   PromptOptions prompts;
   study::ComparisonRequest request;
   std::vector<std::string> tasks;
-  study::TaskSelection task;  // how the prompts of each are made
-  std::string features, twin_features;
+  study::TaskSelection task;          // how the prompts of each are made
+  std::vector<std::string> features;  // of DENSE and SPARSE
 };
 
 study::ComparisonRequest request_of(const CompareCommand& command, const Session& session) {
@@ -29,9 +29,9 @@ study::ComparisonRequest request_of(const CompareCommand& command, const Session
   request.folder = command.out;
   request.prompts = prompt_request(command.prompts);
   request.made = {{"command", session.command_line()}};
-  if (command.features.empty() != command.twin_features.empty())
-    throw UsageError("--features and --twin-features go together");
-  if (!command.features.empty()) request.features = {command.twin_features, command.features};
+  if (!command.features.empty() && command.features.size() != 2)
+    throw UsageError("--features takes the transcoders of DENSE and SPARSE, one after the other");
+  request.features = command.features;
   for (const std::string& name : command.tasks) {
     request.tasks.push_back(command.task);
     request.tasks.back().name = name;
@@ -67,8 +67,8 @@ void add_compare(Program& program) {
                     "filigree compare dense sparse --out ab --text prompts.txt --order role",
                     "filigree compare dense sparse --out comparison --data shards --samples 50",
                     "filigree compare dense sparse --out comparison --task ioi,greater-than",
-                    "filigree compare dense sparse --out ab --features s --twin-features d",
-                    "filigree compare a b --out ab --format pdf --theme print --strips L5H1,L6H0"},
+                    "filigree compare dense sparse --out ab --features d s",
+                    "filigree compare a b --out ab --theme print --set strips=L5H1,L6H0"},
                    Computes::kOnDevice},
                   [command](Session& session) { run_command(*command, session); });
   app.add_option("DENSE", command->dense, "model folder or name")->required();
@@ -77,20 +77,12 @@ void add_compare(Program& program) {
   app.add_option("--out", command->out, "folder of figures, tables, data and report.html")
       ->required()
       ->type_name("DIR");
-  app.add_option("--title", request.title, "of the grid and the page")->type_name("TEXT");
   add_prompt_options(app, command->prompts);
-  const auto add_heads = [&](const std::string& name, std::string& heads, const std::string& help) {
-    return app.add_option(name, heads, help)->check(head_list())->type_name("HEADS");
-  };
-  add_heads("--heads", request.heads, "heads of the grid: L5H1,L6H*,3.0-3.5 or * for all")
+  app.add_option("--heads", request.heads, "heads of the grid: L5H1,L6H*,3.0-3.5 or * for all")
+      ->check(head_list())
+      ->type_name("HEADS")
       ->capture_default_str();
   add_choice(app, "--order", request.order, "of the grid");
-  add_grid_options(app, request.columns, request.width);
-  add_heads("--first", request.first,
-            "heads that come first in the grid, by importance, such as L9H1,L3H0");
-  add_heads("--strips", request.strips,
-            "heads drawn large side by side (default the three that changed most)");
-  add_heads("--scatter", request.scatter, "heads of the scatter matrix (default five that differ)");
   app.add_option(
          "--task", command->tasks,
          "tasks whose circuits of heads, edges and attention edges are compared too; several with "
@@ -100,7 +92,7 @@ void add_compare(Program& program) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TASK");
-  app.add_option("--task-prompts", command->task.prompts, "prompts of each task")
+  app.add_option("--prompts", command->task.prompts, "prompts of each task")
       ->check(whole_number(1, 10000))
       ->type_name("N")
       ->capture_default_str();
@@ -115,19 +107,15 @@ void add_compare(Program& program) {
       ->type_name("SHARE")
       ->capture_default_str();
   app.add_option("--features", command->features,
-                 "transcoder of SPARSE, to trace a prompt through: folder, file or name")
+                 "transcoders of DENSE and SPARSE, to trace a prompt through: folders, files or "
+                 "names")
+      ->expected(2)
       ->type_name("DIR");
-  app.add_option("--twin-features", command->twin_features, "transcoder of DENSE")
-      ->type_name("DIR");
-  app.add_option("--trace-prompt", request.trace.prompt, "prompt that is traced")
-      ->type_name("TEXT")
-      ->capture_default_str();
   app.add_option("--target", request.trace.target,
                  "token that the trace explains (default the likeliest next tokens)")
       ->type_name("TEXT");
   add_figure_formats(app, request.formats);
-  add_figure_options(app, request.style);
-  app.add_flag("--maps", request.maps, "write every map of every prompt too, as data/maps.npz");
+  program.add_knobs(app, knobs_of(request));
 }
 
 }  // namespace filigree::cli

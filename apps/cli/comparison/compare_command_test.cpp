@@ -73,9 +73,9 @@ TEST_F(CompareCommandTest, ModelsOfOneHeadHaveNoPairsAndAreComparedAllTheSame) {
 TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
   const std::string task = path("own.jsonl");
   write_own_task(model_, task, 8);
-  const auto json = json_of({"compare", dense(), gated("open", 1e6f), "--out", path("out"),
-                             "--task", task + ",pronoun", "--task-prompts", "8", "--format", "svg",
-                             "--prompt", "The cat sat."});
+  const auto json =
+      json_of({"compare", dense(), gated("open", 1e6f), "--out", path("out"), "--task",
+               task + ",pronoun", "--prompts", "8", "--format", "svg", "--prompt", "The cat sat."});
   ASSERT_EQ(json["tasks"].size(), 2u);
   const auto& kinds = json["tasks"][0]["kinds"];
   ASSERT_EQ(kinds.size(), 3u);
@@ -97,7 +97,7 @@ TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
   }
   // A model of random weights knows no pronouns: the page says so and draws nothing.
   EXPECT_TRUE(json["tasks"][1]["kinds"][0]["models"][0]["size"].is_null());
-  for (const char* what : {"curves", "heads", "edges"})
+  for (const char* what : {"info", "heads", "edges"})
     EXPECT_FALSE(fs::exists(path("out") + "/figures/pronoun-" + what + ".svg"));
   const std::string page = read_file(fs::path(path("out")) / "report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"tasks\":["), HasSubstr("Explained effect"),
@@ -110,7 +110,7 @@ TEST_F(CompareCommandTest, AddsTheCircuitsOfTasks) {
 TEST_F(CompareCommandTest, WritesFiguresTablesDataAndThePage) {
   const nlohmann::json json =
       json_of({"compare", dense(), gated("sparse", -0.1f), "--out", path("out"), "--format",
-               "svg,pdf", "--strips", "L1H2", "--maps"});
+               "svg,pdf", "--set", "strips=L1H2", "--set", "maps=true"});
   ASSERT_TRUE(json.is_object());
   for (const char* file :
        {"figures/grid.svg", "figures/grid.pdf", "figures/L1H2.svg", "figures/correlation.pdf",
@@ -141,9 +141,9 @@ TEST_F(CompareCommandTest, WritesFiguresTablesDataAndThePage) {
 
 TEST_F(CompareCommandTest, AllZeroHeadsShortPromptsAndOtherScriptsAreFine) {
   const std::string closed = gated("closed", -1e4f);
-  const nlohmann::json json =
-      json_of({"compare", dense(), closed, "--out", path("out"), "--format", "png", "--dpi", "50",
-               "--prompt", "a", "--prompt", "\u4f60\u597d, \u043c\u0438\u0440", "--order", "role"});
+  const nlohmann::json json = json_of({"compare", dense(), closed, "--out", path("out"), "--format",
+                                       "png", "--set", "dpi=50", "--prompt", "a", "--prompt",
+                                       "\u4f60\u597d, \u043c\u0438\u0440", "--order", "role"});
   EXPECT_EQ(json["models"][1]["statistics"]["model"]["active_edges"], 0.0);
   EXPECT_EQ(json["models"][1]["roles"][0]["role"], "empty");
   EXPECT_TRUE(fs::exists(path("out/report.html")));
@@ -157,13 +157,13 @@ TEST_F(CompareCommandTest, HeadsCanBeChosenAndOrderedByImportance) {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
-  json_of(with({"--out", path("a"), "--heads", "L0H1,L1H3", "--first", "L1H3,L0H1"}));
+  json_of(with({"--out", path("a"), "--heads", "L0H1,L1H3", "--set", "first=L1H3,L0H1"}));
   json_of(with({"--out", path("b"), "--heads", "L0H1,L1H3", "--order", "layer"}));
   EXPECT_NE(read_file(path("a/figures/grid.svg")), read_file(path("b/figures/grid.svg")));
-  expect_failure(with({"--out", path("c"), "--first", "L7H0"}), HasSubstr("L7H0"));
+  expect_failure(with({"--out", path("c"), "--set", "first=L7H0"}), HasSubstr("L7H0"));
   expect_failure(with({"--out", path("c"), "--order", "L1H3"}), HasSubstr("neither layer nor role"),
                  2);
-  expect_failure(with({"--out", path("c"), "--strips", "L0H9"}), HasSubstr("L0H9"));
+  expect_failure(with({"--out", path("c"), "--set", "strips=L0H9"}), HasSubstr("L0H9"));
   expect_failure(with({"--out", path("c"), "--theme", "pink"}), HasSubstr("light"), 2);
   expect_failure(with({"--out", path("c"), "--format", "gif"}), HasSubstr("'gif'"), 2);
   EXPECT_FALSE(fs::exists(path("c"))) << "nothing is written before the arguments are checked";
@@ -188,7 +188,7 @@ TEST_F(CompareCommandTest, RefusesModelsThatDoNotGoTogether) {
 }
 
 TEST_F(CompareCommandTest, AttentionDrawsOnePromptOrTheMean) {
-  const Arguments common = {"attention", dense(), "--roles", "--out"};
+  const Arguments common = {"attention", dense(), "--show", "roles", "--out"};
   const auto with = [&](const std::string& out, Arguments more) {
     Arguments all = common;
     all.push_back(path(out));
@@ -198,7 +198,7 @@ TEST_F(CompareCommandTest, AttentionDrawsOnePromptOrTheMean) {
   json_of(with("one.png", {"--prompt", "a b c"}));
   EXPECT_THAT(read_file(path("one.png")), StartsWith("\x89PNG"));
   json_of(with("scores.svg", {"--prompt", "a b c", "--what", "scores", "--heads", "L0H0"}));
-  json_of(with("mean.pdf", {"--prompt", "a b c", "--prompt", "d e f", "--average"}));
+  json_of(with("mean.pdf", {"--prompt", "a b c", "--prompt", "d e f", "--set", "average=true"}));
   EXPECT_THAT(read_file(path("mean.pdf")), StartsWith("%PDF"));
   expect_failure(with("two.svg", {"--prompt", "a b", "--prompt", "c d"}),
                  HasSubstr("or the mean of 2"), 2);
@@ -215,7 +215,7 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfRuns) {
     log << R"({"event": "evaluation", "step": 50, "held_out_loss": 1.0})" << '\n';
     log << R"({"step": 60, "ga)";
   }
-  const nlohmann::json json = json_of({"curves", path("run"), "--out", path("curves.svg")});
+  const nlohmann::json json = json_of({"info", path("run"), "--out", path("curves.svg")});
   EXPECT_EQ(json["runs"][0]["points"], 5);
   EXPECT_EQ(json["runs"][0]["name"], "run");
   const std::string log = path("run/log.jsonl"), second = path("second.jsonl");
@@ -223,7 +223,7 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfRuns) {
   fs::copy(log, second);
   fs::copy(log, like_the_folder);
   const auto names = [&](const std::string& a, const std::string& b) {
-    const nlohmann::json runs = json_of({"curves", a, b, "--out", path("x.svg")})["runs"];
+    const nlohmann::json runs = json_of({"info", a, b, "--out", path("x.svg")})["runs"];
     return std::vector<std::string>{runs[0]["name"], runs[1]["name"]};
   };
   EXPECT_EQ(names(log, second), (std::vector<std::string>{"run", "second"}));
@@ -235,21 +235,20 @@ TEST_F(CompareCommandTest, CurvesComeFromTheLogsOfRuns) {
       << R"({"step": 1, "loss": 2.0})" << '\n'
       << R"({"step": 2, "loss": 9.0})" << '\n'
       << R"({"event": "stopped", "step": 2, "reason": "x: y"})" << '\n';
-  const nlohmann::json dense = json_of({"curves", path("dense.jsonl"), "--out", path("x.svg")});
+  const nlohmann::json dense = json_of({"info", path("dense.jsonl"), "--out", path("x.svg")});
   EXPECT_EQ(dense["runs"][0]["events"][0]["event"], "stopped");
   EXPECT_THAT(read_file(path("x.svg")), HasSubstr("<svg"));
   std::ofstream(path("none.jsonl")) << R"({"run": "pretrain"})" << '\n';
-  expect_failure({"curves", path("none.jsonl"), "--out", path("x.svg")},
+  expect_failure({"info", path("none.jsonl"), "--out", path("x.svg")},
                  HasSubstr("no steps of training"));
   std::ofstream(path("bad.jsonl")) << "{\n"
                                    << R"({"step": 1})" << '\n';
-  expect_failure({"curves", path("bad.jsonl"), "--out", path("x.svg")}, HasSubstr("line 1"));
+  expect_failure({"info", path("bad.jsonl"), "--out", path("x.svg")}, HasSubstr("line 1"));
   std::ofstream(path("deep.jsonl")) << std::string(60000, '[') << std::string(60000, ']') << '\n';
-  expect_failure({"curves", path("deep.jsonl"), "--out", path("x.svg")},
+  expect_failure({"info", path("deep.jsonl"), "--out", path("x.svg")},
                  HasSubstr("deep.jsonl, line 1': byte 64: nested more than 64 levels deep"));
-  expect_failure({"curves", path("none"), "--out", path("x.svg")}, HasSubstr("cannot read"));
-  expect_failure({"curves", path("run"), "--out", path("x.gif")}, HasSubstr(".svg, .pdf or .png"),
-                 2);
+  expect_failure({"info", path("none"), "--out", path("x.svg")}, HasSubstr("cannot read"));
+  expect_failure({"info", path("run"), "--out", path("x.gif")}, HasSubstr(".svg, .pdf or .png"), 2);
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ class DemoTest : public ::testing::Test {
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
 
   Arguments demo(const Arguments& more) const {
-    Arguments all = {"demo",      "--dense",  model_.name(), "--sparse", path("sparse"), "--out",
-                     path("out"), "--tokens", "200",         "--format", "svg",          "--quiet"};
+    Arguments all = {"demo",         model_.name(), path("sparse"), "--out", path("out"),
+                     "--max-tokens", "200",         "--format",     "svg",   "--quiet"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -106,7 +106,7 @@ TEST_F(DemoTest, EvaluatesComparesAndFindsCircuits) {
 }
 
 TEST_F(DemoTest, PrintsASummaryAndWhereTheReportIs) {
-  const ProgramRun run = run_program(demo({"--task", path("own.jsonl"), "--task-prompts", "8"}));
+  const ProgramRun run = run_program(demo({"--task", path("own.jsonl"), "--prompts", "8"}));
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("\ntasks"), Not(HasSubstr("\nprose")), HasSubstr("living heads"),

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/data/tokenizer_options.h"
 #include "apps/cli/program/program.h"
 #include "base/table.h"
 #include "filigree/model_study.h"
@@ -37,7 +36,7 @@ void run_prepare(study::PreparationRequest request, const Session& session) {
   if (request.tokenizer.empty() == (request.vocabulary == 0))
     throw UsageError("give either --tokenizer DIR or --vocab N, which trains one on the texts");
   if (request.held_out_share && !request.held_out_texts.empty())
-    throw UsageError("give --held-out-share or --held-out-text, not both");
+    throw UsageError("give the setting held-out-share or --held-out-text, not both");
   for (std::filesystem::path& text : request.texts)
     if (text == "-") text = "/dev/stdin";
   const study::Preparation result = study::run(request, {}, session.context());
@@ -71,21 +70,12 @@ void add_prepare(Program& program) {
   app.add_option("--vocab", request->vocabulary, "train a tokenizer of so many tokens on the texts")
       ->check(whole_number(257, 1 << 24))
       ->type_name("N");
-  add_digits_option(app, request->max_digits);
   app.add_option("--held-out-text", request->held_out_texts, "texts that are held out of training")
       ->type_name("FILE");
-  app.add_option("--held-out-share", request->held_out_share,
-                 "share of the documents that is held out of training")
-      ->check(number(0, 0.99))
-      ->type_name("X")
-      ->default_str("0.01");
-  app.add_option("--shard-tokens", request->shard_tokens, "tokens in a shard")
-      ->check(whole_number(1, 1 << 28))
-      ->type_name("N")
-      ->capture_default_str();
   app.add_flag("--replace-invalid", request->replace_invalid,
                "read invalid UTF-8 as U+FFFD instead of failing");
   app.add_flag("--force", request->force, "replace shards that are there");
+  program.add_knobs(app, knobs_of(*request));
 }
 
 }  // namespace filigree::cli

@@ -56,9 +56,10 @@ class DataCommandTest : public ::testing::Test {
   // A corpus of tasks to prepare.
   std::string corpus(const std::string& name, const std::string& documents,
                      const std::string& seed = "1") const {
-    EXPECT_EQ(
-        run_program({"corpus", "--documents", documents, "--seed", seed, "--out", path(name)}).code,
-        0);
+    EXPECT_EQ(run_program(
+                  {"task", "corpus", "--documents", documents, "--seed", seed, "--out", path(name)})
+                  .code,
+              0);
     return path(name);
   }
 
@@ -66,32 +67,33 @@ class DataCommandTest : public ::testing::Test {
 };
 
 TEST_F(DataCommandTest, CorpusWritesDocuments) {
-  const nlohmann::json json = json_of({"corpus", "--size", "100kB", "--out", path("a.txt")});
+  const nlohmann::json json =
+      json_of({"task", "corpus", "--size", "100kB", "--out", path("a.txt")});
   const std::string text = read(path("a.txt"));
   EXPECT_EQ(json["bytes"], text.size());
   EXPECT_GE(text.size(), 100000u);
   EXPECT_LT(text.size(), 103000u);
   EXPECT_THAT(text, EndsWith("\n<|endoftext|>\n"));
   const ProgramRun again =
-      run_program({"corpus", "--documents", std::to_string(json["documents"].get<int>()), "--out",
-                   "-", "--quiet", "--threads", "1"});
+      run_program({"task", "corpus", "--documents", std::to_string(json["documents"].get<int>()),
+                   "--out", "-", "--quiet", "--threads", "1"});
   EXPECT_TRUE(again.out == text);
   EXPECT_EQ(again.err, "");
   const ProgramRun other =
-      run_program({"corpus", "--size", "100kB", "--out", "-", "--split", "held-out"});
+      run_program({"task", "corpus", "--size", "100kB", "--out", "-", "--split", "held-out"});
   EXPECT_FALSE(other.out == text);
 }
 
 TEST_F(DataCommandTest, CorpusTakesTasksAndWeights) {
-  const ProgramRun run = run_program(
-      {"corpus", "--documents", "20", "--tasks", "brackets=0,capital", "--out", "-", "--quiet"});
+  const ProgramRun run = run_program({"task", "corpus", "--documents", "20", "--mix",
+                                      "brackets=0,capital", "--out", "-", "--quiet"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.out.find_first_of("([{"), std::string::npos) << run.out;
   EXPECT_THAT(run.out, HasSubstr("capital"));
 }
 
 TEST_F(DataCommandTest, CorpusListsItsTasks) {
-  const nlohmann::json json = json_of({"corpus", "--list"});
+  const nlohmann::json json = json_of({"task", "corpus"});
   ASSERT_EQ(json["tasks"].size(), 11u);
   for (const auto& task : json["tasks"]) {
     const auto& example = task["example"];
@@ -99,34 +101,38 @@ TEST_F(DataCommandTest, CorpusListsItsTasks) {
         example["text"].get<std::string>(),
         StartsWith(example["prompt"].get<std::string>() + example["answer"].get<std::string>()));
   }
-  EXPECT_THAT(run_program({"corpus", "--list"}).out,
+  EXPECT_THAT(run_program({"task", "corpus"}).out,
               HasSubstr("capital: the capital of a country\n"));
 }
 
 TEST_F(DataCommandTest, CorpusRefusesWrongUsage) {
-  expect_failure({"corpus", "--size", "1MB"}, 2, "--out FILE is required");
-  expect_failure({"corpus", "--out", "-"}, 2, "either --size or --documents");
-  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--documents", "3"}, 2, "either --size");
+  expect_failure({"task", "corpus", "--size", "1MB"}, 2, "--out FILE is required");
+  expect_failure({"task", "corpus", "--out", "-"}, 2, "either --size or --documents");
+  expect_failure({"task", "corpus", "--out", "-", "--size", "1MB", "--documents", "3"}, 2,
+                 "either --size");
   for (const char* size : {"big", "10XB", "-3MB", "0", "nan", "1e99GB", ""})
-    expect_failure({"corpus", "--out", "-", "--size=" + std::string(size)}, 2,
+    expect_failure({"task", "corpus", "--out", "-", "--size=" + std::string(size)}, 2,
                    *size == 0 ? "--size" : "is not a size");
-  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--json"}, 2, "--json");
-  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--tasks", "captial"}, 2,
+  expect_failure({"task", "corpus", "--out", "-", "--size", "1MB", "--json"}, 2, "--json");
+  expect_failure({"task", "corpus", "--out", "-", "--size", "1MB", "--mix", "captial"}, 2,
                  "there is no task 'captial'; nearest: capital");
-  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--tasks", "copy=x"}, 2,
+  expect_failure({"task", "corpus", "--out", "-", "--size", "1MB", "--mix", "copy=x"}, 2,
                  "the weight in");
-  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--tasks", "copy,copy"}, 2,
+  expect_failure({"task", "corpus", "--out", "-", "--size", "1MB", "--mix", "copy,copy"}, 2,
                  "given twice");
-  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--tasks", "copy=0"}, 2, "add up to 0");
-  expect_failure({"corpus", "--out", "-", "--size", "1MB", "--split", "test"}, 2,
+  expect_failure({"task", "corpus", "--out", "-", "--size", "1MB", "--mix", "copy=0"}, 2,
+                 "add up to 0");
+  expect_failure({"task", "corpus", "--out", "-", "--size", "1MB", "--split", "test"}, 2,
                  "neither train nor held-out");
-  expect_failure({"corpus", "--out", "/nonexistent/file", "--size", "1MB"}, 1, "/nonexistent/file");
+  expect_failure({"task", "corpus", "--out", "/nonexistent/file", "--size", "1MB"}, 1,
+                 "/nonexistent/file");
 }
 
 TEST_F(DataCommandTest, PrepareMakesShardsAndATokenizer) {
   const std::string text = corpus("a.txt", "3000");
-  const nlohmann::json json = json_of({"prepare", text, "--vocab", "600", "--held-out-share", "0.1",
-                                       "--shard-tokens", "20000", "--out", path("shards")});
+  const nlohmann::json json =
+      json_of({"prepare", text, "--vocab", "600", "--set", "held-out-share=0.1", "--set",
+               "shard-tokens=20000", "--out", path("shards")});
   EXPECT_EQ(json["vocabulary"], 600);
   const TokenShards shards = TokenShards::open(path("shards"));
   EXPECT_EQ(json["splits"]["train"]["tokens"], shards.split("train").tokens());
@@ -180,12 +186,14 @@ TEST_F(DataCommandTest, VerifyOfShardsCoversTheirTokenizer) {
   const std::string text = corpus("a.txt", "300");
   EXPECT_EQ(
       run_program({"prepare", text, "--vocab", "300", "--out", path("shards"), "--quiet"}).code, 0);
-  EXPECT_THAT(run_program({"verify", path("shards")}).out, HasSubstr(": whole, 5 files"));
+  EXPECT_THAT(run_program({"info", path("shards"), "--checksums", "check"}).out,
+              HasSubstr(": whole, 5 files"));
   std::ofstream(path("shards/merges.txt"), std::ios::app) << "a b\n";
-  const ProgramRun damaged = run_program({"verify", path("shards")});
+  const ProgramRun damaged = run_program({"info", path("shards"), "--checksums", "check"});
   EXPECT_EQ(damaged.code, 1);
   EXPECT_THAT(damaged.out, AllOf(HasSubstr(": damaged"), HasSubstr("merges.txt' has ")));
-  expect_failure({"verify", path("shards"), "--write"}, 1, "have their checksums in index.json");
+  expect_failure({"info", path("shards"), "--checksums", "write"}, 1,
+                 "have their checksums in index.json");
 }
 
 TEST_F(DataCommandTest, PrepareRefusesWrongUsage) {
@@ -194,8 +202,8 @@ TEST_F(DataCommandTest, PrepareRefusesWrongUsage) {
   expect_failure({"prepare", "--vocab", "300", "--out", path("s")}, 2, "TEXT is required");
   expect_failure({"prepare", text, "--out", path("s")}, 2, "either --tokenizer DIR or --vocab N");
   expect_failure({"prepare", text, "--out", path("s"), "--vocab", "300", "--held-out-text", text,
-                  "--held-out-share", "0.1"},
-                 2, "--held-out-share or --held-out-text, not both");
+                  "--set", "held-out-share=0.1"},
+                 2, "held-out-share or --held-out-text, not both");
   expect_failure({"prepare", path("no.txt"), "--vocab", "300", "--out", path("s")}, 1, "no.txt");
   expect_failure({"prepare", text, "--vocab", "10", "--out", path("s")}, 2, "257");
   EXPECT_FALSE(std::filesystem::exists(path("s")));

@@ -1,4 +1,4 @@
-// filigree tokenize: text to tokens, tokens to text, and the training of tokenizers.
+// filigree tokenize: text to tokens, tokens to text.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/data/tokenizer_options.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/show_option.h"
 #include "base/table.h"
 #include "base/utf8.h"
 #include "filigree/model_study.h"
@@ -24,11 +24,10 @@ struct TokenizeOptions {
   std::string tokenizer;
   std::optional<std::string> prompt;
   std::string text;  // file
-  bool ids_only = false;
-  std::optional<std::vector<std::string>> decode;
-  bool no_special = false;
+  ShowOption show;
+  std::string ids;  // to decode; "-": those of the text
+  bool special = true;
   bool replace_invalid = false;
-  study::TokenizerTrainingRequest training;
 };
 
 // One line a token, its bytes counted in the text the tokens stand for.
@@ -58,11 +57,11 @@ void print_tokens(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
 }
 
 void run_decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Session& session) {
-  if (options.prompt)
-    throw UsageError(fmt::format("unexpected argument '{}'; write the ids after --decode",
-                                 printable(*options.prompt)));
-  std::string given = fmt::format("{}", fmt::join(*options.decode, " "));
-  if (given.empty()) given = read_text(options.text.empty() ? "-" : options.text);
+  if (options.prompt) throw UsageError("give --prompt TEXT or --ids, not both");
+  if (options.ids != "-" && !options.text.empty())
+    throw UsageError("--text FILE holds the ids for --ids -; leave one of the two out");
+  const std::string given =
+      options.ids == "-" ? read_text(options.text.empty() ? "-" : options.text) : options.ids;
   const std::vector<TokenId> ids = study::parse_token_ids(given);
   const std::string text = tokenizer.decode(ids);
   if (session.json()) {
@@ -79,81 +78,67 @@ void run_decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Sess
 
 void run_encode(const TokenizeOptions& options, const Tokenizer& tokenizer, Session& session) {
   if (options.prompt && !options.text.empty())
-    throw UsageError("give PROMPT or --text FILE, not both");
+    throw UsageError("give --prompt TEXT or --text FILE, not both");
   const std::string file = options.text.empty() ? "-" : options.text;
   const std::string text = options.prompt ? *options.prompt : read_text(file);
   const std::vector<TokenId> ids = encode_text(
       tokenizer, text, options.prompt ? "the prompt" : source_name(file),
-      {.special_tokens = !options.no_special, .replace_invalid_utf8 = options.replace_invalid},
+      {.special_tokens = options.special, .replace_invalid_utf8 = options.replace_invalid},
       kReplaceInvalid);
   if (session.json())
     session.print_json(
         {{"tokenizer", options.tokenizer},
          {"count", ids.size()},
          {"ids", ids},
-         {"tokens", options.ids_only ? Json() : study::tokens_json(tokenizer, ids)}});
-  else if (options.ids_only)
+         {"tokens", options.show.has("ids") ? Json() : study::tokens_json(tokenizer, ids)}});
+  else if (options.show.has("ids"))
     session.print(fmt::format("{}\n", fmt::join(ids, " ")));
   else
     print_tokens(tokenizer, ids, session);
 }
 
-void run_training(const TokenizeOptions& options, const Session& session) {
-  if (!options.tokenizer.empty())
-    throw UsageError(fmt::format("unexpected argument '{}'; --train takes its texts after it",
-                                 printable(options.tokenizer)));
-  if (options.training.out.empty()) throw UsageError("--train needs --out DIR, where to write");
-  const study::TrainedTokenizer result = study::run(options.training, {}, session.context());
-  if (session.json()) return session.print_json(to_json(result));
-  Table table({{""}, {""}});
-  table.add({"tokenizer", result.out.string()});
-  table.add({"vocabulary", fmt::format("{} tokens", with_thousands(result.vocabulary))});
-  table.add({"learned from",
-             fmt::format("{} in {}", human_bytes(result.bytes), format_seconds(result.seconds))});
-  session.print(table.text());
-}
-
 void run_tokenize(const TokenizeOptions& options, Session& session) {
-  if (!options.training.texts.empty()) return run_training(options, session);
-  if (!options.training.out.empty()) throw UsageError("--out goes with --train FILE...");
-  if (options.tokenizer.empty()) throw UsageError("MODEL is required");
   const Tokenizer tokenizer = open_tokenizer(options.tokenizer);
-  if (options.decode)
-    run_decode(options, tokenizer, session);
-  else
+  if (options.ids.empty())
     run_encode(options, tokenizer, session);
+  else
+    run_decode(options, tokenizer, session);
 }
 
 }  // namespace
 
 void add_tokenize(Program& program) {
   const auto options = std::make_shared<TokenizeOptions>();
-  CLI::App& app =
-      program.add({"tokenize",
-                   "Show the tokens of a text, decode ids, train a tokenizer.",
-                   {"filigree tokenize gpt2 \"Hello world\"",
-                    "filigree tokenize gpt2 --text book.txt --ids > book.ids",
-                    "filigree tokenize gpt2 --decode 15496 995",
-                    "filigree tokenize --train a.txt b.txt --vocab 8192 --out my-tokenizer"}},
-                  [=](Session& session) { run_tokenize(*options, session); });
+  CLI::App& app = program.add(
+      {"tokenize",
+       "Show the tokens of a text, or the text of token ids.",
+       {"filigree tokenize gpt2 --prompt \"Hello world\"",
+        "filigree tokenize gpt2 --text book.txt --show ids > book.ids",
+        "filigree tokenize gpt2 --ids 15496,995", "filigree tokenize gpt2 --ids - < book.ids"}},
+      [=](Session& session) { run_tokenize(*options, session); });
   app.add_option("MODEL", options->tokenizer,
-                 "folder of a model or of a tokenizer, or a model's name");
-  app.add_option("PROMPT", options->prompt, "text to cut; without it stdin is read");
-  app.add_option("--text", options->text,
-                 "read the text, or the ids for --decode, from a file; - is stdin")
+                 "folder of a model or of a tokenizer, or a model's name")
+      ->required();
+  app.add_option("--prompt", options->prompt, "text to cut (default what stdin has)")
+      ->type_name("TEXT");
+  app.add_option("--text", options->text, "read the text, or the ids for --ids -, from a file")
       ->type_name("FILE");
-  app.add_flag("--ids", options->ids_only, "print only the ids, on one line");
-  app.add_option_function<std::vector<std::string>>(
-         "--decode", [=](const std::vector<std::string>& ids) { options->decode = ids; },
-         "print the text of these ids; without any they are read from stdin")
-      ->expected(0, 1 << 20)
-      ->check(checked_by("ids", [](const std::string& text) { study::parse_token_ids(text); }))
-      ->type_name("ID");
-  app.add_flag("--no-special", options->no_special,
-               "take the names of special tokens in the text as ordinary text");
+  options->show.add(app, {"ids"}, "print only the ids, on one line");
+  app.add_option("--ids", options->ids,
+                 "print the text of these ids, 15496,995; - reads them from stdin or --text")
+      ->check(checked_by("ids",
+                         [](const std::string& text) {
+                           if (text != "-") study::parse_token_ids(text);
+                         }))
+      ->type_name("ID,...");
   app.add_flag("--replace-invalid", options->replace_invalid,
                "read invalid UTF-8 as U+FFFD instead of failing");
-  add_training_options(app, options->training);
+  Knobs knobs;
+  knobs.section("Text");
+  knobs.flag(
+      {.name = "special", .what = "take the names of special tokens in the text as those tokens"},
+      options->special);
+  program.add_knobs(app, std::move(knobs));
 }
 
 }  // namespace filigree::cli

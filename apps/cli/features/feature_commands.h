@@ -6,9 +6,7 @@ namespace filigree::cli {
 class Program;
 
 void add_features_train(Program& program);
-void add_features_eval(Program& program);
 void add_features_index(Program& program);
 void add_features_show(Program& program);
-void add_features_convert(Program& program);
 
 }  // namespace filigree::cli

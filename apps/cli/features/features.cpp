@@ -7,12 +7,10 @@ namespace filigree::cli {
 
 void add_features(Program& program) {
   program.add_group("features",
-                    "Features of transcoders: train, measure, index, look at and steer them.");
+                    "Features of transcoders: train them, index a text, see what one is.");
   add_features_train(program);
-  add_features_eval(program);
   add_features_index(program);
   add_features_show(program);
-  add_features_convert(program);
 }
 
 }  // namespace filigree::cli

@@ -16,9 +16,9 @@ using ::testing::HasSubstr;
 class FeatureCommandsTest : public TrainingCommandTest {
  protected:
   Arguments steps_of(const std::string& out, const std::string& tokens) const {
-    return {"features", "train", path("dense"), shards_, "--out",   path(out),
-            "--tokens", tokens,  "--batch",     "64",    "--l0",    "6",
-            "--pool",   "640",   "--log-every", "1",     "--quiet", "--checkpoint-every",
+    return {"features", "train",    path("dense"), shards_,       "--out",   path(out),
+            "--tokens", tokens,     "--batch",     "64",          "--l0",    "6",
+            "--set",    "pool=640", "--set",       "log-every=1", "--quiet", "--checkpoint-every",
             "4"};
   }
   Arguments train(const std::string& out) const {
@@ -69,10 +69,10 @@ TEST_F(FeatureCommandsTest, SaysWhatStepsTakeWithoutTheModel) {
                                          "48",
                                          "--l0",
                                          "6",
-                                         "--pool",
-                                         "640",
-                                         "--held-out-tokens",
-                                         "0",
+                                         "--set",
+                                         "pool=640",
+                                         "--set",
+                                         "held-out-tokens=0",
                                          "--quiet",
                                          "--json"});
   const nlohmann::json result = nlohmann::json::parse(run.out);
@@ -86,8 +86,7 @@ TEST_F(FeatureCommandsTest, SaysWhatStepsTakeWithoutTheModel) {
 TEST_F(FeatureCommandsTest, GoesOnWithATranscoderThroughTheModel) {
   expect_success(train("first") + Arguments{"--dtype", "i8"});
   const auto go_on = [&](const std::string& out) {
-    return steps_of(out, "1280") +
-           Arguments{"--start-from", path("first"), "--through-model", "0.5"};
+    return steps_of(out, "1280") + Arguments{"--from", path("first"), "--set", "through-model=0.5"};
   };
   const nlohmann::json plan =
       nlohmann::json::parse(expect_success(go_on("whole") + Arguments{"--dry-run", "--json"}).out);
@@ -118,8 +117,8 @@ TEST_F(FeatureCommandsTest, EvaluationFitsWhatTrainingMeasured) {
   const nlohmann::json trained =
       nlohmann::json::parse(expect_success(train("run") + Arguments{"--json"}).out);
   const ProgramRun run =
-      expect_success({"features", "eval", path("dense"), "--features", path("run"), "--data",
-                      shards_, "--max-tokens", "50000", "--by-layer", "--json", "--quiet"});
+      expect_success({"eval", path("dense"), "--features", path("run"), "--data", shards_,
+                      "--max-tokens", "50000", "--show", "layers", "--json", "--quiet"});
   const nlohmann::json quality = nlohmann::json::parse(run.out)["models"][0]["quality"];
   EXPECT_NEAR(quality["nmse"].get<double>(), trained["held_out"]["nmse"].get<double>(), 1e-4);
   EXPECT_NEAR(quality["replaced"]["loss"].get<double>(),
@@ -128,8 +127,8 @@ TEST_F(FeatureCommandsTest, EvaluationFitsWhatTrainingMeasured) {
   for (const nlohmann::json& layer : quality["layers"])
     EXPECT_TRUE(std::isfinite(layer["replaced_alone"]["loss"].get<double>()));
   const ProgramRun text =
-      expect_success(Arguments{"features", "eval", path("dense"), "--features", path("run"),
-                               "--data", shards_, "--densities", "--by-layer", "--quiet"} +
+      expect_success(Arguments{"eval", path("dense"), "--features", path("run"), "--data", shards_,
+                               "--show", "densities,layers", "--quiet"} +
                      figure_option(path("quality.svg")));
   expect_figure(path("quality.svg"));
   EXPECT_THAT(text.out, HasSubstr("top-1 agreement"));
@@ -141,12 +140,12 @@ TEST_F(FeatureCommandsTest, WhatDoesNotFitIsRefused) {
   expect_success({"pretrain", shards_, "--out", path("wider"), "--layers", "2", "--layer-heads",
                   "2", "--width", "24", "--steps", "2", "--context", "32", "--batch", "2",
                   "--quiet"});
-  const ProgramRun wider = run_program(
-      {"features", "eval", path("wider"), "--features", path("run"), "--data", shards_, "--quiet"});
+  const ProgramRun wider =
+      run_program({"eval", path("wider"), "--features", path("run"), "--data", shards_, "--quiet"});
   EXPECT_EQ(wider.code, 1);
   EXPECT_THAT(wider.err, HasSubstr("width 16"));
-  const ProgramRun two = run_program({"features", "eval", path("dense"), path("wider"),
-                                      "--features", path("run"), "--data", shards_, "--quiet"});
+  const ProgramRun two = run_program({"eval", path("dense"), path("wider"), "--features",
+                                      path("run"), "--data", shards_, "--quiet"});
   EXPECT_EQ(two.code, 2);
   const ProgramRun many = run_program(train("many") + Arguments{"--l0", "400"});
   EXPECT_EQ(many.code, 1);

@@ -101,30 +101,27 @@ void add_features_index(Program& program) {
   add_choice(app, "--split", command->split, "part of the shards");
   app.add_option("--out", command->out, "file of the index")->required()->type_name("FILE");
   WindowOptions& windows = command->request.windows;
-  app.add_option("--length", windows.length, "tokens a window (default the model's context)")
+  app.add_option("--context", windows.length, "tokens a window (default the model's context)")
       ->check(whole_number(2, 1 << 30))
       ->type_name("N");
   app.add_option("--max-tokens", windows.max_tokens,
                  "stop after the window that reaches this many (default all)")
       ->check(whole_number(1, INT64_MAX))
       ->type_name("N");
-  app.add_option("--batch", windows.batch, "windows computed at once (default about 2048 tokens)")
-      ->check(whole_number(1, 1 << 20))
-      ->type_name("N");
   IndexOptions& options = command->request.options;
-  app.add_option("--top", options.top, "examples of the largest activations of a feature")
+  app.add_option("--examples", options.top, "examples of the largest activations of a feature")
       ->check(whole_number(1, 1000))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--sampled", options.sampled, "examples of all of its activations, by chance")
-      ->check(whole_number(0, 1000))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--export", command->folder,
                  "also write every feature for circuit-tracer's and Neuronpedia's viewers")
       ->type_name("DIR");
-  add_choice(app, "--export-as", command->layout,
-             "a few files with index.json.gz, or a JSON file a feature");
+  Knobs knobs = knobs_of(command->request);
+  knobs.section("Export");
+  knobs.choice(
+      {.name = "export-as", .what = "a few files with index.json.gz, or a JSON file a feature"},
+      command->layout);
+  program.add_knobs(app, std::move(knobs));
 }
 
 }  // namespace filigree::cli

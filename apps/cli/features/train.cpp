@@ -99,112 +99,34 @@ void run_train(const TrainOptions& options, Session& session) {
   print_result(study::run(options.request, models, context), session);
 }
 
-void add_transcoder_options(CLI::App& app, study::FeatureTrainingRequest& request) {
-  constexpr const char* kGroup = "Transcoder";
-  add_choice(app, "--kind", request.kind,
-             "whether features write to their layer or to all from there on")
-      ->group(kGroup);
-  add_choice(app, "--activation", request.activation, "which features are active")->group(kGroup);
-  app.add_option("--layer-features", request.features,
-                 "features of a layer (default 16 times the model's width)")
-      ->check(whole_number(1, 1 << 24))
-      ->type_name("N")
-      ->group(kGroup);
-  add_number(app, kGroup, "--l0", request.objective.l0,
-             "features of a layer that are active at a token, on average", number(1.0, 1e6));
-  app.add_option("--start-from", request.from,
-                 "transcoder to go on with, folder or name; its kind, sizes and taps are kept")
-      ->type_name("DIR")
-      ->group(kGroup);
-  app.add_flag("--skip", request.skip, "a linear path beside the features; per-layer only")
-      ->group(kGroup);
-  app.add_option("--input-hook", request.hooks.input, "tap of a layer that features read")
-      ->type_name("TAP")
-      ->capture_default_str()
-      ->group(kGroup);
-  app.add_option("--output-hook", request.hooks.output, "tap of a layer that they write")
-      ->type_name("TAP")
-      ->capture_default_str()
-      ->group(kGroup);
-  add_choice(app, "--dtype", request.stored,
-             "type of the matrices in the files; circuit-tracer does not read i8",
-             {MatrixType::kF32, MatrixType::kBf16, MatrixType::kI8})
-      ->group(kGroup);
-}
-
-void add_run_options(CLI::App& app, study::FeatureTrainingRequest& request, bool& dry_run) {
-  constexpr const char* kTraining = "Training";
-  constexpr const char* kRun = "Run";
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  app.add_option("--out", request.out, "folder of the run, which becomes the transcoder")
-      ->required()
-      ->type_name("DIR")
-      ->group(kRun);
-  add_count(app, kTraining, "--tokens", request.tokens, "tokens to train on", 1, kMost);
-  add_count(app, kTraining, "--batch", request.batch, "tokens a step", 1, 1 << 24);
-  app.add_option("--pool", request.pool,
-                 "tokens whose activations are shuffled together (default a million, or as many as "
-                 "memory has room for)")
-      ->check(whole_number(1, std::int64_t{1} << 31))
-      ->type_name("N")
-      ->group(kTraining);
-  app.add_option("--context", request.length, "tokens a window (default the model's context)")
-      ->check(whole_number(2, 1 << 20))
-      ->type_name("N")
-      ->group(kTraining);
-  app.add_option("--lr", request.learning_rate,
-                 "highest learning rate (default 0.001 for up to 2,048 features, less for more); a "
-                 "fifth of it through the model")
-      ->check(number_above(0.0, 1e30))
-      ->type_name("X")
-      ->group(kTraining);
-  add_number(app, kTraining, "--final-lr", request.final_share,
-             "share of the learning rate that is left at the end", number(0.0, 1.0));
-  add_number(app, kTraining, "--clip", request.clip, "largest norm of the gradient; 0: any",
-             number(0.0, 1e30));
-  add_number(app, kTraining, "--through-model", request.through_model,
-             "share of the steps, the last ones, that also learn, through the model with all MLPs "
-             "replaced, to predict what it predicts by itself; 0: none",
-             number(0.0, 1.0));
-  add_number(app, kTraining, "--kl-weight", request.objective.divergence,
-             "weight of the divergence of those predictions, beside the reconstruction",
-             number(0.0, 1e6));
-  add_count(app, kTraining, "--dead-after", request.objective.dead_after,
-            "tokens after which a feature that was never active is given a second try", 1, kMost);
-  add_number(app, kTraining, "--auxiliary", request.objective.auxiliary,
-             "weight of what such features explain of the rest; 0: no second try",
-             number(0.0, 1e6));
-  add_checkpoint_options(app, request.log_every, request.checkpoint_every, request.keep,
-                         "checkpoints to keep");
-  add_count(app, kRun, "--held-out-tokens", request.held_out_tokens,
-            "held-out tokens that the result is measured on; 0: none", 0, kMost);
-  app.add_flag("--resume", request.resume,
-               "go on with the run in RUN from its newest checkpoint, if there is one")
-      ->group(kRun);
-  app.add_flag("--dry-run", dry_run, "say how large the run would be, and stop")->group(kRun);
-}
-
 }  // namespace
 
 void add_features_train(Program& program) {
   const auto options = std::make_shared<TrainOptions>();
-  CLI::App& app = program.add(
-      {"features train",
-       "Train a transcoder: sparse features in place of a model's MLPs.",
-       {"filigree features train dense-12x12 shards --out features --tokens 2000000",
-        "filigree features train gpt2 shards --out features --l0 16 --device cuda --dtype bf16",
-        "filigree features train gpt2 shards --out features --resume",
-        "filigree features train sparse-12x12 shards --start-from sparse-12x12-features --out "
-        "better "
-        "--tokens 2000000 --through-model 1",
-        "filigree features train gpt2 shards --out features --kind per-layer --skip --dry-run"},
-       Computes::kOnRanks},
-      [options](Session& session) { run_train(*options, session); });
+  CLI::App& app =
+      program.add({"features train",
+                   "Train a transcoder: sparse features in place of a model's MLPs.",
+                   {"filigree features train dense-12x12 shards --out features --tokens 2000000",
+                    "filigree features train gpt2 shards --out features --l0 16 --dtype bf16",
+                    "filigree features train gpt2 shards --out features --resume",
+                    "filigree features train gpt2 shards --from features --out better",
+                    "filigree features train gpt2 shards --out f --set kind=per-layer --dry-run"},
+                   Computes::kOnRanks},
+                  [options](Session& session) { run_train(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
   app.add_option("SHARDS", options->request.shards, "token shards, made with the model's tokenizer")
       ->required();
-  add_transcoder_options(app, options->request);
-  add_run_options(app, options->request, options->dry_run);
+  study::FeatureTrainingRequest& request = options->request;
+  app.add_option("--from", request.from,
+                 "transcoder to go on with, folder or name; its kind, sizes and taps are kept")
+      ->type_name("MODEL")
+      ->group("Transcoder");
+  add_choice(app, "--dtype", request.stored,
+             "type of the matrices in the files; circuit-tracer does not read i8",
+             {MatrixType::kF32, MatrixType::kBf16, MatrixType::kI8})
+      ->group("Transcoder");
+  add_run_options(app, request.out, request.resume, options->dry_run, "transcoder");
+  program.add_knobs(app, knobs_of(request));
 }
 
 }  // namespace filigree::cli

@@ -49,7 +49,8 @@ TEST(HeadCommand, NamesWhatIsWrong) {
   EXPECT_THAT(error({"L1"}, 2), HasSubstr("a page is about one"));
   EXPECT_THAT(error({"head"}, 2), HasSubstr("not a choice of heads"));
   EXPECT_THAT(error({"L7H0"}, 1), HasSubstr("no 'L7H0'"));
-  EXPECT_THAT(error({"L1H0", "--twin", "x", "--no-twin"}, 2), HasSubstr("exclude each other"));
+  EXPECT_THAT(error({"L1H0", "--heads", "L0H0"}, 2), HasSubstr("leave HEAD out"));
+  EXPECT_THAT(error({"--task", "ioi"}, 2), HasSubstr("are of one head"));
   EXPECT_THAT(error({"L1H0", "--task", "no-such-task"}, 1), HasSubstr("no-such-task"));
 }
 

@@ -35,8 +35,8 @@ TEST(LogitLensCommand, ShowsEveryLayer) {
   const ModelFolder model;
   const ScratchFolder scratch;
   const std::string figure = (scratch.path() / "lens.png").string();
-  const Arguments arguments = {"logit-lens",         model.name(), "--prompt",
-                               "The cat sat on the", "--token",    " the"};
+  const Arguments arguments = {"lens",    model.name(), "--prompt", "The cat sat on the",
+                               "--token", " the"};
   Arguments drawn = arguments;
   drawn.push_back("--quiet");
   for (const std::string& option : figure_option(figure)) drawn.push_back(option);
@@ -47,7 +47,7 @@ TEST(LogitLensCommand, ShowsEveryLayer) {
   expect_figure(figure);
 
   Arguments middle = arguments;
-  middle.insert(middle.end(), {"--mid", "--top", "2"});
+  middle.insert(middle.end(), {"--show", "sublayers", "--top", "2"});
   const auto json = json_of(middle);
   const auto& points = json["models"][0]["points"];
   ASSERT_EQ(points.size(), 5u);
@@ -56,18 +56,17 @@ TEST(LogitLensCommand, ShowsEveryLayer) {
   ASSERT_EQ(cell["top"].size(), 2u);
   EXPECT_GE(cell["rank"].get<int>(), 1);
   // The last point is the model's own prediction: the same as what it generates.
-  const auto generated = json_of(
-      {"generate", model.name(), "The cat sat on the", "--temperature", "0", "--max-tokens", "1"});
+  const auto generated = json_of({"generate", model.name(), "--prompt", "The cat sat on the",
+                                  "--temperature", "0", "--max-tokens", "1"});
   EXPECT_THAT(generated.dump(), HasSubstr(cell["top"][0]["token"].dump()));
 }
 
 TEST(LogitLensCommand, NamesWhatIsWrong) {
   const ModelFolder model;
-  EXPECT_THAT(error_of({"logit-lens", model.name()}, 2), HasSubstr("--prompt"));
-  EXPECT_THAT(error_of({"logit-lens", model.name(), "--prompt", ""}), HasSubstr("empty"));
-  EXPECT_THAT(
-      error_of({"logit-lens", model.name(), "--prompt", "a", "--token", " extraordinarily long"}),
-      AllOf(HasSubstr("the token"), HasSubstr("not one")));
+  EXPECT_THAT(error_of({"lens", model.name()}, 2), HasSubstr("--prompt"));
+  EXPECT_THAT(error_of({"lens", model.name(), "--prompt", ""}), HasSubstr("empty"));
+  EXPECT_THAT(error_of({"lens", model.name(), "--prompt", "a", "--token", " extraordinarily long"}),
+              AllOf(HasSubstr("the token"), HasSubstr("not one")));
 }
 
 TEST(LogitAttributionCommand, SumsToTheLogitDifference) {
@@ -76,7 +75,7 @@ TEST(LogitAttributionCommand, SumsToTheLogitDifference) {
   const std::string task = (scratch.path() / "task.jsonl").string();
   write_own_task(model, task, 8);
   const std::string figure = (scratch.path() / "attribution.svg").string();
-  Arguments arguments = {"logit-attribution", model.name(), "--task", task};
+  Arguments arguments = {"lens", model.name(), "--task", task};
   for (const std::string& option : figure_option(figure)) arguments.push_back(option);
   const auto json = json_of(arguments);
   const auto& found = json["models"][0];
@@ -90,8 +89,8 @@ TEST(LogitAttributionCommand, SumsToTheLogitDifference) {
   EXPECT_NEAR(found["sums"]["rest"]["mean"].get<double>(), 0, 1e-3);
   expect_figure(figure);
 
-  const ProgramRun run = run_program({"logit-attribution", model.name(), "--prompt", "The cat",
-                                      "--answer", " the", "--wrong", " a", "--quiet"});
+  const ProgramRun run = run_program({"lens", model.name(), "--prompt", "The cat", "--target",
+                                      " the", "--against", " a", "--quiet"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("logit of ' the' less that of ' a'"), HasSubstr("MLPs"),
                              HasSubstr("sum")));
@@ -103,27 +102,26 @@ TEST(LogitAttributionCommand, SaysWhatItDidWithThePrompts) {
   const std::string task = (scratch.path() / "task.jsonl").string();
   write_own_task(model, task, 20);
   write_awkward_prompts(task);
-  const ProgramRun run =
-      run_program({"logit-attribution", model.name(), "--task", task, "--quiet"});
+  const ProgramRun run = run_program({"lens", model.name(), "--task", task, "--quiet"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("20 of 22 prompts fit"),
                     HasSubstr("1 dropped: an answer is more than one token (--first-token"),
                     HasSubstr("prompts of one length run together")));
-  EXPECT_THAT(run_program({"logit-attribution", model.name(), "--task", task, "--first-token"}).out,
+  EXPECT_THAT(run_program({"lens", model.name(), "--task", task, "--first-token"}).out,
               AllOf(HasSubstr("21 of 22"), HasSubstr("the first token stands for the answer")));
-  const ProgramRun chance = run_program(
-      {"logit-attribution", model.name(), "--task", "pronoun", "--prompts", "20", "--quiet"});
+  const ProgramRun chance =
+      run_program({"lens", model.name(), "--task", "pronoun", "--prompts", "20", "--quiet"});
   EXPECT_EQ(chance.code, 3) << chance.err;
   EXPECT_THAT(chance.out, HasSubstr("NOT better than chance"));
 }
 
 TEST(LogitAttributionCommand, NamesWhatIsWrong) {
   const ModelFolder model;
-  EXPECT_THAT(error_of({"logit-attribution", model.name()}, 2), HasSubstr("either a task"));
-  EXPECT_THAT(error_of({"logit-attribution", model.name(), "--prompt", "a"}, 2),
+  EXPECT_THAT(error_of({"lens", model.name(), "--show", "parts"}, 2), HasSubstr("either a task"));
+  EXPECT_THAT(error_of({"lens", model.name(), "--prompt", "a", "--show", "parts"}, 2),
               HasSubstr("needs an answer"));
-  EXPECT_THAT(error_of({"logit-attribution", model.name(), "--task", "ioi", "--wrong", "a"}, 2),
+  EXPECT_THAT(error_of({"lens", model.name(), "--task", "ioi", "--against", "a"}, 2),
               HasSubstr("go with a prompt"));
 }
 
@@ -131,8 +129,8 @@ TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
   const ModelFolder model;
   const ScratchFolder scratch;
   const std::string figure = (scratch.path() / "composition.pdf").string();
-  Arguments arguments = {"head-circuits", model.name(), "--heads", "L1H2",   "--from",
-                         " the",          "--top",      "4",       "--quiet"};
+  Arguments arguments = {"head", model.name(), "--heads", "L1H2",   "--token",
+                         " the", "--top",      "4",       "--quiet"};
   for (const std::string& option : figure_option(figure)) arguments.push_back(option);
   const ProgramRun run = run_program(arguments);
   EXPECT_EQ(run.code, 0) << run.err;
@@ -141,8 +139,8 @@ TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
                     HasSubstr("random matrices: "), HasSubstr("L1H2"), HasSubstr("' the'")));
   expect_figure(figure);
 
-  const auto json = json_of({"head-circuits", model.name(), "--heads", "L0H0", "--top", "3",
-                             "--matrices", "--less-random"});
+  const auto json = json_of({"head", model.name(), "--heads", "L0H0", "--top", "3", "--show",
+                             "matrices", "--set", "less-random=true"});
   ASSERT_EQ(json["heads"].size(), 8u);
   for (const auto& head : json["heads"]) EXPECT_LE(std::abs(head["copying"].get<double>()), 1.0);
   const auto& scores = json["composition"]["q"]["scores"];
@@ -161,11 +159,11 @@ TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
 
 TEST(HeadCircuitsCommand, NamesWhatIsWrong) {
   const ModelFolder model;
-  EXPECT_THAT(error_of({"head-circuits", model.name(), "--heads", "L9H1"}), HasSubstr("L9"));
-  EXPECT_THAT(error_of({"head-circuits", model.name(), "--from", " the"}, 2),
+  EXPECT_THAT(error_of({"head", model.name(), "--heads", "L9H1"}), HasSubstr("L9"));
+  EXPECT_THAT(error_of({"head", model.name(), "--token", " the"}, 2),
               HasSubstr("say of which heads"));
-  EXPECT_THAT(error_of({"head-circuits", model.name(), "--heads", "5,x"}, 2), HasSubstr("--heads"));
-  EXPECT_THAT(error_of({"head-circuits", model.name(), "--device", "cpu"}, 2),
+  EXPECT_THAT(error_of({"head", model.name(), "--heads", "5,x"}, 2), HasSubstr("--heads"));
+  EXPECT_THAT(error_of({"head", model.name(), "--device", "cpu"}, 2),
               HasSubstr("--device"));  // weights are read, nothing is run
 }
 

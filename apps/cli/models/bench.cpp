@@ -88,20 +88,6 @@ void add_bench(Program& program) {
       [request](Session& session) { run_bench(*request, session); });
   add_choices(app, "--cases", request->cases, study::bench_case_names(),
               "only these; some are of the CPU, some of a GPU");
-  app.add_option("--runs", request->runs,
-                 "timed runs of each case, after one that is not (default 3 to 10); the median "
-                 "counts")
-      ->check(whole_number(1, 1000))
-      ->type_name("N");
-  app.add_option(
-         "--ceiling-size", request->ceiling_size,
-         "side of the square matrices that the ceiling is measured with (default 2048, on a "
-         "GPU 8192)")
-      ->check(whole_number(16, 1 << 15))
-      ->type_name("N");
-  app.add_option("--scratch", request->scratch,
-                 "folder for the saved model of load-warm (default the system's temporary one)")
-      ->type_name("DIR");
   add_shape_options(app, request->shape);
   CLI::Option* config =
       app.add_option("--config", request->config,
@@ -111,6 +97,21 @@ void add_bench(Program& program) {
           ->group("Model");
   for (const char* name : {"--layers", "--layer-heads", "--width", "--vocab"})
     config->excludes(app.get_option(name));
+  Knobs knobs;
+  knobs.section("Timing");
+  knobs.count({.name = "runs",
+               .what = "timed runs of each case, after one that is not; the median counts",
+               .otherwise = "3 to 10"},
+              request->runs, {.min = 1, .max = 1000});
+  knobs.count({.name = "ceiling-size",
+               .what = "side of the square matrices that the ceiling is measured with",
+               .otherwise = "2048, on a GPU 8192"},
+              request->ceiling_size, {.min = 16, .max = 1 << 15});
+  knobs.text({.name = "scratch",
+              .what = "folder for the saved model of load-warm",
+              .otherwise = "the system's temporary one"},
+             request->scratch);
+  program.add_knobs(app, std::move(knobs));
 }
 
 }  // namespace filigree::cli

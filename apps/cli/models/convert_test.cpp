@@ -75,8 +75,8 @@ TEST_F(ConvertTest, RefusesNumbersThatAreOrBecomeNotFiniteUnlessAsked) {
   };
   const auto convert = [&](const std::string& dtype, const std::string& not_finite) {
     fs::remove_all(path("out"));
-    return run_program({"convert", path("odd"), "--out", path("out"), "--dtype", dtype,
-                        "--not-finite", not_finite});
+    return run_program({"convert", path("odd"), "--out", path("out"), "--dtype", dtype, "--set",
+                        std::string("not-finite=") + not_finite});
   };
   const auto expect_refused = [&](const std::string& dtype, const std::string& number) {
     const ProgramRun run = convert(dtype, "refuse");
@@ -112,7 +112,7 @@ TEST_F(ConvertTest, EightBitsTakeAQuarterOfTheRoom) {
 }
 
 TEST_F(ConvertTest, RaisesTheBiasesOfAllGates) {
-  EXPECT_THAT(run_program({"convert", model_.name(), "--out", path("x"), "--raise-gates", "1"}).err,
+  EXPECT_THAT(run_program({"gates", "raise", model_.name(), "--out", path("x"), "--add", "1"}).err,
               HasSubstr("has no gates"));
   EXPECT_FALSE(fs::exists(path("x")));
   const auto gated = load_model(model_.path());
@@ -124,7 +124,7 @@ TEST_F(ConvertTest, RaisesTheBiasesOfAllGates) {
   for (const float by : {0.5f, -0.25f}) {
     const std::string to = path("by" + std::to_string(by));
     const ProgramRun run = run_program(
-        {"convert", path("gated"), "--out", to, "--raise-gates", std::to_string(by), "--json"});
+        {"gates", "raise", path("gated"), "--out", to, "--add", std::to_string(by), "--json"});
     ASSERT_EQ(run.code, 0) << run.err;
     EXPECT_EQ(nlohmann::json::parse(run.out)["raised_gates"], by);
     const std::vector<float> raised = load_model(to)->config().gate.bias;
@@ -133,7 +133,7 @@ TEST_F(ConvertTest, RaisesTheBiasesOfAllGates) {
     EXPECT_EQ(weights(to), weights(path("gated")));
   }
   EXPECT_THAT(
-      run_program({"convert", path("gated"), "--out", path("x"), "--raise-gates", "nan"}).err,
+      run_program({"gates", "raise", path("gated"), "--out", path("x"), "--add", "nan"}).err,
       HasSubstr("'nan' is not a number"));
 }
 
@@ -151,8 +151,8 @@ TEST_F(ConvertTest, MixesWithAnotherModel) {
   model->set_gate({{1.5f}});
   save_model(*model, path("doubled"));
   const ProgramRun run =
-      run_program({"convert", model_.name(), "--out", path("mixed"), "--mix-with", path("doubled"),
-                   "--mix-share", "0.25", "--raise-gates", "0.125", "--json"});
+      run_program({"gates", "mix", model_.name(), path("doubled"), "--out", path("mixed"),
+                   "--share", "0.25", "--add", "0.125", "--json"});
   ASSERT_EQ(run.code, 0) << run.err;
   const auto json = nlohmann::json::parse(run.out);
   EXPECT_EQ(json["mixed_with"], path("doubled"));
@@ -163,16 +163,15 @@ TEST_F(ConvertTest, MixesWithAnotherModel) {
   for (std::size_t i = 0; i < before.size(); ++i) ASSERT_FLOAT_EQ(after[i], 1.25f * before[i]) << i;
 
   const auto refusal = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"convert", model_.name(), "--out", path("x")};
+    std::vector<std::string> arguments = {"gates", "mix", model_.name(), "--out", path("x")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(arguments).err;
   };
-  EXPECT_THAT(refusal({"--mix-with", path("dense")}),
-              HasSubstr("has gates and the other has none"));
-  EXPECT_THAT(refusal({"--mix-share", "0.5"}), HasSubstr("--mix-with"));
-  EXPECT_THAT(refusal({"--mix-with", path("doubled"), "--mix-share", "1.5"}), HasSubstr("1.5"));
+  EXPECT_THAT(refusal({path("dense")}), HasSubstr("has gates and the other has none"));
+  EXPECT_THAT(refusal({"--share", "0.5"}), HasSubstr("needs OTHER"));
+  EXPECT_THAT(refusal({path("doubled"), "--share", "1.5"}), HasSubstr("1.5"));
   fs::copy(golden("tokenizer-neox/tokenizer.json"), path("doubled"));
-  EXPECT_THAT(refusal({"--mix-with", path("doubled")}), HasSubstr("another tokenizer"));
+  EXPECT_THAT(refusal({path("doubled")}), HasSubstr("another tokenizer"));
   EXPECT_FALSE(fs::exists(path("x")));
 }
 

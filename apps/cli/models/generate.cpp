@@ -21,13 +21,12 @@ struct GenerateOptions {
   std::optional<std::string> prompt;
   std::string text;  // file
   study::GenerationRequest request;
-  bool no_cache = false;
-  bool no_prompt = false;
+  bool echo = true;
 };
 
 std::string prompt_of(const GenerateOptions& options) {
   if (options.prompt.has_value() == !options.text.empty())
-    throw UsageError("give either PROMPT or --text FILE");
+    throw UsageError("give either --prompt TEXT or --text FILE");
   if (options.prompt == "-") throw UsageError("'-' is no prompt; --text - reads it from stdin");
   if (options.prompt) return *options.prompt;
   std::string text = read_text(options.text);
@@ -37,7 +36,6 @@ std::string prompt_of(const GenerateOptions& options) {
 
 void run_generate(GenerateOptions options, Session& session) {
   study::GenerationRequest& request = options.request;
-  request.options.use_cache = !options.no_cache;
   request.prompt = prompt_of(options);
   const study::Context context = session.context();
   const study::LoadedModel model = std::move(study::load_models({options.model}, context).front());
@@ -46,7 +44,7 @@ void run_generate(GenerateOptions options, Session& session) {
     reader.begin = [&](std::int64_t i) {
       if (request.count > 1)
         session.print(fmt::format("{}[{}/{}]\n", i > 0 ? "\n" : "", i + 1, request.count));
-      if (!options.no_prompt) session.print_exactly(request.prompt);
+      if (options.echo) session.print_exactly(request.prompt);
     };
     reader.text = [&](std::string_view text) { session.print_exactly(text); };
     reader.end = [&] { session.print("\n"); };
@@ -78,18 +76,18 @@ void run_generate(GenerateOptions options, Session& session) {
 
 void add_generate(Program& program) {
   const auto options = std::make_shared<GenerateOptions>();
-  CLI::App& app =
-      program.add({"generate",
-                   "Continue a prompt, token by token.",
-                   {"filigree generate gpt2 \"The capital of France is\" --temperature 0",
-                    "filigree generate gpt2 \"Once upon a time\" --count 3 --top-p 0.9 --seed 1",
-                    "echo \"Dear Sir,\" | filigree generate gpt2 --text - --stop \"\\n\" --json",
-                    "filigree generate gpt2 \"Mary and John went home. Mary\" --ablate L9H*",
-                    "filigree generate gpt2 \"Once upon\" --steer L5F123=+8 --features clt"},
-                   Computes::kOnDevice},
-                  [options](Session& session) { run_generate(*options, session); });
+  CLI::App& app = program.add(
+      {"generate",
+       "Continue a prompt, token by token.",
+       {"filigree generate gpt2 --prompt \"The capital of France is\" --temperature 0",
+        "filigree generate gpt2 --prompt \"Once upon a time\" --count 3 --top-p 0.9",
+        "echo \"Dear Sir,\" | filigree generate gpt2 --text - --stop \"\\n\" --json",
+        "filigree generate gpt2 --prompt \"Mary and John went home. Mary\" --ablate L9H*",
+        "filigree generate gpt2 --prompt \"Once upon\" --steer L5F123=+8 --features clt"},
+       Computes::kOnDevice},
+      [options](Session& session) { run_generate(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
-  app.add_option("PROMPT", options->prompt, "text to continue");
+  app.add_option("--prompt", options->prompt, "text to continue")->type_name("TEXT");
   app.add_option("--text", options->text, "read the prompt from a file; - is stdin")
       ->type_name("FILE");
 
@@ -131,10 +129,11 @@ void add_generate(Program& program) {
       ->type_name("N")
       ->capture_default_str();
   add_intervention_options(app, options->request.interventions);
-  add_steering_options(app, "--steer", options->request.steering, options->request.features);
-  app.add_flag("--no-prompt", options->no_prompt, "print only what is new");
-  app.add_flag("--no-cache", options->no_cache,
-               "compute every position again for every token (slow; for comparison)");
+  add_steering_options(app, options->request.steering, options->request.features);
+  Knobs knobs = knobs_of(generation);
+  knobs.section("Output");
+  knobs.flag({.name = "echo", .what = "print the prompt before what continues it"}, options->echo);
+  program.add_knobs(app, std::move(knobs));
 }
 
 }  // namespace filigree::cli

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/program/choices.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "base/table.h"
@@ -16,6 +17,7 @@
 #include "filigree/model.h"
 #include "filigree/model_study.h"
 #include "filigree/names.h"
+#include "filigree/training_study.h"
 
 namespace filigree::cli {
 namespace {
@@ -23,13 +25,18 @@ namespace {
 using study::ModelPart;
 using study::ModelSummary;
 
+constexpr const char *kTaps = "taps", *kDevices = "devices";
+constexpr const char *kCheck = "check", *kWrite = "write";
+
 struct InfoOptions {
-  std::string model;
+  std::vector<std::string> folders;
+  std::string model;  // the first of them, of what takes one
   std::int64_t batch = 1;
   std::int64_t length = 0;
-  bool taps = false;
-  std::string match;
-  bool devices = false;
+  std::string show;   // what is shown instead of the model
+  std::string match;  // of taps
+  std::string checksums;
+  study::CurvesRequest curves;
 };
 
 std::string grouped_digits(std::int64_t count) {
@@ -166,7 +173,7 @@ void show_taps(const InfoOptions& options, const Session& session) {
     if (options.match.empty() || ::fnmatch(options.match.c_str(), name.c_str(), 0) == 0)
       names.push_back(name);
   if (names.empty())
-    fail("no tap of '{}' matches '{}'; --taps lists all {}, for example {}",
+    fail("no tap of '{}' matches '{}'; --show taps lists all {}, for example {}",
          printable(options.model), printable(options.match), model->tap_names().size(),
          fmt::join(nearest_names(options.match, model->tap_names(), 2), ", "));
   if (session.json())
@@ -200,14 +207,57 @@ void show_devices(const Session& session) {
     session.print(table.text());
 }
 
-void run_info(const InfoOptions& options, Session& session) {
-  if (options.devices) {
-    if (!options.model.empty()) throw UsageError("--devices takes no MODEL");
-    show_devices(session);
-    return;
+std::string folder_line(const study::VerifiedFolder& folder) {
+  const std::string name = printable(folder.folder, 400);
+  if (!folder.problem.empty()) return fmt::format("{}: damaged\n  {}\n", name, folder.problem);
+  if (!folder.checksums) return fmt::format("{}: there are no checksums here\n", name);
+  std::uint64_t bytes = 0;
+  std::string problems;
+  for (const CheckedFile& file : folder.files) {
+    bytes += file.bytes;
+    if (!file.problem.empty())
+      problems += fmt::format("  {} {}\n", printable(file.name), file.problem);
   }
-  if (options.model.empty()) throw UsageError("MODEL is required");
-  if (options.taps || !options.match.empty())
+  if (!problems.empty()) return fmt::format("{}: damaged\n{}", name, problems);
+  return fmt::format("{}: whole, {} files, {}\n", name, folder.files.size(), human_bytes(bytes));
+}
+
+void check_files(const InfoOptions& options, Session& session) {
+  const study::Verification result =
+      study::run(study::VerificationRequest{options.folders, options.checksums == kWrite}, {},
+                 session.context());
+  constexpr int kDamaged = 1;
+  session.set_exit_code(result.damaged() ? kDamaged : result.checked_any() ? 0 : kOutOfReach);
+  if (session.json()) return session.print_json(to_json(result));
+  std::string text;
+  for (const study::VerifiedFolder& folder : result.folders) text += folder_line(folder);
+  session.print(text);
+}
+
+void draw_curves(const InfoOptions& options, const Session& session) {
+  study::CurvesRequest request = options.curves;
+  request.runs = options.folders;
+  const study::CurvesResult drawn = study::run(request, {}, session.context());
+  if (session.json())
+    session.print_json(study::to_json(drawn));
+  else
+    session.print(drawn.out + "\n");
+}
+
+void run_info(const InfoOptions& given, Session& session) {
+  InfoOptions options = given;
+  if (options.show == kDevices) {
+    if (!options.folders.empty()) throw UsageError("--show devices takes no FOLDER");
+    return show_devices(session);
+  }
+  if (options.folders.empty()) throw UsageError("FOLDER is required");
+  if (!options.checksums.empty()) return check_files(options, session);
+  if (!options.curves.out.empty()) return draw_curves(options, session);
+  if (options.folders.size() > 1)
+    throw UsageError(
+        "several folders go with --checksums, or with --out for the curves of training runs");
+  options.model = options.folders[0];
+  if (options.show == kTaps || !options.match.empty())
     show_taps(options, session);
   else
     show_model(options, session);
@@ -219,23 +269,37 @@ void add_info(Program& program) {
   const auto options = std::make_shared<InfoOptions>();
   CLI::App& app =
       program.add({"info",
-                   "Architecture, sizes, gate, tokenizer and memory of a model.",
-                   {"filigree info gpt2", "filigree info gpt2 --batch 8 --length 512",
-                    "filigree info gpt2 --match \"blocks.3.attn.*\"", "filigree info --devices"}},
+                   "What a model is and needs; whether files are whole; how training went.",
+                   {"filigree info gpt2", "filigree info gpt2 --batch 8 --context 512",
+                    "filigree info gpt2 --tap \"blocks.3.attn.*\"", "filigree info --show devices",
+                    "filigree info dense-12x12 shards --checksums check",
+                    "filigree info sparse control --out curves.svg"}},
                   [options](Session& session) { run_info(*options, session); });
-  app.add_option("MODEL", options->model, "model folder or name");
+  app.add_option("FOLDER", options->folders,
+                 "model folder or name; with --checksums also runs, shards and transcoders, with "
+                 "--out training runs or their log.jsonl");
   app.add_option("--batch", options->batch, "texts at once, for the memory needed")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--length", options->length,
+  app.add_option("--context", options->length,
                  "tokens a text, for the memory needed (default the model's context)")
       ->check(whole_number(1, 1 << 24))
       ->type_name("N");
-  app.add_flag("--taps", options->taps, "list the names of the model's intermediates instead");
-  app.add_option("--match", options->match, "list only taps that fit this pattern (* and ?)")
+  add_choice(app, "--show", options->show, {kTaps, kDevices},
+             "instead of the model the names of its intermediates, or this machine's processors");
+  app.add_option("--tap", options->match, "list the taps that fit this pattern (* and ?)")
       ->type_name("GLOB");
-  app.add_flag("--devices", options->devices, "list the processors of this machine instead");
+  add_choice(
+      app, "--checksums", options->checksums, {kCheck, kWrite},
+      "compare files with the checksums written beside them, or first write those of a model "
+      "that came without or was changed on purpose");
+  app.add_option("--out", options->curves.out,
+                 "file of a figure of training runs: gap and edges of sparse ones, loss of dense "
+                 "ones; .svg, .pdf or .png")
+      ->check(figure_file())
+      ->type_name("FILE");
+  program.add_knobs(app, knobs_of(options->curves.style));
 }
 
 }  // namespace filigree::cli

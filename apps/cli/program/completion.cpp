@@ -1,5 +1,7 @@
-// filigree completion: scripts that let a shell complete commands and options, made from the
+// filigree --completion: scripts that let a shell complete commands and options, made from the
 // program's own list of them.
+#include "apps/cli/program/completion.h"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/commands.h"
-#include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
 
 namespace filigree::cli {
@@ -47,7 +47,7 @@ std::vector<std::string> first_argument(const CLI::App& app) {
 
 constexpr const char* kBashScript =
     R"script(# bash completion for filigree; to use it in this shell:
-#   eval "$(filigree completion bash)"
+#   eval "$(filigree --completion bash)"
 _filigree() {
   local word=${COMP_WORDS[COMP_CWORD]} options= choices= before=
   if ((COMP_CWORD == 1)); then
@@ -71,7 +71,7 @@ complete -o default -F _filigree filigree
 
 constexpr const char* kZshScript = R"script(#compdef filigree
 # zsh completion for filigree; to use it in this shell:
-#   eval "$(filigree completion zsh)"
+#   eval "$(filigree --completion zsh)"
 _filigree() {
   local -a commands options choices
   commands=(
@@ -179,21 +179,8 @@ std::string zsh_script(const CLI::App& app) {
 
 }  // namespace
 
-void add_completion(Program& program) {
-  const auto shell = std::make_shared<std::string>();
-  CLI::App& app = program.add(
-      {"completion",
-       "Print a script that completes commands in bash or zsh.",
-       {"eval \"$(filigree completion bash)\"", "filigree completion zsh > ~/.zfunc/_filigree"}},
-      [shell, &program](Session& session) {
-        const std::string script =
-            *shell == "bash" ? bash_script(program.app()) : zsh_script(program.app());
-        if (session.json())
-          session.print_json({{"shell", *shell}, {"script", script}});
-        else
-          session.print(script);
-      });
-  add_choice(app, "SHELL", *shell, {"bash", "zsh"}, "that reads the script")->required();
+std::string completion_script(const CLI::App& app, std::string_view shell) {
+  return shell == "bash" ? bash_script(app) : zsh_script(app);
 }
 
 }  // namespace filigree::cli

@@ -11,18 +11,12 @@
 
 namespace filigree::cli {
 
-// --theme and --dpi.
-void add_figure_options(CLI::App& app, study::FigureStyle& style);
-
-// --columns and --width of grids of maps.
-void add_grid_options(CLI::App& app, std::size_t& columns, double& width);
-
 // --format; `formats` holds svg and png when it is not given.
 void add_figure_formats(CLI::App& app, std::vector<figure::Format>& formats);
 
-// --out FILE of a command that draws one figure, with --theme and --dpi. Commands call
-// study::check_figure_file() before they start to work.
-void add_figure_file(CLI::App& app, std::string& file, study::FigureStyle& style);
+// --out FILE of a command that draws one figure. Commands call study::check_figure_file() before
+// they start to work.
+void add_figure_file(CLI::App& app, std::string& file);
 // The file as a command's JSON names it: null where none was asked for.
 study::Json out_json(const std::string& file);
 

@@ -84,7 +84,40 @@ std::string usage(const CLI::App& app) {
   return line + " [OPTIONS]";
 }
 
+// "smallest weight of the task: above 0 (default 2)".
+Entry entry_of(const Knob& knob) {
+  std::string range = knob.range_text();
+  if (range.starts_with("of ")) range.erase(0, 3);
+  std::string text = knob.what;
+  if (!range.empty()) text += ": " + range;
+  if (const std::string usual = knob.default_text(); !usual.empty())
+    text += fmt::format(" (default {})", usual);
+  return {knob.name, std::move(text)};
+}
+
+// The settings that have no option, under their headings.
+std::string settings_text(const std::vector<Knob>& knobs) {
+  std::string text, heading;
+  std::vector<Entry> entries;
+  const auto close = [&] {
+    text += section("Settings: " + heading, entries);
+    entries.clear();
+  };
+  for (const Knob& knob : knobs) {
+    if (knob.level != KnobLevel::kRecipe) continue;
+    if (knob.section != heading) close();
+    heading = knob.section;
+    entries.push_back(entry_of(knob));
+  }
+  close();
+  return text;
+}
+
 }  // namespace
+
+// CLI11's own configuration files are not used, so its mark for them is free.
+void show_in_full_help_only(CLI::Option& option) { option.configurable(false); }
+bool in_full_help_only(const CLI::Option& option) { return !option.get_configurable(); }
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
                                      CLI::AppFormatMode /*mode*/) const {
@@ -97,6 +130,11 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
 
   std::vector<Entry> arguments;
   std::vector<std::pair<std::string, std::vector<Entry>>> groups;  // in the order they appear
+  const std::vector<Knob> knobs = knobs_of_(*app);
+  auto left_out =
+      static_cast<std::size_t>(std::count_if(knobs.begin(), knobs.end(), [](const Knob& knob) {
+        return knob.level == KnobLevel::kRecipe;
+      }));
   for (const CLI::Option* option : app->get_options()) {
     if (option->get_positional()) {
       arguments.push_back(entry_of(*option));
@@ -104,6 +142,10 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
     }
     const std::string& group = option->get_group();
     if (group.empty()) continue;  // hidden
+    if (!all_ && in_full_help_only(*option)) {
+      ++left_out;
+      continue;
+    }
     auto found = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& known) { return known.first == group; });
     if (found == groups.end()) found = groups.insert(groups.end(), {group, {}});
@@ -114,6 +156,10 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
                         [](const auto& group) { return group.first != "Common options"; });
   text += section("Arguments", arguments);
   for (const auto& [group, entries] : groups) text += section(group, entries);
+  if (all_)
+    text += settings_text(knobs);
+  else if (left_out > 0)
+    text += fmt::format("\n--help-all shows {} more options and settings.\n", left_out);
   if (!app->get_footer().empty()) text += "\n" + app->get_footer() + "\n";
   return text;
 }

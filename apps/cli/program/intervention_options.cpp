@@ -41,10 +41,10 @@ void add_intervention_options(CLI::App& app, Interventions& interventions) {
               "take the value from the run on another text: L6H11@' John'=TEXT; may come again");
 }
 
-void add_steering_options(CLI::App& app, const std::string& name,
-                          std::vector<SteeringChange>& changes, std::string& features) {
+void add_steering_options(CLI::App& app, std::vector<SteeringChange>& changes,
+                          std::string& features) {
   app.add_option_function<std::vector<std::string>>(
-         name,
+         "--steer",
          [&changes](const std::vector<std::string>& texts) {
            for (const std::string& text : texts)
              for (const SteeringChange& change : parse_steering(text)) changes.push_back(change);

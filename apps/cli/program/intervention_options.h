@@ -13,8 +13,8 @@ namespace filigree::cli {
 
 void add_intervention_options(CLI::App& app, Interventions& interventions);
 
-// An option of changes of features, `name`, with --features for the folder that has them.
-void add_steering_options(CLI::App& app, const std::string& name,
-                          std::vector<SteeringChange>& changes, std::string& features);
+// --steer, with --features for the folder that has the features.
+void add_steering_options(CLI::App& app, std::vector<SteeringChange>& changes,
+                          std::string& features);
 
 }  // namespace filigree::cli

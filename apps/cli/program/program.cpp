@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "apps/cli/program/choices.h"
+#include "apps/cli/program/completion.h"
 #include "apps/cli/program/help.h"
 #include "base/lack_of_memory.h"
 #include "base/mapped_file.h"
@@ -41,15 +42,19 @@ std::vector<std::string> long_option_names(const CLI::App& app) {
 }
 
 // What is wrong with arguments that CLI11 could not place, or "".
-std::string unplaced_arguments(const CLI::App& app) {
+std::string unplaced_arguments(const CLI::App& app, const std::vector<Knob>& knobs) {
   const std::vector<std::string> unplaced = app.remaining();
   // An option first: a mistyped one leaves its value unplaced as well.
   for (const std::string& argument : unplaced) {
     if (!argument.starts_with("-") || argument.size() < 2) continue;
     const std::string name = argument.substr(0, argument.find('='));
     if (name.find(' ') != std::string::npos)
-      return fmt::format("'{}' looks like an option; write -- before text that begins with '-'",
-                         printable(argument));
+      return fmt::format(
+          "'{}' looks like an option; write --prompt=TEXT where a text begins with '-'",
+          printable(argument));
+    for (const Knob& knob : knobs)
+      if (name == "--" + knob.name)
+        return fmt::format("'{}' is a setting: write --set {}=VALUE", name, knob.name);
     return fmt::format("unknown option '{}'{}", printable(name),
                        suggestion(name, long_option_names(app)));
   }
@@ -59,8 +64,9 @@ std::string unplaced_arguments(const CLI::App& app) {
       unplaced[0].find(' ') == std::string::npos ? "; put quotes around text that has spaces" : "");
 }
 
-std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
-  if (std::string text = unplaced_arguments(app); !text.empty()) return text;
+std::string wrong_usage(const CLI::App& app, const std::vector<Knob>& knobs,
+                        const CLI::ParseError& error) {
+  if (std::string text = unplaced_arguments(app, knobs); !text.empty()) return text;
   std::string text = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     text = text.substr(0, text.find(':')) + " needs a value";
@@ -87,9 +93,15 @@ std::string join_examples(const std::vector<std::string>& examples) {
 
 Program::Program()
     : app_("Makes a transformer's attention sparse and shows what that reveals.", "filigree") {
-  app_.formatter(std::make_shared<HelpFormatter>());
-  app_.set_help_flag("-h,--help", "show this help");
-  app_.set_version_flag("--version", build_description(), "show what this build is");
+  help_ = std::make_shared<HelpFormatter>([this](const CLI::App& app) { return knobs_of(app); });
+  app_.formatter(help_);
+  // CLI11 takes both out of its configuration files, which show_in_full_help_only() is marked by.
+  app_.set_help_flag("-h,--help", "show this help")->configurable(true);
+  app_.set_version_flag("--version", build_description(), "show what this build is")
+      ->configurable(true);
+  app_.add_option("--completion", "print a script that completes commands: bash or zsh")
+      ->check(one_of({"bash", "zsh"}))
+      ->type_name("NAME");
   app_.require_subcommand(1);
   app_.option_defaults()->take_last();  // of an option that is given twice the last one counts
   app_.footer("'filigree COMMAND --help' explains a command and gives examples.");
@@ -97,7 +109,7 @@ Program::Program()
 
 void Program::add_group(const std::string& name, const std::string& summary) {
   CLI::App* group = app_.add_subcommand(name, summary);
-  group->set_help_flag("-h,--help", "show this help")->group("Common options");
+  group->set_help_flag("-h,--help", "show this help")->configurable(true)->group("Common options");
   group->require_subcommand(1);
   group->footer(fmt::format("'filigree {} COMMAND --help' explains one of them.", name));
 }
@@ -108,9 +120,14 @@ CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> ru
                           ? app_.add_subcommand(text.name, text.summary)
                           : app_.get_subcommand(text.name.substr(0, space))
                                 ->add_subcommand(text.name.substr(space + 1), text.summary);
-  command->set_help_flag("-h,--help", "show this help")->group("Common options");
+  command->set_help_flag("-h,--help", "show this help")
+      ->configurable(true)
+      ->group("Common options");
   command->footer(join_examples(text.examples));
   const auto common = [&](CLI::Option* option) { option->group("Common options"); };
+  // What it asks for is done before CLI11 reads the arguments.
+  common(command->add_flag_callback(
+      "--help-all", [] {}, "show every option and setting"));
   common(command->add_flag("--json", common_.json, "print the result as one JSON document"));
   common(command->add_flag("--quiet", common_.quiet, "no progress, notes or warnings on stderr"));
   common(
@@ -128,6 +145,17 @@ CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> ru
   }
   commands_[command] = {std::move(run), text.computes};
   return *command;
+}
+
+void Program::add_knobs(CLI::App& app, Knobs knobs) {
+  commands_.at(&app).knobs = std::make_unique<KnobOptions>();
+  commands_.at(&app).knobs->add(app, std::move(knobs));
+}
+
+std::vector<Knob> Program::knobs_of(const CLI::App& app) const {
+  const auto found = commands_.find(&app);
+  if (found == commands_.end() || found->second.knobs == nullptr) return {};
+  return found->second.knobs->all();
 }
 
 std::vector<const CLI::App*> commands_under(const CLI::App& app) {
@@ -189,6 +217,11 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     if (launched_rank() == 0) std::cerr << app_.help() << std::flush;
     return job_.failed("", kWrongUsage);
   }
+  if (arguments[0] == "--completion" && arguments.size() == 2 &&
+      (arguments[1] == "bash" || arguments[1] == "zsh")) {
+    write_stdout(completion_script(app_, arguments[1]));
+    return 0;
+  }
   // The command and, of a group, the one inside: words before the first option.
   const CLI::App* chosen_app = &app_;
   for (const std::string& word : arguments) {
@@ -201,7 +234,16 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     chosen_app = chosen_app->get_subcommand(word);
   }
   const CLI::App& target = *chosen_app;
-  const auto is_help = [](const std::string& word) { return word == "-h" || word == "--help"; };
+  const auto is_help = [](const std::string& word) {
+    return word == "-h" || word == "--help" || word == "--help-all";
+  };
+  for (const std::string& word : arguments) {
+    if (word == "--") break;
+    if (word != "--help-all") continue;
+    help_->show_all();
+    if (launched_rank() == 0) write_stdout(target.help());
+    return 0;
+  }
   if (&target != &app_ && !command_names(target).empty() &&
       std::none_of(arguments.begin(), arguments.end(), is_help))
     return report_usage(target.get_name(), "say which: " + any_of_text(command_names(target)));
@@ -217,7 +259,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     if (launched_rank() == 0) write_stdout(build_description() + "\n");
     return 0;
   } catch (const CLI::ParseError& error) {
-    return report_usage(command, wrong_usage(target, error));
+    return report_usage(command, wrong_usage(target, knobs_of(target), error));
   }
 
   set_warning_handler([quiet = common_.quiet || launched_rank() > 0](const std::string& message) {
@@ -229,6 +271,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     const Placement placement = chosen_placement(common_);
     if (common_.threads > 0) set_num_threads(common_.threads);
     Session session(command, common_, line, placement, job_.ranks());
+    if (chosen.knobs != nullptr) chosen.knobs->apply();
     chosen.run(session);
     require_unchanged_files();
     return interrupted() ? interrupted_exit_code() : session.exit_code();

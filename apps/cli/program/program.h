@@ -9,10 +9,13 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/cli/program/help.h"
 #include "apps/cli/program/job.h"
+#include "apps/cli/program/knob_options.h"
 #include "apps/cli/program/session.h"
 #include "apps/cli/program/values.h"
 
@@ -40,6 +43,11 @@ class Program {
   // `run` is called once they have been read.
   CLI::App& add(const CommandText& text, std::function<void(Session&)> run);
 
+  // Adds options for settings of the command `app`, which add() gave; they are set before it runs.
+  void add_knobs(CLI::App& app, Knobs knobs);
+  // None where the command has none.
+  std::vector<Knob> knobs_of(const CLI::App& app) const;
+
   // Adds a name under which several commands stand, before these.
   void add_group(const std::string& name, const std::string& summary);
 
@@ -54,6 +62,7 @@ class Program {
   struct Command {
     std::function<void(Session&)> run;
     Computes computes = Computes::kNothing;
+    std::unique_ptr<KnobOptions> knobs = {};
   };
 
   int parse_and_run(std::vector<std::string> arguments);
@@ -61,6 +70,7 @@ class Program {
   int report_usage(const std::string& command, const std::string& message);
 
   CLI::App app_;
+  std::shared_ptr<HelpFormatter> help_;
   CommonOptions common_;
   std::map<const CLI::App*, Command> commands_;
   Job job_;

@@ -23,10 +23,9 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kCommands = {
-    "info",       "tokenize",          "generate",      "eval",       "prepare", "corpus",
-    "pretrain",   "convert",           "sparsify",      "bench",      "demo",    "completion",
-    "attention",  "compare",           "curves",        "task",       "circuit", "patch",
-    "logit-lens", "logit-attribution", "head-circuits", "close-gates"};
+    "info",     "tokenize", "generate", "eval",  "prepare", "pretrain", "convert",
+    "sparsify", "bench",    "demo",     "gates", "compare", "task",     "circuit",
+    "patch",    "lens",     "head",     "trace", "run",     "attention"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {
@@ -76,20 +75,21 @@ TEST(Program, UnknownCommandsAndOptionsSuggestTheNearest) {
   expect_failure(run_program({"frobnicate"}), 2, "unknown command 'frobnicate' (see");
   expect_failure(run_program({"info", "--treads", "2"}), 2,
                  "unknown option '--treads'; did you mean '--threads'?");
-  expect_failure(run_program({"eval", "--stide=3"}), 2, "did you mean '--stride'?");
+  expect_failure(run_program({"eval", "--contxt=3"}), 2, "did you mean '--context'?");
   expect_failure(run_program({"--jsno"}), 2, "unknown option '--jsno'");
-  expect_failure(run_program({"info", "a", "b"}), 2, "unexpected argument 'b'");
-  expect_failure(run_program({"generate", "m", "-dashes first"}), 2, "write -- before text");
+  expect_failure(run_program({"generate", "a", "b"}), 2, "unexpected argument 'b'");
+  expect_failure(run_program({"eval", "m", "--stride", "8"}), 2,
+                 "'--stride' is a setting: write --set stride=VALUE");
+  expect_failure(run_program({"generate", "m", "-dashes first"}), 2, "write --prompt=TEXT");
 }
 
 TEST(Program, MissingAndWrongValuesAreNamed) {
-  expect_failure(run_program({"info"}), 2, "MODEL is required");
-  expect_failure(run_program({"generate", "m"}), 2, "give either PROMPT or --text FILE");
+  expect_failure(run_program({"info"}), 2, "FOLDER is required");
+  expect_failure(run_program({"generate", "m"}), 2, "give either --prompt TEXT or --text FILE");
   expect_failure(run_program({"eval", "m"}), 2, "give either --text FILE or --data SHARDS");
   expect_failure(run_program({"pretrain", "s"}), 2, "--out is required");
   expect_failure(run_program({"attention"}), 2, "MODEL is required");
   expect_failure(run_program({"compare"}), 2, "DENSE is required");
-  expect_failure(run_program({"curves"}), 2, "RUN is required");
   expect_failure(run_program({"info", "m", "--threads"}), 2, "--threads needs a value");
   for (const std::string& command : kCommands)
     expect_failure(run_program({command, "--threads", "0"}), 2,
@@ -98,13 +98,15 @@ TEST(Program, MissingAndWrongValuesAreNamed) {
   expect_failure(run_program({"info", "m", "--threads", "2x"}), 2, "'2x'");
   expect_failure(run_program({"info", "m", "--seed", "-1"}), 2, "'-1'");
   expect_failure(run_program({"eval", "m", "--device", "gpu"}), 2, "'gpu' is neither cpu nor cuda");
-  expect_failure(run_program({"generate", "m", "p", "--temperature", "nan"}), 2, "'nan'");
-  expect_failure(run_program({"generate", "m", "p", "--top-p", "1.5"}), 2, "'1.5'");
-  expect_failure(run_program({"generate", "m", "p", "--max-tokens", "99999999999999999999"}), 2,
-                 "'99999999999999999999'");
+  expect_failure(run_program({"generate", "m", "--prompt", "p", "--temperature", "nan"}), 2,
+                 "'nan'");
+  expect_failure(run_program({"generate", "m", "--prompt", "p", "--top-p", "1.5"}), 2, "'1.5'");
+  expect_failure(
+      run_program({"generate", "m", "--prompt", "p", "--max-tokens", "99999999999999999999"}), 2,
+      "'99999999999999999999'");
   expect_failure(run_program({"bench", "--cases", "nothing"}), 2,
                  "'nothing' is none of forward-maps");
-  expect_failure(run_program({"completion", "fish"}), 2, "'fish' is neither bash nor zsh");
+  expect_failure(run_program({"--completion", "fish"}), 2, "'fish' is neither bash nor zsh");
 }
 
 TEST(Program, AMissingGpuIsAnErrorThatSaysWhy) {
@@ -124,7 +126,7 @@ TEST(Program, Bf16NeedsAGpu) {
 
 TEST(Program, OfAnOptionGivenTwiceTheLastCounts) {
   const auto json = nlohmann::json::parse(
-      run_program({"info", "--devices", "--json", "--seed", "1", "--seed", "7"}).out);
+      run_program({"info", "--show", "devices", "--json", "--seed", "1", "--seed", "7"}).out);
   EXPECT_EQ(json["seed"], 7);
   EXPECT_EQ(json["command"], "info");
   EXPECT_EQ(json["filigree"], version_string());
@@ -132,10 +134,10 @@ TEST(Program, OfAnOptionGivenTwiceTheLastCounts) {
 
 TEST(Program, ThreadsAreTaken) {
   for (const char* threads : {"1", "3"})
-    EXPECT_EQ(
-        nlohmann::json::parse(
-            run_program({"info", "--devices", "--json", "--threads", threads}).out)["threads"],
-        std::stoi(threads));
+    EXPECT_EQ(nlohmann::json::parse(
+                  run_program({"info", "--show", "devices", "--json", "--threads", threads})
+                      .out)["threads"],
+              std::stoi(threads));
 }
 
 TEST(Program, OutputThatNobodyReadsIsAFailure) {
@@ -156,8 +158,8 @@ TEST(Program, AFullDiskIsAFailure) {
 TEST(Program, ALimitOnTheSizeOfFilesIsAFailure) {
   const ScratchFolder folder;
   const std::string file = (folder.path() / "text").string();
-  const ProgramRun run =
-      run_shell("ulimit -f 100; \"$FILIGREE\" corpus --quiet --size 10MB --out '" + file + "'");
+  const ProgramRun run = run_shell(
+      "ulimit -f 100; \"$FILIGREE\" task corpus --quiet --size 10MB --out '" + file + "'");
   expect_failure(run, 1, "cannot write '" + file + "': File too large");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
@@ -165,9 +167,10 @@ TEST(Program, ALimitOnTheSizeOfFilesIsAFailure) {
 TEST(Program, SignalsThatEndItLeaveNothingHalfWritten) {
   for (const int signal : {SIGTERM, SIGHUP, SIGXCPU, SIGUSR1}) {
     const ScratchFolder folder;
-    const ProgramRun run = run_and_signal(
-        {"corpus", "--quiet", "--size", "100GB", "--out", (folder.path() / "text").string()},
-        signal, [&] { return !std::filesystem::is_empty(folder.path()); });
+    const ProgramRun run =
+        run_and_signal({"task", "corpus", "--quiet", "--size", "100GB", "--out",
+                        (folder.path() / "text").string()},
+                       signal, [&] { return !std::filesystem::is_empty(folder.path()); });
     EXPECT_EQ(run.code, 128 + signal) << run.err;
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   }
@@ -191,7 +194,8 @@ TEST(Program, WarningsGoToStderrUnlessQuiet) {
   const ScratchFolder damaged;
   save_model(*model, damaged.path());
   std::filesystem::copy_file(folder.path() / "tokenizer.json", damaged.path() / "tokenizer.json");
-  const std::vector<std::string> command = {"generate", damaged.path().string(), "Hello", "--json"};
+  const std::vector<std::string> command = {"generate", damaged.path().string(), "--prompt",
+                                            "Hello", "--json"};
   const ProgramRun loud = run_program(command);
   EXPECT_EQ(loud.code, 1);
   EXPECT_EQ(loud.out, "");
@@ -205,17 +209,17 @@ TEST(Program, WarningsGoToStderrUnlessQuiet) {
 TEST(Program, CompletionScriptsKnowCommandsAndOptions) {
   const ProgramRun bash = run_shell(
       "command -v bash >/dev/null || exit 77; "
-      "bash -c 'eval \"$(\"$FILIGREE\" completion bash)\"; "
+      "bash -c 'eval \"$(\"$FILIGREE\" --completion bash)\"; "
       "COMP_WORDS=(filigree ge); COMP_CWORD=1; _filigree; echo \"${COMPREPLY[@]}\"; "
-      "COMP_WORDS=(filigree eval --str); COMP_CWORD=2; _filigree; echo \"${COMPREPLY[@]}\"; "
+      "COMP_WORDS=(filigree eval --cont); COMP_CWORD=2; _filigree; echo \"${COMPREPLY[@]}\"; "
       "COMP_WORDS=(filigree eval --device c); COMP_CWORD=3; _filigree; echo \"${COMPREPLY[@]}\"; "
       "COMP_WORDS=(filigree circuit --format svg,p); COMP_CWORD=3; _filigree; "
       "echo \"${COMPREPLY[@]}\"; "
       "COMP_WORDS=(filigree task \"\"); COMP_CWORD=2; _filigree; echo \"${COMPREPLY[@]}\"'");
   if (bash.code == 77) GTEST_SKIP() << "bash is not installed";
   EXPECT_EQ(bash.code, 0) << bash.err;
-  EXPECT_EQ(bash.out, "generate\n--stride\ncpu cuda\nsvg,pdf svg,png\nlist show check\n");
-  const ProgramRun zsh = run_program({"completion", "zsh"});
+  EXPECT_EQ(bash.out, "generate\n--context\ncpu cuda\nsvg,pdf svg,png\nlist show check corpus\n");
+  const ProgramRun zsh = run_program({"--completion", "zsh"});
   EXPECT_EQ(zsh.code, 0);
   EXPECT_THAT(zsh.out, StartsWith("#compdef filigree\n"));
   for (const std::string& command : kCommands)

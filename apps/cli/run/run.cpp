@@ -51,7 +51,7 @@ void add_run(Program& program) {
                     "filigree run gpt2 --prompt \"Paris is in\" --tap \"*hook_z\" --out z.npz",
                     "filigree run gpt2 --prompt \"Paris is in\" --patch \"L5.resid@0=Rome is in\"",
                     "filigree run gpt2 --prompt \"Paris is in\" --scale L9H6=2 --token \" France\"",
-                    "filigree run gpt2 --prompt \"Paris is in\" --feature L5F123=0 --features clt",
+                    "filigree run gpt2 --prompt \"Paris is in\" --steer L5F123=0 --features clt",
                     "filigree run gpt2 --prompt \"Paris is in\" --gradient-of \" France\" --json"},
                    Computes::kOnDevice},
                   [command](Session& session) { run_run(*command, session); });
@@ -65,10 +65,11 @@ void add_run(Program& program) {
   app.add_option("MODEL", command->model, "model folder or name")->required();
   app.add_option("--prompt", request.prompt, "text to read")->required()->type_name("TEXT");
   add_intervention_options(app, request.interventions);
-  add_steering_options(app, "--feature", request.steering, request.features);
-  several(app.add_option("--tap", request.taps,
-                         "taps to read, * for any characters (see info --taps); may come again"),
-          "GLOB");
+  add_steering_options(app, request.steering, request.features);
+  several(
+      app.add_option("--tap", request.taps,
+                     "taps to read, * for any characters (see info --show taps); may come again"),
+      "GLOB");
   app.add_option("--gradient-of", request.gradient_of,
                  "differentiate the last logit of this token, with the space before it, at every "
                  "tap that is read")

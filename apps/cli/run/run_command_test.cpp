@@ -62,15 +62,15 @@ TEST_F(RunCommandTest, WritesTapsAndAgreesWithTheLens) {
   EXPECT_EQ(json["out"], file);
   EXPECT_EQ(json["taps"].size(), 3u);
   EXPECT_TRUE(read_zip(file).contains("changed.blocks.1.hook_resid_post.npy"));
-  const auto lens = json_of(
-      {"logit-lens", name_, "--prompt", "The cat sat", "--ablate", "L1H2", "--token", " the"});
+  const auto lens =
+      json_of({"lens", name_, "--prompt", "The cat sat", "--ablate", "L1H2", "--token", " the"});
   const double log_p = lens["models"][0]["points"].back()["positions"].back()["log_probability"];
   EXPECT_NEAR(std::exp(log_p), json["changed"]["next"][0]["probability"].get<double>(), 1e-5);
-  const auto generated = json_of({"generate", name_, "The cat sat", "--ablate", "L1H2",
+  const auto generated = json_of({"generate", name_, "--prompt", "The cat sat", "--ablate", "L1H2",
                                   "--temperature", "0", "--max-tokens", "1"});
   EXPECT_EQ(generated["continuations"][0]["ids"][0], json["changed"]["likeliest"].back()["id"]);
-  const auto maps = json_of({"attention", name_, "--prompt", "The cat sat", "--stats", "--ablate",
-                             "L1H2.pattern", "--heads", "L1H2"});
+  const auto maps = json_of({"attention", name_, "--prompt", "The cat sat", "--show", "statistics",
+                             "--ablate", "L1H2.pattern", "--heads", "L1H2"});
   EXPECT_EQ(maps["models"][0]["statistics"]["heads"][0]["peak"], 0.0);
   EXPECT_EQ(maps["interventions"][0]["place"], "L1H2.pattern");
 }

@@ -31,7 +31,7 @@ class BundledModels : public ::testing::Test {
 TEST_F(BundledModels, TheSparseOneKeepsTheLossWithFewEdges) {
   const std::string text = (*study::find_named_model("dense-12x12") / "held-out.txt").string();
   const nlohmann::json json =
-      json_of({"eval", "dense-12x12", "sparse-12x12", "--text", text, "--length", "256"});
+      json_of({"eval", "dense-12x12", "sparse-12x12", "--text", text, "--context", "256"});
   const auto &dense = json["models"][0], &sparse = json["models"][1];
   EXPECT_NEAR(dense["loss"].get<double>(), 3.6055, 0.002);
   EXPECT_EQ(dense["active_edges"], 1.0);
@@ -60,7 +60,7 @@ TEST_F(BundledModels, TheSparseOneSaysHowFewHeadsLive) {
 TEST_F(BundledModels, NameMoversCopyByTheirWeights) {
   if (!study::find_named_model(study::kReferenceSparse))
     GTEST_SKIP() << "the larger pair is not here";
-  const nlohmann::json json = json_of({"head-circuits", study::kReferenceSparse});
+  const nlohmann::json json = json_of({"head", study::kReferenceSparse});
   EXPECT_LT(json["heads"].size(), 72u);  // those that ever open
   std::size_t seen = 0;
   for (const auto& head : json["heads"])
@@ -70,7 +70,7 @@ TEST_F(BundledModels, NameMoversCopyByTheirWeights) {
         ++seen;
       }
   EXPECT_EQ(seen, 4u);
-  const nlohmann::json page = json_of({"head", study::kReferenceSparse, "L10H8", "--no-twin",
+  const nlohmann::json page = json_of({"head", study::kReferenceSparse, "L10H8", "--twin", "none",
                                        "--task", "ioi", "--prompts", "16", "--input", "text"});
   EXPECT_EQ(page["facts"]["role"]["role"], "name-mover");
   EXPECT_LE(page["facts"]["role"]["scores"]["name_reader"], 0.0);
@@ -83,18 +83,18 @@ TEST_F(BundledModels, TheLargerPairReadsAndAnswersTheSentenceOfThePaper) {
       !study::find_named_model(study::kReferenceSparse))
     GTEST_SKIP() << "the larger pair is not here";
   const std::string sentence = "The opposite of \"large\" is \"";
-  const nlohmann::json cut = json_of({"tokenize", study::kReferenceDense, sentence});
+  const nlohmann::json cut = json_of({"tokenize", study::kReferenceDense, "--prompt", sentence});
   ASSERT_EQ(cut["tokens"].size(), 8u);
   EXPECT_EQ(cut["tokens"][4]["token"], "large");
   for (const char* model : {study::kReferenceDense, study::kReferenceSparse})
-    EXPECT_TRUE(run_program({"generate", model, sentence, "--max-tokens", "1", "--temperature", "0",
-                             "--quiet"})
+    EXPECT_TRUE(run_program({"generate", model, "--prompt", sentence, "--max-tokens", "1",
+                             "--temperature", "0", "--quiet"})
                     .out.starts_with(sentence + "small"))
         << model;
   const std::string text =
       (*study::find_named_model(study::kReferenceDense) / "held-out.txt").string();
-  const nlohmann::json json = json_of(
-      {"eval", study::kReferenceDense, study::kReferenceSparse, "--text", text, "--length", "256"});
+  const nlohmann::json json = json_of({"eval", study::kReferenceDense, study::kReferenceSparse,
+                                       "--text", text, "--context", "256"});
   const auto &dense = json["models"][0], &sparse = json["models"][1];
   // One short story: it changes by 0.015, hundreds of times as many tokens by 0.004.
   EXPECT_LT(sparse["loss"].get<double>() - dense["loss"].get<double>(), 0.04);
@@ -123,7 +123,7 @@ TEST_F(BundledModels, TasksOfATextGoThroughSweepsAndCircuits) {
          "The soldiers from the town have gone. The name of the ships has changed.";
   for (const char* command : {"patch", "circuit"}) {
     const nlohmann::json json =
-        json_of({command, "dense-12x12", "--task", "agreement-in-text", "--text", text});
+        json_of({command, "dense-12x12", "--task", "agreement-in-text", "--task-text", text});
     const nlohmann::json& model = json["models"][0];
     EXPECT_EQ(model["fit"]["kept"], 16) << command;
     EXPECT_EQ(model["check"]["better_than_chance"], true) << command;
@@ -135,16 +135,19 @@ TEST_F(BundledModels, TasksOfATextGoThroughSweepsAndCircuits) {
 TEST_F(BundledModels, PredictionsAreTracedOutOfTheBox) {
   if (!study::find_named_features("sparse-12x12-features"))
     GTEST_SKIP() << "there is no bundled transcoder";
-  const std::vector<std::string> trace = {
-      "trace",          "sparse-12x12", "--prompt", "The cat sat on the mat. The cat sat on the",
-      "--max-features", "200"};
+  const std::vector<std::string> trace = {"trace",    "sparse-12x12",
+                                          "--prompt", "The cat sat on the mat. The cat sat on the",
+                                          "--set",    "max-features=200"};
   const nlohmann::json json = json_of(trace);
   const nlohmann::json& model = json["models"][0];
   EXPECT_GT(model["replacement_score"].get<double>(), 0.3);
   std::vector<std::string> named = trace;
   named.insert(named.end(), {"--features", "sparse-12x12-features"});
   EXPECT_EQ(json_of(named)["models"][0]["replacement_score"], model["replacement_score"]);
-  EXPECT_EQ(run_program({"verify", "sparse-12x12-features", "dense-12x12-features"}).code, 0);
+  EXPECT_EQ(
+      run_program({"info", "sparse-12x12-features", "dense-12x12-features", "--checksums", "check"})
+          .code,
+      0);
 }
 
 // The sentence of the paper: a handful of heads where the dense model needs dozens.
@@ -152,9 +155,9 @@ TEST_F(BundledModels, TheSparseModelCarriesAWordThroughFewHeads) {
   if (!study::find_named_features("dense-28m-features") ||
       !study::find_named_features("sparse-28m-features"))
     GTEST_SKIP() << "the transcoders of the larger pair are not here";
-  const nlohmann::json json =
-      json_of({"trace", study::kReferenceSparse, "--dense-twin", study::kReferenceDense, "--prompt",
-               "The opposite of \"large\" is \"", "--target", "small", "--max-features", "300"});
+  const nlohmann::json json = json_of(
+      {"trace", study::kReferenceSparse, "--twin", study::kReferenceDense, "--prompt",
+       "The opposite of \"large\" is \"", "--target", "small", "--set", "max-features=300"});
   const auto &dense = json["models"][0], &sparse = json["models"][1];
   EXPECT_GT(dense["heads_for_80"].get<int>(), 20);
   EXPECT_LT(sparse["heads_for_80"].get<int>(), 9);

@@ -147,12 +147,13 @@ INSTANTIATE_TEST_SUITE_P(
     All, CommandsOnBothDevices,
     ::testing::Values(
         Command{"Generate",
-                {"generate", "sparse-12x12", kProse, "--temperature", "0", "--max-tokens", "12"},
+                {"generate", "sparse-12x12", "--prompt", kProse, "--temperature", "0",
+                 "--max-tokens", "12"},
                 false,
                 false},
         Command{"Attention",
-                {"attention", "dense-12x12", "sparse-12x12", "--prompt", kProse, "--roles",
-                 "--stats", "--by-head", "--pairs"}},
+                {"attention", "dense-12x12", "sparse-12x12", "--prompt", kProse, "--show",
+                 "roles,statistics,heads,pairs"}},
         Command{"TaskCheck", {"task", "check", "sparse-12x12", "ioi", "--prompts", "32"}},
         Command{"CircuitOfHeads",
                 {"circuit", "dense-12x12", "sparse-12x12", "--task", "antonym", "--prompts", "16"}},
@@ -166,15 +167,14 @@ INSTANTIATE_TEST_SUITE_P(
                 {"patch", "dense-12x12", "sparse-12x12", "--task", "antonym", "--prompts", "16",
                  "--site", "z,resid,mlp-out"}},
         Command{"LogitLens",
-                {"logit-lens", "dense-12x12", "sparse-12x12", "--prompt", kProse, "--mid"}},
+                {"lens", "dense-12x12", "sparse-12x12", "--prompt", kProse, "--show", "sublayers"}},
         Command{"LogitAttribution",
-                {"logit-attribution", "dense-12x12", "sparse-12x12", "--task", "ioi", "--prompts",
-                 "16"}},
+                {"lens", "dense-12x12", "sparse-12x12", "--task", "ioi", "--prompts", "16"}},
         Command{"Compare",
                 {"compare", "dense-12x12", "sparse-12x12", "--prompt", kProse, "--task", "antonym",
-                 "--task-prompts", "16"},
+                 "--prompts", "16"},
                 true},
-        Command{"Demo", {"demo", "--tokens", "1024", "--task", "antonym"}, true}),
+        Command{"Demo", {"demo", "--max-tokens", "1024", "--task", "antonym"}, true}),
     [](const auto& command) { return std::string(command.param.name); });
 
 class TrainingOnBothDevices : public TrainingCommandTest {
@@ -204,7 +204,8 @@ TEST_F(TrainingOnBothDevices, PretrainSparsifyAndEvalSayTheSame) {
     expect_other_digits(cpu, gpu);
   }
   expect_success(sparsify("sparse", "20"));
-  const Arguments eval = {"eval", path("dense"), path("sparse"), "--data", shards_, "--by-layer"};
+  const Arguments eval = {"eval",  path("dense"), path("sparse"), "--data",
+                          shards_, "--show",      "layers"};
   const nlohmann::json cpu = result_of(eval, kCpu), gpu = result_of(eval, kGpu);
   expect_the_same(cpu, gpu);
   expect_other_digits(cpu, gpu);
@@ -226,7 +227,7 @@ TEST(BothDevices, Bf16LosesLittle) {
 
 TEST(BothDevices, TheGpuIsListedAndBenched) {
   if (!has_device(DeviceKind::kCuda)) GTEST_SKIP() << "this machine has no GPU";
-  const auto devices = result_of({"info", "--devices"}, {})["devices"];
+  const auto devices = result_of({"info", "--show", "devices"}, {})["devices"];
   ASSERT_GE(devices.size(), 2u);
   EXPECT_EQ(devices[1]["device"], "cuda:0");
   const auto bench = result_of({"bench", "--cases", "attention-gated-b16-t1024"}, kGpu);

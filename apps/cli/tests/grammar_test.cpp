@@ -23,17 +23,16 @@ using ::testing::StartsWith;
 
 // Commands that compute with a model, and so have --device.
 const std::set<std::string> kComputing = {
-    "attention", "bench",      "circuit",           "close-gates",    "compare",
-    "demo",      "eval",       "features eval",     "features index", "features train",
-    "generate",  "logit-lens", "logit-attribution", "patch",          "pretrain",
-    "run",       "serve",      "sparsify",          "task",           "trace"};
+    "attention", "bench", "circuit",  "compare", "demo",     "eval",
+    "gates",     "lens",  "generate", "patch",   "pretrain", "features index",
+    "run",       "serve", "sparsify", "task",    "trace",    "features train"};
 
 // What is taken as it is: names of files and models, of what a task's own file names, and text.
 // Everything else has a check.
 const std::set<std::string> kFreeLabels = {"DIR",    "FILE", "GLOB", "MODEL", "NAME",
                                            "SHARDS", "TAP",  "TASK", "TEXT",  "TASK,..."};
-const std::set<std::string> kFreeArguments = {"MODEL",  "DENSE", "FEATURES", "FOLDER", "SPARSE",
-                                              "PROMPT", "RUN",   "SHARDS",   "TASK",   "TEXT"};
+const std::set<std::string> kFreeArguments = {"MODEL",  "DENSE",  "FEATURES", "FOLDER", "OTHER",
+                                              "SHARDS", "SPARSE", "TASK",     "TEXT"};
 
 // What a value of each kind never is.
 const std::map<std::string, std::vector<std::string>> kNonsense = {
@@ -49,6 +48,7 @@ const std::map<std::string, std::vector<std::string>> kNonsense = {
     {"patch", {"L3H1", "L3H1=", "=text", "H3=text"}},
     {"feature", {"L5", "5.123"}},
     {"feature-changes", {"L5", "L5F1", "L5F1=x", "L5H1=2", "L5F1@x=2", "L5F1=1,"}},
+    {"setting", {"", "no-such-setting=1", "no-such-setting"}},
     {"address", {"localhost", "", "1.2.3", "example.org"}},
     {"ids", {"x", "1.5"}}};
 
@@ -92,9 +92,23 @@ class GrammarTest : public ::testing::Test {
   std::vector<std::string> broken_;
 };
 
-TEST_F(GrammarTest, ThereAreCommandsAndOptions) {
+// What a reader of --help has to take in.
+TEST_F(GrammarTest, CommandsAndOptionsAreFew) {
+  constexpr std::size_t kMaxCommands = 24, kMaxOptions = 110, kMaxOfSparsify = 18;
   EXPECT_GT(commands_.size(), 20u);
-  EXPECT_GT(options_.size(), 200u);
+  EXPECT_LE(commands_.size(), kMaxCommands);
+  std::set<std::string> names;
+  for (const CLI::Option* option : program_.app().get_options())
+    names.insert(option->get_lnames().begin(), option->get_lnames().end());
+  for (const CommandOption& option : options_)
+    names.insert(option.option->get_lnames().begin(), option.option->get_lnames().end());
+  EXPECT_LE(names.size(), kMaxOptions);
+  std::size_t of_sparsify = 0;
+  for (const CommandOption& option : options_)
+    if (command_name(*option.command) == "sparsify" &&
+        option.option->get_group() != "Common options" && !option.option->get_positional())
+      ++of_sparsify;
+  EXPECT_LE(of_sparsify, kMaxOfSparsify);
 }
 
 TEST_F(GrammarTest, OneWordForEachThing) {
@@ -124,11 +138,10 @@ TEST_F(GrammarTest, AWordMeansTheSameEverywhere) {
     const auto [found, is_new] = first.emplace(name, option);
     if (is_new) continue;
     const CommandOption& other = found->second;
-    // Of a file or of a folder; of a loss or of a token; of a feature to explain or to change; of a
-    // model that a budget is counted from or of a token.
-    const bool out = name == "out" || name == "target" || name == "feature" || name == "against";
-    if ((option.value.label != other.value.label && !out) ||
-        (option.value.kind != other.value.kind && !out) ||
+    // A file or a folder; one choice or several; what is shown differs too.
+    const bool either = name == "out" || name == "show";
+    if ((option.value.label != other.value.label && !either) ||
+        (option.value.kind != other.value.kind && !either) ||
         option.takes_value() != other.takes_value())
       broken(option, "not what " + other.where + " takes");
   }
@@ -199,10 +212,16 @@ TEST_F(GrammarTest, NonsenseEndsWithTwoAndNamesTheOption) {
     const std::string name = option.where.substr(option.where.rfind(' ') + 1);
     for (const std::string& value : nonsense->second) {
       std::vector<std::string> arguments = words_of(command_name(*option.command));
-      if (name.starts_with("--"))
+      if (name.starts_with("--")) {
         arguments.push_back(name + "=" + value);
-      else
+      } else {
+        for (const CLI::Option* before : option.command->get_options())
+          if (before == option.option)
+            break;
+          else if (before->get_positional() && value_kind(*before).kind.empty())
+            arguments.emplace_back("m");
         arguments.push_back(value);
+      }
       if (value.empty() && !name.starts_with("--")) continue;
       const ProgramRun run = run_program(arguments);
       if (run.code != 2 || run.err.find(name) == std::string::npos || !run.out.empty())
@@ -221,7 +240,7 @@ TEST_F(GrammarTest, OnlyWhatComputesHasADevice) {
   }
   EXPECT_EQ(with_device, kComputing);
   EXPECT_EQ(with_precision, kComputing);
-  const ProgramRun run = run_program({"info", "--devices", "--device", "cpu"});
+  const ProgramRun run = run_program({"info", "--show", "devices", "--device", "cpu"});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("unknown option '--device'"));
 }

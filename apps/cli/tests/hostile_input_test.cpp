@@ -71,7 +71,7 @@ TEST(HostileInput, CurvesOfDeepJsonAreRefusedInWords) {
   const TemporaryFolder folder;
   const std::string log = (folder / "log.jsonl").string();
   write_file(log, std::string(60'000, '[') + std::string(60'000, ']') + "\n");
-  const ProgramRun run = run_program({"curves", log, "--out", (folder / "x.svg").string()});
+  const ProgramRun run = run_program({"info", log, "--out", (folder / "x.svg").string()});
   EXPECT_EQ(run.code, 1) << run.err;
   EXPECT_THAT(run.err, HasSubstr("nested"));
 }
@@ -94,7 +94,8 @@ TEST(HostileInput, PipesAndDevicesAreRefusedAndNeverWaitedFor) {
   // Nor is anything written into a pipe that nobody reads.
   const fs::path out = folder / "pipe.csv";
   ASSERT_EQ(::mkfifo(out.c_str(), 0600), 0);
-  const ProgramRun written = run_program({"corpus", "--size", "1kB", "--out", out.string()});
+  const ProgramRun written =
+      run_program({"task", "corpus", "--size", "1kB", "--out", out.string()});
   EXPECT_EQ(written.code, 1) << written.out;
 }
 
@@ -119,18 +120,18 @@ TEST(HostileInput, ValuesThatAreNotFiniteAreNamedWhereTheyComeFrom) {
   const std::string prompt = "It was a dark night";
   const std::vector<Arguments> commands = {
       {"eval", model.name(), "--text", text},
-      {"attention", model.name(), "--prompt", prompt, "--stats", "--out", table},
-      {"attention", model.name(), "--prompt", prompt, "--roles"},
-      {"attention", model.name(), "--prompt", prompt, "--pairs"},
+      {"attention", model.name(), "--prompt", prompt, "--show", "statistics", "--out", table},
+      {"attention", model.name(), "--prompt", prompt, "--show", "roles"},
+      {"attention", model.name(), "--prompt", prompt, "--show", "pairs"},
       {"attention", model.name(), "--prompt", prompt, "--out", (folder / "maps.npz").string()},
-      {"logit-lens", model.name(), "--prompt", "It was"},
-      {"logit-attribution", model.name(), "--prompt", "It was", "--answer", "a"},
+      {"lens", model.name(), "--prompt", "It was"},
+      {"lens", model.name(), "--prompt", "It was", "--target", "a"},
       {"run", model.name(), "--prompt", prompt},
       {"task", "check", model.name(), "induction", "--prompts", "4"},
       {"circuit", model.name(), "--task", "induction", "--prompts", "4"},
       {"patch", model.name(), "--task", "induction", "--prompts", "4"},
       {"head", model.name(), "L1H0", "--task", "induction"},
-      {"features", "eval", model.name(), "--features", features, "--text", text},
+      {"eval", model.name(), "--features", features, "--text", text},
       {"features", "index", model.name(), features, "--text", text, "--out",
        (folder / "index").string()},
       {"trace", model.name(), "--features", features, "--prompt", prompt},
@@ -158,7 +159,7 @@ TEST(HostileInput, ATranscoderThatIsNotFiniteIsNamed) {
   write_transcoder(features, transcoder, {});
   const std::string text = write_file(folder / "text", "It was a dark night; it rained.").string();
   for (const Arguments& command :
-       {Arguments{"features", "eval", model.name(), "--features", features, "--text", text},
+       {Arguments{"eval", model.name(), "--features", features, "--text", text},
         Arguments{"features", "index", model.name(), features, "--text", text, "--out",
                   (folder / "index").string()},
         Arguments{"trace", model.name(), "--features", features, "--prompt", "It was"}}) {
@@ -181,8 +182,9 @@ TEST(HostileInput, ControlCharactersReachNoTerminal) {
   };
   for (const Arguments& command :
        {Arguments{"info", evil.string()}, Arguments{"info", evil.string(), "--json"},
-        Arguments{"info", (evil / "missing").string()}, Arguments{"verify", evil.string()},
-        Arguments{"attention", evil.string(), "--prompt", "a \x1b[31mred", "--roles"},
+        Arguments{"info", (evil / "missing").string()},
+        Arguments{"info", evil.string(), "--checksums", "check"},
+        Arguments{"attention", evil.string(), "--prompt", "a \x1b[31mred", "--show", "roles"},
         Arguments{"convert", evil.string(), "--out", evil.string()}}) {
     const ProgramRun run = run_program(command);
     expect_clean(run.out);
@@ -200,20 +202,21 @@ TEST(HostileInput, ControlCharactersReachNoTerminal) {
 
 TEST(HostileInput, VerifyFindsWhatIsDamagedAndSaysWhatItCannotCheck) {
   const ModelFolder model;
-  EXPECT_THAT(run_program({"verify", model.name()}).out, HasSubstr(": whole, "));
+  EXPECT_THAT(run_program({"info", model.name(), "--checksums", "check"}).out,
+              HasSubstr(": whole, "));
   std::string bytes = read_file(model.path() / "model.safetensors");
   bytes[bytes.size() / 2] ^= 4;
   write_file(model.path() / "model.safetensors", bytes);
-  const ProgramRun damaged = run_program({"verify", model.name()});
+  const ProgramRun damaged = run_program({"info", model.name(), "--checksums", "check"});
   EXPECT_EQ(damaged.code, 1);
   EXPECT_THAT(damaged.out, AllOf(HasSubstr(": damaged\n  model.safetensors has the checksum ")));
-  const ProgramRun loaded = run_program({"generate", model.name(), "It"});
+  const ProgramRun loaded = run_program({"generate", model.name(), "--prompt", "It"});
   EXPECT_EQ(loaded.code, 1);
   EXPECT_THAT(loaded.err, HasSubstr("it is damaged, or was changed after it was written"));
   // Changed on purpose.
-  EXPECT_EQ(run_program({"verify", model.name(), "--write"}).code, 0);
+  EXPECT_EQ(run_program({"info", model.name(), "--checksums", "write"}).code, 0);
   fs::remove(model.path() / "checksums.json");
-  const ProgramRun none = run_program({"verify", model.name()});
+  const ProgramRun none = run_program({"info", model.name(), "--checksums", "check"});
   EXPECT_EQ(none.code, 3);
   EXPECT_THAT(none.out, HasSubstr("there are no checksums here"));
 }

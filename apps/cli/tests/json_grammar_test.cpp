@@ -83,38 +83,37 @@ class CommandJsonTest : public ::testing::Test {
 TEST_F(CommandJsonTest, EveryCommand) {
   const std::string dense = dense_.name(), sparse = sparse_.name();
   walk({"info", sparse});
-  walk({"verify", sparse});
-  walk({"info", dense, "--taps"});
-  walk({"info", "--devices"});
-  walk({"tokenize", dense, "Hello world"});
-  walk({"tokenize", dense, "Hello world", "--ids"});
-  walk({"tokenize", dense, "--decode", "40", "516"});
-  walk({"tokenize", "--train", path("prose.txt"), "--vocab", "270", "--out", path("bpe")});
-  walk({"corpus", "--list"});
-  walk({"corpus", "--documents", "200", "--split", "held-out", "--out", path("tasks.txt")});
-  walk({"prepare", path("tasks.txt"), "--tokenizer", dense, "--held-out-share", "0.2", "--out",
+  walk({"info", sparse, "--checksums", "check"});
+  walk({"info", dense, "--show", "taps"});
+  walk({"info", "--show", "devices"});
+  walk({"tokenize", dense, "--prompt", "Hello world"});
+  walk({"tokenize", dense, "--prompt", "Hello world", "--show", "ids"});
+  walk({"tokenize", dense, "--ids", "40,516"});
+  walk({"task", "corpus"});
+  walk({"task", "corpus", "--documents", "200", "--split", "held-out", "--out", path("tasks.txt")});
+  walk({"prepare", path("tasks.txt"), "--tokenizer", dense, "--set", "held-out-share=0.2", "--out",
         path("shards")});
   walk({"pretrain", path("shards"), "--out", path("run"), "--layers", "2", "--layer-heads", "2",
         "--width", "16", "--context", "16", "--steps", "2", "--batch", "2"});
   walk({"pretrain", path("shards"), "--out", path("dry"), "--dry-run"});
   walk({"sparsify", path("run"), path("shards"), "--out", path("sparse-run"), "--steps", "2",
         "--batch", "2", "--control"});
-  walk({"eval", dense, sparse, "--data", path("shards"), "--by-layer", "--by-head", "--max-tokens",
+  walk({"eval", dense, sparse, "--data", path("shards"), "--show", "layers,heads", "--max-tokens",
         "100"});
   walk({"eval", dense, "--text", path("prose.txt")});
-  walk({"close-gates", sparse, "--most-edges", "0.9", "--data", path("shards"), "--max-tokens",
-        "100", "--out", path("closer")});
+  walk({"gates", "close", sparse, "--edges", "0.9", "--data", path("shards"), "--max-tokens", "100",
+        "--out", path("closer")});
   walk({"features", "train", path("run"), path("shards"), "--out", path("transcoder"), "--tokens",
         "64", "--batch", "32", "--layer-features", "24", "--l0", "4"});
   walk({"features", "train", path("run"), path("shards"), "--out", path("dry"), "--dry-run"});
-  walk({"features", "eval", path("run"), "--features", path("transcoder"), "--data", path("shards"),
-        "--by-layer", "--max-tokens", "100"});
-  walk({"generate", dense, "Once upon", "--max-tokens", "3", "--count", "2"});
+  walk({"eval", path("run"), "--features", path("transcoder"), "--data", path("shards"), "--show",
+        "layers", "--max-tokens", "100"});
+  walk({"generate", dense, "--prompt", "Once upon", "--max-tokens", "3", "--count", "2"});
   walk({"convert", dense, "--out", path("converted"), "--dtype", "bf16"});
-  walk({"bench", "--layers", "1", "--layer-heads", "2", "--width", "16", "--vocab", "50", "--runs",
-        "1", "--ceiling-size", "16", "--cases", "forward-maps-b1-t16,load-warm"});
-  walk({"attention", dense, sparse, "--prompt", "a b a b", "--roles", "--stats", "--by-head",
-        "--pairs"});
+  walk({"bench", "--layers", "1", "--layer-heads", "2", "--width", "16", "--vocab", "50", "--set",
+        "runs=1", "--set", "ceiling-size=16", "--cases", "forward-maps-b1-t16,load-warm"});
+  walk({"attention", dense, sparse, "--prompt", "a b a b", "--show",
+        "roles,statistics,heads,pairs"});
   walk({"task", "list"});
   walk({"task", "show", dense, task_});
   walk({"task", "check", dense, task_});
@@ -124,31 +123,30 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"run", sparse, "--prompt", "one two one", "--tap", "*hook_z", "--ablate", "L0H1",
         "--gradient-of", " one"});
   write_random_transcoder(path("clt"), {TranscoderKind::kCrossLayer, 2, 32, 40, false});
-  walk({"run", dense, "--prompt", "one two one", "--feature", "L0F3=2", "--features", path("clt")});
-  walk({"generate", dense, "Once upon", "--max-tokens", "3", "--steer", "L1F3=+8", "--features",
-        path("clt")});
+  walk({"run", dense, "--prompt", "one two one", "--steer", "L0F3=2", "--features", path("clt")});
+  walk({"generate", dense, "--prompt", "Once upon", "--max-tokens", "3", "--steer", "L1F3=+8",
+        "--features", path("clt")});
   walk({"features", "index", dense, path("clt"), "--text", path("prose.txt"), "--out",
         path("clt.index"), "--export", path("pages")});
   walk({"features", "show", dense, path("clt"), "L1F3", "--index", path("clt.index"), "--out",
         path("feature.html")});
-  walk({"features", "convert", path("clt"), "--out", path("small"), "--dtype", "i8"});
-  walk({"logit-lens", dense, "--prompt", "one two one", "--mid"});
-  walk({"logit-attribution", dense, "--task", task_});
-  walk({"head-circuits", dense, "--heads", "L0H1,L1H2", "--matrices"});
+  walk({"convert", path("clt"), "--out", path("small"), "--dtype", "i8"});
+  walk({"lens", dense, "--prompt", "one two one", "--show", "sublayers"});
+  walk({"lens", dense, "--task", task_});
+  walk({"head", dense, "--heads", "L0H1,L1H2", "--show", "matrices"});
   walk({"head", sparse, "L1H2", "--twin", dense, "--task", task_});
   const auto traced = load_model(dense_.path());
   write_transcoder(
       path("clt"),
       random_transcoder(traced->config(), TranscoderKind::kCrossLayer, 12, false, 0.3f), {});
-  walk({"trace", sparse, "--features", path("clt"), "--dense-twin", dense, "--twin-features",
-        path("clt"), "--prompt", "one two one two", "--validate", "4", "--out", path("g.json")});
+  walk({"trace", sparse, "--features", path("clt"), path("clt"), "--twin", dense, "--prompt",
+        "one two one two", "--set", "validate=4", "--out", path("g.json")});
   walk({"trace", dense, "--features", path("clt"), "--task", task_, "--prompts", "2"});
-  walk({"completion", "bash"});
-  walk({"curves", path("sparse-run"), "--out", path("curves.svg")});
+  walk({"info", path("sparse-run"), "--out", path("curves.svg")});
   walk({"compare", dense, sparse, "--prompt", "a b a b", "--task", task_, "--out",
         path("comparison"), "--format", "svg"});
-  walk({"demo", "--dense", dense, "--sparse", sparse, "--text", path("prose.txt"), "--tokens",
-        "100", "--task", task_, "--format", "svg", "--out", path("demo")});
+  walk({"demo", dense, sparse, "--text", path("prose.txt"), "--max-tokens", "100", "--task", task_,
+        "--format", "svg", "--out", path("demo")});
   walk_output("serve", run_and_interrupt({"serve", dense, "--port", "0", "--json", "--quiet"}));
 
   Program program;

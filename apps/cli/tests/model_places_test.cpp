@@ -49,27 +49,27 @@ class ModelPlaces : public ::testing::Test {
 TEST_F(ModelPlaces, EveryCommandTakesAName) {
   std::ofstream(path("text.txt")) << "The cat sat on the mat. The dog sat on the cat.\n";
   expect_success({"info", "named"});
-  expect_success({"info", "named", "--taps"});
-  expect_success({"tokenize", "named", "a cat"});
-  expect_success({"generate", "named", "a cat", "--max-tokens", "2"});
+  expect_success({"info", "named", "--show", "taps"});
+  expect_success({"tokenize", "named", "--prompt", "a cat"});
+  expect_success({"generate", "named", "--prompt", "a cat", "--max-tokens", "2"});
   expect_success({"convert", "named", "--out", path("copy")});
-  expect_success({"prepare", path("text.txt"), "--tokenizer", "named", "--held-out-share", "0",
+  expect_success({"prepare", path("text.txt"), "--tokenizer", "named", "--set", "held-out-share=0",
                   "--out", path("shards")});
   expect_success({"sparsify", "named", path("shards"), "--out", path("run"), "--steps", "1",
                   "--context", "4", "--dry-run"});
   expect_success({"eval", "named", "--text", path("text.txt")});
   expect_success({"eval", "named", "--data", path("shards"), "--split", "train"});
-  expect_success({"attention", "named", "named", "--prompt", "a cat", "--roles"});
-  expect_success({"attention", "named", "--data", path("shards"), "--split", "train", "--length",
-                  "4", "--samples", "1", "--stats"});
+  expect_success({"attention", "named", "named", "--prompt", "a cat", "--show", "roles"});
+  expect_success({"attention", "named", "--data", path("shards"), "--split", "train", "--context",
+                  "4", "--samples", "1", "--show", "statistics"});
   expect_success({"task", "show", "named", "pronoun", "--prompts", "2"});
-  expect_success({"head-circuits", "named"});
+  expect_success({"head", "named"});
   // A random model cannot do it, which is exit code 3.
   expect_success({"task", "check", "named", "pronoun", "--prompts", "4"}, 3);
   expect_success({"circuit", "named", "--task", "pronoun", "--prompts", "4"}, 3);
   expect_success({"patch", "named", "--task", "pronoun", "--prompts", "4"}, 3);
-  expect_success({"logit-lens", "named", "--prompt", "a cat"});
-  expect_success({"logit-attribution", "named", "--task", "pronoun", "--prompts", "4"}, 3);
+  expect_success({"lens", "named", "--prompt", "a cat"});
+  expect_success({"lens", "named", "--task", "pronoun", "--prompts", "4"}, 3);
   if (study::has_figures())
     expect_success({"compare", "named", "named", "--out", path("out"), "--prompt", "a cat",
                     "--format", "svg"});
@@ -93,7 +93,7 @@ TEST_F(ModelPlaces, AreSearchedInOrderAndNamesAreNoPaths) {
 TEST_F(ModelPlaces, HaveTranscodersThatGoWithTheirModels) {
   const auto config = load_model(model_.path())->config();
   const Transcoder transcoder = random_transcoder(config, TranscoderKind::kCrossLayer, 12);
-  const Arguments steered = {"run", "named", "--prompt", "a cat", "--feature", "L0F3=2"};
+  const Arguments steered = {"run", "named", "--prompt", "a cat", "--steer", "L0F3=2"};
   const ProgramRun without = run_program(steered);
   EXPECT_EQ(without.code, 2);
   EXPECT_THAT(without.err, HasSubstr("say which transcoder: --features DIR"));
@@ -101,15 +101,14 @@ TEST_F(ModelPlaces, HaveTranscodersThatGoWithTheirModels) {
   std::ofstream(path("text.txt")) << "The cat sat on the mat. The dog sat on the cat.\n";
   expect_success(steered);
   expect_success({"trace", "named", "--prompt", "a cat sat"});
-  expect_success({"trace", "named", "--prompt", "a cat sat", "--dense-twin", "named"});
-  expect_success({"features", "eval", "named", "--text", path("text.txt")});
-  expect_success(
-      {"features", "eval", (place() / "named").string() + "/", "--text", path("text.txt")});
+  expect_success({"trace", "named", "--prompt", "a cat sat", "--twin", "named"});
+  expect_success({"eval", "named", "--features", "beside", "--text", path("text.txt")});
+  expect_success({"eval", (place() / "named").string() + "/", "--features", "beside", "--text",
+                  path("text.txt")});
   expect_success({"features", "show", "named", "named-features", "L0F3"});
-  expect_success({"features", "convert", "named-features", "--out", path("wide")});
-  expect_success({"verify", "named-features"});
-  const ProgramRun twice =
-      run_program({"features", "convert", "named-features", "--out", path("wide")});
+  expect_success({"convert", "named-features", "--out", path("wide")});
+  expect_success({"info", "named-features", "--checksums", "check"});
+  const ProgramRun twice = run_program({"convert", "named-features", "--out", path("wide")});
   EXPECT_THAT(twice.err, HasSubstr("holds a transcoder already"));
   const ProgramRun absent = run_program({"trace", "named", "--features", "nemad", "--prompt", "a"});
   EXPECT_EQ(absent.code, 1);
@@ -127,7 +126,7 @@ TEST_F(ModelPlaces, AFolderOfTheNameComesFirst) {
 TEST_F(ModelPlaces, AreListedWithTheirModelsWhenANameIsNowhere) {
   set_places(place().string() + ":" + path("missing"));
   for (const Arguments& arguments :
-       {Arguments{"info", "nemad"}, Arguments{"tokenize", "nemad", "a"}}) {
+       {Arguments{"info", "nemad"}, Arguments{"tokenize", "nemad", "--prompt", "a"}}) {
     const ProgramRun run = run_program(arguments);
     EXPECT_EQ(run.code, 1);
     EXPECT_EQ(run.out, "");

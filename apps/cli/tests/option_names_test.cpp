@@ -63,7 +63,8 @@ class OptionNamesTest : public ::testing::Test {
       for (const CLI::Option* option : command->get_options())
         for (const std::string& name : option->get_lnames())
           labels_[name].insert(option->get_type_name());
-    labels_["version"] = {""};
+    for (const CLI::Option* option : program_.app().get_options())
+      for (const std::string& name : option->get_lnames()) labels_[name].insert("");
   }
 
   // What is wrong with the options that a text names.

@@ -38,26 +38,22 @@ class OutputFoldersTest : public TrainingCommandTest {
     write_own_task(able_, path("task.jsonl"), 12);
     expect_success({"features", "train", path("dense"), shards_, "--out", path("features"),
                     "--layer-features", "8", "--tokens", "128", "--batch", "64", "--l0", "2",
-                    "--pool", "128", "--quiet"});
+                    "--set", "pool=128", "--quiet"});
   }
 
   Writers writers() const {
     const std::string text = path("shards.txt");
-    return {
-        {"pretrain --out", {shards_, "--steps", "2"}},
-        {"sparsify --out", {path("dense"), shards_, "--steps", "2"}},
-        {"close-gates --out", {path("sparse"), "--data", shards_, "--most-edges", "0.1"}},
-        {"convert --out", {path("dense")}},
-        {"prepare --out", {text, "--vocab", "300"}},
-        {"tokenize --out", {"--train", text, "--vocab", "300"}},
-        {"features train --out", {path("dense"), shards_, "--layer-features", "8"}},
-        {"features convert --out", {path("features")}},
-        {"features index --export",
-         {path("dense"), path("features"), "--text", text, "--out", path("index")}},
-        {"compare --out", {path("dense"), path("sparse"), "--prompt", "the cat sat"}},
-        {"demo --out",
-         {"--dense", path("dense"), "--sparse", path("sparse"), "--text", text, "--tokens", "200"}},
-        {"circuit --out", {able_.name(), "--task", path("task.jsonl")}}};
+    return {{"pretrain --out", {shards_, "--steps", "2"}},
+            {"sparsify --out", {path("dense"), shards_, "--steps", "2"}},
+            {"gates --out", {"close", path("sparse"), "--data", shards_, "--edges", "0.1"}},
+            {"convert --out", {path("dense")}},
+            {"prepare --out", {text, "--vocab", "300"}},
+            {"features train --out", {path("dense"), shards_, "--layer-features", "8"}},
+            {"features index --export",
+             {path("dense"), path("features"), "--text", text, "--out", path("index")}},
+            {"compare --out", {path("dense"), path("sparse"), "--prompt", "the cat sat"}},
+            {"demo --out", {path("dense"), path("sparse"), "--text", text, "--max-tokens", "200"}},
+            {"circuit --out", {able_.name(), "--task", path("task.jsonl")}}};
   }
 
   // "features index --export" with its folder, as arguments.
@@ -101,7 +97,7 @@ TEST_F(OutputFoldersTest, AFolderInUseIsRefusedByEveryCommand) {
     EXPECT_EQ(folder.file_count(), 1u);  // the lock
   }
   const OutputFolder held(path("dense"));
-  const ProgramRun run = run_program({"verify", path("dense"), "--write"});
+  const ProgramRun run = run_program({"info", path("dense"), "--checksums", "write"});
   EXPECT_EQ(run.code, 1) << run.err;
   EXPECT_THAT(run.err, HasSubstr("is in use by process "));
 }
@@ -112,7 +108,7 @@ TEST_F(OutputFoldersTest, LinksToFilesAreReplacedAndLinksToFoldersRefused) {
   for (const char* name : {"model.safetensors", "checksums.json", "tokenizer.json"})
     fs::create_symlink(elsewhere / "precious", out / name);
   expect_success({"convert", path("dense"), "--out", out.path().string()});
-  expect_success({"verify", out.path().string()});
+  expect_success({"info", out.path().string(), "--checksums", "check"});
   EXPECT_EQ(contents_of(out / "model.safetensors"), weights("dense"));
   EXPECT_FALSE(fs::is_symlink(out / "model.safetensors"));
 

@@ -58,7 +58,7 @@ class CommandTest : public ::testing::Test {
 };
 
 TEST_F(CommandTest, InfoDescribesAModel) {
-  const nlohmann::json json = json_of({"info", model_name_, "--batch", "2", "--length", "32"});
+  const nlohmann::json json = json_of({"info", model_name_, "--batch", "2", "--context", "32"});
   EXPECT_EQ(json["architecture"]["layers"], 2);
   EXPECT_EQ(json["architecture"]["head_width"], 8);
   std::int64_t parts = 0;
@@ -92,28 +92,28 @@ TEST_F(CommandTest, InfoKnowsStorageShardsAndGates) {
 }
 
 TEST_F(CommandTest, InfoListsTaps) {
-  EXPECT_EQ(json_of({"info", model_name_, "--taps"})["taps"],
+  EXPECT_EQ(json_of({"info", model_name_, "--show", "taps"})["taps"],
             load_model(model_.path())->tap_names());
-  EXPECT_EQ(run_program({"info", model_name_, "--match", "blocks.*.attn.hook_z"}).out,
+  EXPECT_EQ(run_program({"info", model_name_, "--tap", "blocks.*.attn.hook_z"}).out,
             "blocks.0.attn.hook_z\nblocks.1.attn.hook_z\n");
-  expect_failure({"info", model_name_, "--match", "blocks.0.attn.hook_zz"},
+  expect_failure({"info", model_name_, "--tap", "blocks.0.attn.hook_zz"},
                  "no tap of '" + model_name_ + "' matches 'blocks.0.attn.hook_zz'");
-  expect_failure({"info", model_name_, "--match", "blocks.0.attn.hook_zz"}, "blocks.0.attn.hook_z");
+  expect_failure({"info", model_name_, "--tap", "blocks.0.attn.hook_zz"}, "blocks.0.attn.hook_z");
 }
 
 TEST_F(CommandTest, InfoListsDevices) {
-  const nlohmann::json devices = json_of({"info", "--devices"})["devices"];
+  const nlohmann::json devices = json_of({"info", "--show", "devices"})["devices"];
   ASSERT_GE(devices.size(), 1u);
   EXPECT_EQ(devices[0]["device"], "cpu");
   EXPECT_GE(devices[0]["cores"].get<int>(), 1);
-  expect_failure({"info", model_name_, "--devices"}, "--devices takes no MODEL", 2);
+  expect_failure({"info", model_name_, "--show", "devices"}, "--show devices takes no FOLDER", 2);
 }
 
 TEST_F(CommandTest, InfoRefusesWhatIsNoModel) {
   expect_failure({"info", "/nonexistent/model"}, "'/nonexistent/model': no such folder");
   expect_failure({"info", model_name_ + "/config.json"}, "is a file; give the folder");
   expect_failure({"info", scratch_.path().string()}, "config.json");
-  expect_failure({"info", model_name_, "--length", "65"},
+  expect_failure({"info", model_name_, "--context", "65"},
                  "a length of 65 is more than the model's context of 64");
   nlohmann::json config = nlohmann::json::parse(std::ifstream(model_.path() / "config.json"));
   config["n_layer"] = 3;
@@ -128,7 +128,7 @@ TEST_F(CommandTest, InfoRefusesWhatIsNoModel) {
 TEST_F(CommandTest, TokenizeShowsIdsAndByteRanges) {
   const Tokenizer tokenizer = Tokenizer::from_folder(model_.path());
   const std::string text = "Hello world, naïve<|endoftext|>日本";
-  const nlohmann::json json = json_of({"tokenize", model_name_, text});
+  const nlohmann::json json = json_of({"tokenize", model_name_, "--prompt", text});
   EXPECT_EQ(json["ids"], tokenizer.encode(text));
   std::size_t end = 0;
   for (const auto& token : json["tokens"]) {
@@ -139,41 +139,46 @@ TEST_F(CommandTest, TokenizeShowsIdsAndByteRanges) {
   }
   EXPECT_EQ(end, text.size());
 
-  const ProgramRun table = run_program({"tokenize", golden("bpe-8k"), " world<|endoftext|>"});
+  const ProgramRun table =
+      run_program({"tokenize", golden("bpe-8k"), "--prompt", " world<|endoftext|>"});
   EXPECT_THAT(table.out, HasSubstr(" 974    0:6  \" world\"\n   0   6:19  <|endoftext|>\n"));
   EXPECT_THAT(table.out, HasSubstr("2 tokens, 19 bytes"));
-  EXPECT_GT(json_of({"tokenize", model_name_, "<|endoftext|>", "--no-special"})["count"], 1);
+  EXPECT_GT(json_of({"tokenize", model_name_, "--prompt", "<|endoftext|>", "--set",
+                     "special=false"})["count"],
+            1);
 }
 
 TEST_F(CommandTest, TokenizeTakesTextFromArgumentFileAndStdin) {
   const std::string file = write("text.txt", "[one, two]");
-  const std::string expected = run_program({"tokenize", model_name_, "[one, two]", "--ids"}).out;
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--text", file, "--ids"}).out, expected);
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--ids"}, "[one, two]").out, expected);
-  EXPECT_EQ(run_program({"tokenize", model_name_ + "/tokenizer.json", "[one, two]", "--ids"}).out,
+  const std::string expected =
+      run_program({"tokenize", model_name_, "--prompt", "[one, two]", "--show", "ids"}).out;
+  EXPECT_EQ(run_program({"tokenize", model_name_, "--text", file, "--show", "ids"}).out, expected);
+  EXPECT_EQ(run_program({"tokenize", model_name_, "--show", "ids"}, "[one, two]").out, expected);
+  EXPECT_EQ(run_program({"tokenize", model_name_ + "/tokenizer.json", "--prompt", "[one, two]",
+                         "--show", "ids"})
+                .out,
             expected);
-  expect_failure({"tokenize", model_name_, "text", "--text", file}, "not both", 2);
+  expect_failure({"tokenize", model_name_, "--prompt", "text", "--text", file}, "not both", 2);
 }
 
 TEST_F(CommandTest, EncodingAndDecodingAFileGivesThatFile) {
   const std::string text = license() + "naïve 日本語 \xF0\x9F\x91\x8D no newline";
-  const std::string ids = run_program({"tokenize", model_name_, "--ids"}, text).out;
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--decode"}, ids).out, text);
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--decode", "40", "516", "79"}).out, "Hello");
-  EXPECT_EQ(json_of({"tokenize", model_name_, "--decode", "[40, 516, 79]"})["text"], "Hello");
+  const std::string ids = run_program({"tokenize", model_name_, "--show", "ids"}, text).out;
+  EXPECT_EQ(run_program({"tokenize", model_name_, "--ids", "-"}, ids).out, text);
+  EXPECT_EQ(run_program({"tokenize", model_name_, "--ids", "40,516 79"}).out, "Hello");
+  EXPECT_EQ(json_of({"tokenize", model_name_, "--ids", "[40, 516, 79]"})["text"], "Hello");
 }
 
 TEST_F(CommandTest, TokenizeRefusesBadInput) {
   expect_failure({"tokenize"}, "MODEL is required", 2);
-  expect_failure({"tokenize", "/nonexistent", "x"}, "'/nonexistent': no such folder");
-  expect_failure({"tokenize", scratch_.path().string(), "x"}, "no tokenizer in");
-  expect_failure({"tokenize", write("notes.txt", ""), "x"}, "is a file");
-  expect_failure({"tokenize", model_name_, "--decode", "8192"},
+  expect_failure({"tokenize", "/nonexistent", "--prompt", "x"}, "'/nonexistent': no such folder");
+  expect_failure({"tokenize", scratch_.path().string(), "--prompt", "x"}, "no tokenizer in");
+  expect_failure({"tokenize", write("notes.txt", ""), "--prompt", "x"}, "is a file");
+  expect_failure({"tokenize", model_name_, "--ids", "8192"},
                  "token id 8192 is outside the vocabulary of 8192 tokens");
-  expect_failure({"tokenize", model_name_, "--decode", "-1"}, "--decode: '-1' is not a token id",
-                 2);
-  expect_failure({"tokenize", model_name_, "--decode", "12", "x"},
-                 "--decode: 'x' is not a token id", 2);
+  expect_failure({"tokenize", model_name_, "--ids", "-1"}, "--ids: '-1' is not a token id", 2);
+  expect_failure({"tokenize", model_name_, "--ids", "12,x"}, "--ids: 'x' is not a token id", 2);
+  expect_failure({"tokenize", model_name_, "--ids", "12", "--prompt", "x"}, "not both", 2);
   const std::string bad = write("bad.txt", "ab\xff");
   expect_failure({"tokenize", model_name_, "--text", bad},
                  "bad.txt': encode: invalid UTF-8 at byte 2");
@@ -184,40 +189,21 @@ TEST_F(CommandTest, TokenizeRefusesBadInput) {
 
 TEST_F(CommandTest, TokenizersAreTrainedAndUsable) {
   const std::string text = write("text.txt", license());
-  const std::string out = (scratch_.path() / "tokenizer").string();
-  const nlohmann::json json =
-      json_of({"tokenize", "--train", text, text, "--vocab", "400", "--out", out});
-  EXPECT_EQ(json["vocabulary"], 400);
-  EXPECT_EQ(json["bytes"], 2 * license().size());
+  const std::string out = (scratch_.path() / "shards").string();
+  json_of({"prepare", text, text, "--vocab", "400", "--out", out});
   EXPECT_EQ(Tokenizer::from_folder(out).vocab_size(), 400u);
-  const std::string ids = run_program({"tokenize", out, "--ids", "--text", text}).out;
-  EXPECT_EQ(run_program({"tokenize", out, "--decode"}, ids).out, license());
-
-  expect_failure({"tokenize", "--train", text, "--out", out}, "is there already");
-  json_of({"tokenize", "--train", text, "--out", out, "--vocab", "300", "--force"});
-  EXPECT_EQ(Tokenizer::from_folder(out).vocab_size(), 300u);
-}
-
-TEST_F(CommandTest, TrainingRefusesBadInput) {
-  const std::string out = (scratch_.path() / "tokenizer").string();
-  const std::string text = write("text.txt", "some text, some text");
-  expect_failure({"tokenize", "--train", text}, "--train needs --out DIR", 2);
-  expect_failure({"tokenize", "--train", text, "--out", out, "--vocab", "256"}, "'256'", 2);
-  expect_failure({"tokenize", "--train", "/nonexistent", "--out", out}, "'/nonexistent'");
-  expect_failure({"tokenize", "--train", write("empty.txt", ""), "--out", out}, "empty");
-  expect_failure({"tokenize", "--train", write("bad.txt", "a\xff"), "--out", out, "--quiet"},
-                 "invalid UTF-8");
-  expect_failure({"tokenize", "--train", text, "--out", text + "/below", "--quiet"}, text);
-  EXPECT_FALSE(std::filesystem::exists(out));
+  const std::string ids = run_program({"tokenize", out, "--show", "ids", "--text", text}).out;
+  EXPECT_EQ(run_program({"tokenize", out, "--ids", "-"}, ids).out, license());
 }
 
 TEST_F(CommandTest, GenerateIsDeterministicAndTheCacheChangesNothing) {
-  const std::vector<std::string> command = {
-      "generate", model_name_, "Once upon", "--max-tokens", "40", "--seed", "5", "--count", "2"};
+  const std::vector<std::string> command = {"generate",     model_name_, "--prompt", "Once upon",
+                                            "--max-tokens", "40",        "--seed",   "5",
+                                            "--count",      "2"};
   const nlohmann::json first = json_of(command)["continuations"];
   const nlohmann::json again = json_of(command)["continuations"];
   std::vector<std::string> no_cache = command;
-  no_cache.emplace_back("--no-cache");
+  no_cache.insert(no_cache.end(), {"--set", "cache=false"});
   const nlohmann::json computed = json_of(no_cache)["continuations"];
   ASSERT_EQ(first.size(), 2u);
   EXPECT_NE(first[0]["ids"], first[1]["ids"]);
@@ -230,45 +216,49 @@ TEST_F(CommandTest, GenerateIsDeterministicAndTheCacheChangesNothing) {
 }
 
 TEST_F(CommandTest, GenerateStreamsThePromptAndItsContinuation) {
-  const std::vector<std::string> command = {"generate",     model_name_, "Once upon",
+  const std::vector<std::string> command = {"generate",     model_name_, "--prompt", "Once upon",
                                             "--max-tokens", "9",         "--quiet"};
   const std::string text = json_of(command)["continuations"][0]["text"];
   EXPECT_EQ(run_program(command).out, "Once upon" + text + "\n");
   std::vector<std::string> only_new = command;
-  only_new.emplace_back("--no-prompt");
+  only_new.insert(only_new.end(), {"--set", "echo=false"});
   EXPECT_EQ(run_program(only_new).out, text + "\n");
   std::vector<std::string> from_stdin = command;
+  from_stdin.erase(from_stdin.begin() + 3);
   from_stdin[2] = "--text=-";
   EXPECT_EQ(run_program(from_stdin, "Once upon\n").out, "Once upon" + text + "\n");
 }
 
 TEST_F(CommandTest, GenerateStopsAtTheContextAndSaysSo) {
   const ProgramRun run =
-      run_program({"generate", model_name_, "Once upon a time", "--max-tokens", "500"});
+      run_program({"generate", model_name_, "--prompt", "Once upon a time", "--max-tokens", "500"});
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.err, HasSubstr("stopped at the end of the model's context of 64 tokens"));
 }
 
 TEST_F(CommandTest, GenerateRefusesBadPrompts) {
-  expect_failure({"generate", model_name_, ""}, "the prompt is empty");
-  expect_failure({"generate", model_name_}, "give either PROMPT or --text FILE", 2);
-  expect_failure({"generate", model_name_, "x", "--text", "f"}, "give either PROMPT", 2);
-  expect_failure({"generate", model_name_, "-"}, "--text - reads it from stdin", 2);
+  expect_failure({"generate", model_name_, "--prompt", ""}, "the prompt is empty");
+  expect_failure({"generate", model_name_}, "give either --prompt TEXT or --text FILE", 2);
+  expect_failure({"generate", model_name_, "--prompt", "x", "--text", "f"},
+                 "give either --prompt TEXT", 2);
+  expect_failure({"generate", model_name_, "--prompt", "-"}, "--text - reads it from stdin", 2);
   std::string words;
   for (int i = 0; i < 100; ++i) words += " world";
-  expect_failure({"generate", model_name_, words},
+  expect_failure({"generate", model_name_, "--prompt", words},
                  "the prompt is 100 tokens long, but the model's context is 64; shorten it by 36");
-  expect_failure({"generate", model_name_, "bad \xff"}, "the prompt: encode: invalid UTF-8");
-  expect_failure({"generate", golden("gpt2-tiny"), "Hello"}, "no tokenizer in");
-  expect_failure({"generate", "/nonexistent", "Hello"}, "no such folder");
+  expect_failure({"generate", model_name_, "--prompt", "bad \xff"},
+                 "the prompt: encode: invalid UTF-8");
+  expect_failure({"generate", golden("gpt2-tiny"), "--prompt", "Hello"}, "no tokenizer in");
+  expect_failure({"generate", "/nonexistent", "--prompt", "Hello"}, "no such folder");
   // The tokenizer of another model: ids beyond the embedding.
   save_model(*make_model(tiny_config(300), 1), model_.path());
-  expect_failure({"generate", model_name_, "Hello world"}, "but the model has 300 tokens");
+  expect_failure({"generate", model_name_, "--prompt", "Hello world"},
+                 "but the model has 300 tokens");
 }
 
 TEST_F(CommandTest, GenerateEndsOnInterrupt) {
-  const ProgramRun run = run_and_interrupt(
-      {"generate", model_name_, "Once upon", "--count", "1000000", "--max-tokens", "60"});
+  const ProgramRun run = run_and_interrupt({"generate", model_name_, "--prompt", "Once upon",
+                                            "--count", "1000000", "--max-tokens", "60"});
   EXPECT_EQ(run.code, 130);
   EXPECT_THAT(run.out, StartsWith("[1/1000000]\n"));
 }
@@ -281,8 +271,8 @@ TEST_F(CommandTest, EvalEqualsTheLibrary) {
   const std::vector<TokenId> ids = tokenizer.encode(text);
   const Evaluation expected = evaluate(*model, text_windows(ids, {32, 8, 0}, model->config()));
 
-  const nlohmann::json result = json_of({"eval", model_name_, "--text", file, "--length", "32",
-                                         "--stride", "8", "--batch", "5"})["models"][0];
+  const nlohmann::json result = json_of({"eval", model_name_, "--text", file, "--context", "32",
+                                         "--set", "stride=8", "--batch", "5"})["models"][0];
   EXPECT_EQ(result["tokens"], ids.size() - 1);
   EXPECT_NEAR(result["loss"].get<double>(), expected.loss(), 1e-6);
   EXPECT_NEAR(result["perplexity"].get<double>(), expected.perplexity(),
@@ -314,8 +304,8 @@ TEST_F(CommandTest, EvalRefusesBadInput) {
   expect_failure({"eval", model_name_, "--text", "/nonexistent"}, "cannot read '/nonexistent'");
   expect_failure({"eval", model_name_, "--text", model_name_}, "Is a directory");
   expect_failure({"eval", model_name_, "/nonexistent", "--text", text}, "'/nonexistent'");
-  expect_failure({"eval", model_name_, "--text", text, "--length", "65"}, "context of 64");
-  expect_failure({"eval", model_name_, "--text", text, "--length", "8", "--stride", "9"},
+  expect_failure({"eval", model_name_, "--text", text, "--context", "65"}, "context of 64");
+  expect_failure({"eval", model_name_, "--text", text, "--context", "8", "--set", "stride=9"},
                  "a stride of 9 is longer than windows of 8 tokens", 2);
 }
 

@@ -24,8 +24,8 @@ std::vector<std::string> with_tiny(std::vector<std::string> arguments) {
 TEST(Bench, MeasuresEveryCaseAgainstTheCeiling) {
   const ScratchFolder scratch;
   const ProgramRun run =
-      run_program(with_tiny({"bench", "--json", "--quiet", "--runs", "1", "--ceiling-size", "64",
-                             "--scratch", scratch.path().string()}));
+      run_program(with_tiny({"bench", "--json", "--quiet", "--set", "runs=1", "--set",
+                             "ceiling-size=64", "--set", "scratch=" + scratch.path().string()}));
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.err, "");
   const nlohmann::json json = nlohmann::json::parse(run.out);
@@ -53,7 +53,7 @@ TEST(Bench, MeasuresEveryCaseAgainstTheCeiling) {
 
 TEST(Bench, RunsOnlyTheCasesThatAreAskedFor) {
   const ProgramRun run =
-      run_program(with_tiny({"bench", "--runs", "1", "--ceiling-size", "64", "--cases",
+      run_program(with_tiny({"bench", "--set", "runs=1", "--set", "ceiling-size=64", "--cases",
                              "forward-maps-b1-t128,forward-maps-b1-t16"}));
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("\nforward-maps-b1-t16 "));
@@ -68,8 +68,8 @@ TEST(Bench, RefusesWhatCannotBe) {
   run = run_program({"bench", "--cases", "step-dense-b32-t1024"});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("there is no case 'step-dense-b32-t1024' on cpu"));
-  run = run_program(with_tiny({"bench", "--quiet", "--ceiling-size", "64", "--cases", "load-warm",
-                               "--scratch", "/nonexistent"}));
+  run = run_program(with_tiny({"bench", "--quiet", "--set", "ceiling-size=64", "--cases",
+                               "load-warm", "--set", "scratch=/nonexistent"}));
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.err, HasSubstr("cannot make a temporary folder in '/nonexistent'"));
 }

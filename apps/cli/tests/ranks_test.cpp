@@ -51,12 +51,12 @@ class RanksTest : public TrainingCommandTest {
   }
 
   Arguments pretrain_in(const std::string& out) const {
-    return pretrain(out, "12") + Arguments{"--batch", "6", "--evaluate-every", "6", "--json"};
+    return pretrain(out, "12") + Arguments{"--batch", "6", "--set", "evaluate-every=6", "--json"};
   }
   Arguments sparsify_in(const std::string& out) const {
-    return sparsify(out, "12") + Arguments{"--batch",      "6", "--gate-bias", "0.02",
-                                           "--accumulate", "2", "--most-open", "0.5",
-                                           "--json"};
+    return sparsify(out, "12") +
+           Arguments{"--batch",      "6",     "--set",        "gate-bias=0.02", "--set",
+                     "accumulate=2", "--set", "max-open=0.5", "--json"};
   }
 
   nlohmann::json expect_success_of(int ranks, const Arguments& arguments) const {
@@ -136,7 +136,7 @@ TEST_F(RanksTest, OneProcessGoesOnWithTheRunOfTwo) {
 }
 
 TEST_F(RanksTest, ShareTheOptimizerAndTrainTheSameBits) {
-  const Arguments sharing = {"--shard-optimizer", "--checkpoint-every", "5"};
+  const Arguments sharing = {"--set", "shard-optimizer=true", "--checkpoint-every", "5"};
   const auto optimizer = [&](const std::string& run, const char* step) {
     return contents_of(path(run) + "/checkpoints/step-000000" + step + "/optimizer.safetensors");
   };
@@ -190,8 +190,9 @@ TEST_F(RanksTest, ASignalToOneOfThemSavesAndStopsAll) {
 // One of three is killed in the middle of the work: the launcher ends the others at once, and the
 // run goes on with any number of ranks, each number giving the same bits every time.
 TEST_F(RanksTest, ARankThatIsKilledEndsTheOthersAndTheRunGoesOnWithAnyNumber) {
-  const Arguments arguments = pretrain("killed", "60") +
-                              Arguments{"--batch", "12", "--checkpoint-every", "5", "--keep", "2"};
+  const Arguments arguments =
+      pretrain("killed", "60") +
+      Arguments{"--batch", "12", "--checkpoint-every", "5", "--set", "keep=2"};
   std::string line;
   for (const std::string& argument : arguments) line += " " + argument;
   const ProgramRun run = run_ranks(

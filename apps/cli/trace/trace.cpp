@@ -20,7 +20,8 @@ namespace filigree::cli {
 namespace {
 
 struct TraceCommand {
-  std::string model, features, index, twin, twin_features, twin_index;
+  std::string model, twin;
+  std::vector<std::string> features, indices;  // of the model, and then of its twin
   study::TraceRequest request;
   study::TaskSelection task;
   study::TraceFiles out;
@@ -30,7 +31,7 @@ void check_out(const TraceCommand& command) {
   study::check_files(command.out);
   const bool graph = std::any_of(command.out.files.begin(), command.out.files.end(),
                                  [](const std::string& file) { return file.ends_with(".json"); });
-  if (!graph && !(command.index.empty() && command.twin_index.empty()))
+  if (!graph && !command.indices.empty())
     throw UsageError("an index is for the features of a graph: --index goes with --out FILE.json");
 }
 
@@ -41,12 +42,15 @@ std::vector<std::string> models_of(const TraceCommand& command) {
 }
 
 std::vector<study::TraceFeatures> features_of(const TraceCommand& command) {
-  if (command.twin.empty()) return {{command.features, command.index}};
+  const auto given = [](const std::vector<std::string>& names, std::size_t index) {
+    return index < names.size() ? names[index] : std::string();
+  };
+  const study::TraceFeatures own = {given(command.features, 0), given(command.indices, 0)};
+  if (command.twin.empty()) return {own};
   // Names the option where there are none.
-  return {
-      {study::features_of_model(command.twin_features, command.twin, "--twin-features").string(),
-       command.twin_index},
-      {command.features, command.index}};
+  return {{study::features_of_model(given(command.features, 1), command.twin).string(),
+           given(command.indices, 1)},
+          own};
 }
 
 void run_on_task(const TraceCommand& command, const study::TraceRequest& request,
@@ -77,10 +81,10 @@ void run_on_prompt(const TraceCommand& command, const study::TraceRequest& reque
 }
 
 void run_trace_command(const TraceCommand& command, const Session& session) {
-  if (command.twin.empty() && !command.twin_features.empty())
-    throw UsageError("--twin-features goes with --dense-twin");
-  if (command.twin.empty() && !command.twin_index.empty())
-    throw UsageError("--twin-index goes with --dense-twin");
+  const std::size_t models = command.twin.empty() ? 1 : 2;
+  if (command.features.size() > models || command.indices.size() > models)
+    throw UsageError(
+        "--features and --index take one value for MODEL and, with --twin, one for the twin");
   if (command.request.prompt.empty() == command.task.name.empty())
     throw UsageError("either --prompt or --task says what is read");
   check_out(command);
@@ -97,24 +101,21 @@ void add_trace(Program& program) {
   const auto command = std::make_shared<TraceCommand>();
   CLI::App& app = program.add(
       {"trace",
-       "What a prediction comes from: features, the heads between them, and why those look there.",
-       {"filigree trace sparse-12x12 --prompt \"When John and Mary went to the store, John gave a "
-        "drink to\"",
-        "filigree trace gpt2 --features clt --prompt \"Paris is in\" --target \" France\" --out "
-        "g.json",
-        "filigree trace gpt2 --features clt --index clt.index --prompt \"Paris is in\" --out "
-        "g.json",
-        "filigree trace sparse-12x12 --dense-twin dense-12x12 --prompt \"one two three one two\" "
-        "--out heads.svg",
-        "filigree trace gpt2 --features clt --prompt \"Paris is in\" --draw graph --out graph.pdf",
-        "filigree trace gpt2 --features clt --task ioi --prompts 16 --validate 20"},
+       "What a prediction comes from: features, and the heads between them.",
+       {"filigree trace sparse-28m --prompt \"When John and Mary met, John gave it to\"",
+        "filigree trace gpt2 --features clt --prompt \"Paris is in\" --target \" France\"",
+        "filigree trace gpt2 --index clt.index --prompt \"Paris is in\" --out graph.json",
+        "filigree trace sparse --twin dense --prompt \"one two one\" --out heads.svg",
+        "filigree trace gpt2 --prompt \"Paris is in\" --draw graph --out graph.pdf",
+        "filigree trace gpt2 --features clt --task ioi --prompts 16 --set validate=20"},
        Computes::kOnDevice},
       [command](Session& session) { run_trace_command(*command, session); });
   study::TraceRequest& request = command->request;
   app.add_option("MODEL", command->model, "model folder or name")->required();
   app.add_option("--features", command->features,
-                 "transcoder of the model: folder, file or name (default MODEL-features beside the "
-                 "model's folder, as bundled models have it)")
+                 "transcoder of the model, and then of its twin: folder, file or name (default "
+                 "MODEL-features beside each model's folder, as bundled models have it)")
+      ->expected(1, 2)
       ->type_name("DIR");
   app.add_option("--prompt", request.prompt, "text to read")->type_name("TEXT");
   app.add_option("--task", command->task.name,
@@ -130,42 +131,13 @@ void add_trace(Program& program) {
       ->type_name("TEXT");
   app.add_option("--feature", request.feature, "explain a feature instead of a token: L3F17@5")
       ->type_name("TEXT");
-  app.add_option("--dense-twin", command->twin, "model to trace beside it")->type_name("MODEL");
-  app.add_option("--twin-features", command->twin_features, "transcoder of that model, likewise")
-      ->type_name("DIR");
-  app.add_option("--index", command->index,
-                 "what features index wrote: a graph (--out FILE.json) then comes with what each "
-                 "of its features is")
+  app.add_option("--twin", command->twin, "model to trace beside it, dense beside sparse")
+      ->type_name("MODEL");
+  app.add_option("--index", command->indices,
+                 "what features index wrote, for the model and then its twin: a graph (--out "
+                 "FILE.json) then says what each of its features is")
+      ->expected(1, 2)
       ->type_name("FILE");
-  app.add_option("--twin-index", command->twin_index, "the same of --twin-features")
-      ->type_name("FILE");
-  app.add_option("--key", request.key, "position that is read, of the pair of tokens looked at")
-      ->check(whole_number(0, 1000000))
-      ->type_name("N");
-  app.add_option("--query", request.query,
-                 "position that reads (default the pair that brings most to the prediction)")
-      ->check(whole_number(0, 1000000))
-      ->type_name("N");
-  app.add_option("--max-features", request.max_features,
-                 "feature nodes at most, the most influential first")
-      ->check(whole_number(1, 1000000))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--node-share", request.node_share, "share of influence that kept nodes have")
-      ->check(number_above(0, 1))
-      ->type_name("SHARE")
-      ->capture_default_str();
-  app.add_option("--edge-share", request.edge_share, "the same of edges between them")
-      ->check(number_above(0, 1))
-      ->type_name("SHARE")
-      ->capture_default_str();
-  app.add_option("--validate", command->request.validated,
-                 "ablate so many features, of every rank of influence, and compare with the graph")
-      ->check(whole_number(0, 10000))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_flag("--first-position", request.first_position,
-               "also take features of the first token, which transcoders are not trained on");
   app.add_option("--out", command->out.files,
                  "file of the graph (.json for circuit-tracer and Neuronpedia, .dot, .npz) or of a "
                  "figure (.svg, .pdf, .png); may be given several times")
@@ -174,7 +146,10 @@ void add_trace(Program& program) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("FILE");
   add_choice(app, "--draw", command->out.drawing, "figure that is drawn");
-  add_figure_options(app, command->out.style);
+  Knobs knobs = knobs_of(request);
+  knobs.add(knobs_of(command->task));
+  knobs.add(knobs_of(command->out.style));
+  program.add_knobs(app, std::move(knobs));
 }
 
 }  // namespace filigree::cli

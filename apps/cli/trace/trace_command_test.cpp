@@ -43,10 +43,10 @@ TEST_F(TraceCommandTest, EveryCommandRefusesADamagedTranscoder) {
   const std::vector<Arguments> commands = {
       {"trace", model, "--features", features, "--prompt", "It was a"},
       {"features", "show", model, features, "L0F3"},
-      {"features", "eval", model, "--features", features, "--text", path("text")},
+      {"eval", model, "--features", features, "--text", path("text")},
       {"features", "index", model, features, "--text", path("text"), "--out", path("clt.index")},
-      {"features", "convert", features, "--out", path("copy")},
-      {"run", model, "--prompt", "It was a", "--features", features, "--feature", "L0F3=1"}};
+      {"convert", features, "--out", path("copy")},
+      {"run", model, "--prompt", "It was a", "--features", features, "--steer", "L0F3=1"}};
   const auto refused = [&](const std::string& file, std::size_t from_end) {
     std::string bytes = read_file(features + "/" + file);
     const std::string whole = bytes;
@@ -71,7 +71,7 @@ TEST_F(TraceCommandTest, EveryCommandRefusesADamagedTranscoder) {
 
 TEST_F(TraceCommandTest, SaysWhatAPredictionComesFrom) {
   const ProgramRun run = run_program(
-      trace({"--prompt", "The cat sat on the", "--target", " mat", "--validate", "5", "--out",
+      trace({"--prompt", "The cat sat on the", "--target", " mat", "--set", "validate=5", "--out",
              path("heads.svg"), "--out", path("graph.json"), "--out", path("graph.npz")}));
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out,
@@ -90,9 +90,10 @@ TEST_F(TraceCommandTest, WrongUsageEndsWithTwo) {
   };
   EXPECT_THAT(error_of({}), HasSubstr("--prompt or --task"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--out", "x.txt"}), HasSubstr(".json"));
-  EXPECT_THAT(error_of({"--prompt", "a b", "--dense-twin", "x"}), HasSubstr("--twin-features"));
+  EXPECT_THAT(error_of({"--prompt", "a b", "--twin", "x"}), HasSubstr("--features"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--index", "i"}), HasSubstr("--out FILE.json"));
-  EXPECT_THAT(error_of({"--prompt", "a b", "--twin-index", "i"}), HasSubstr("--dense-twin"));
+  EXPECT_THAT(error_of({"--prompt", "a b", "--index", "i", "j", "--out", "g.json"}),
+              HasSubstr("one for the twin"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--feature", "x"}), HasSubstr("L3F17@5"));
   EXPECT_THAT(error_of({"--task", "ioi", "--target", " a"}), HasSubstr("--target"));
 }

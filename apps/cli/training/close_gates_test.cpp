@@ -18,8 +18,8 @@ class CloseGatesTest : public TrainingCommandTest {
   }
 
   Arguments close(const std::string& out, const std::string& most) const {
-    return {"close-gates", path("sparse"), "--most-edges", most,           "--data",
-            shards_,       "--out",        path(out),      "--max-tokens", "600"};
+    return {"gates", "close", path("sparse"), "--edges",      most, "--data",
+            shards_, "--out", path(out),      "--max-tokens", "600"};
   }
   nlohmann::json evaluated(const std::string& model) const {
     return json_of({"eval", path(model), "--data", shards_, "--max-tokens", "600"})["models"][0];
@@ -44,7 +44,7 @@ TEST_F(CloseGatesTest, WritesAModelWithAsFewOpenEdgesAsAsked) {
 
   // The same on the text itself, as a table.
   const ProgramRun text =
-      expect_success({"close-gates", path("sparse"), "--most-edges", std::to_string(most), "--text",
+      expect_success({"gates", "close", path("sparse"), "--edges", std::to_string(most), "--text",
                       path("shards.txt"), "--out", path("from-text"), "--max-tokens", "600",
                       "--dtype", "bf16", "--quiet"});
   EXPECT_THAT(text.out, HasSubstr("as it was"));
@@ -66,12 +66,12 @@ TEST_F(CloseGatesTest, ExitsWith3WhereNoHeadIsLeftToLower) {
 
 TEST_F(CloseGatesTest, SaysWhatIsWrong) {
   const auto refusal = [&](const Arguments& arguments) { return run_program(arguments).err; };
-  EXPECT_THAT(refusal({"close-gates", path("dense"), "--most-edges", "0.1", "--data", shards_,
+  EXPECT_THAT(refusal({"gates", "close", path("dense"), "--edges", "0.1", "--data", shards_,
                        "--out", path("x")}),
               HasSubstr("has no gates to close"));
   EXPECT_THAT(refusal(close("dense", "0.1")), HasSubstr("holds a model already"));
   EXPECT_THAT(refusal(close("x", "1.5")), HasSubstr("'1.5'"));
-  EXPECT_THAT(refusal({"close-gates", path("sparse"), "--most-edges", "0.1", "--out", path("x")}),
+  EXPECT_THAT(refusal({"gates", "close", path("sparse"), "--edges", "0.1", "--out", path("x")}),
               HasSubstr("either --text FILE or --data SHARDS"));
   EXPECT_FALSE(std::filesystem::exists(path("x")));
 }

@@ -26,7 +26,7 @@ class EvalShardsTest : public TrainingCommandTest {
 TEST_F(EvalShardsTest, EqualsTheLibrary) {
   const std::string sparse = gated("sparse", {{0.5f, -100.0f, 100.0f, 0.01f}});
   const nlohmann::json json = json_of({"eval", sparse, "--data", shards_, "--split", "train",
-                                       "--length", "20", "--max-tokens", "500"});
+                                       "--context", "20", "--max-tokens", "500"});
   EXPECT_EQ(json["split"], "train");
   const nlohmann::json& result = json["models"][0];
   const auto model = load_model(sparse);
@@ -57,7 +57,7 @@ TEST_F(EvalShardsTest, ShowsModelsSideBySide) {
   EXPECT_EQ(models[0]["active_edges"], 1.0);
   EXPECT_EQ(models[1]["active_edges"], 0.0);
   EXPECT_NE(models[0]["loss"], models[1]["loss"]);
-  const ProgramRun text = expect_success(command + Arguments{"--by-layer", "--by-head"});
+  const ProgramRun text = expect_success(command + Arguments{"--show", "layers,heads"});
   EXPECT_THAT(
       text.out,
       AllOf(HasSubstr("100 %"), HasSubstr("±"),
@@ -69,10 +69,10 @@ TEST_F(EvalShardsTest, ShowsModelsSideBySide) {
 
 TEST_F(EvalShardsTest, RefusesWhatDoesNotFit) {
   expect_failure({"eval", path("dense"), "--data", shards_, "--text", "x"}, "either --text", 2);
-  expect_failure({"eval", path("dense"), "--data", shards_, "--stride", "4"}, "a stride goes with",
-                 2);
+  expect_failure({"eval", path("dense"), "--data", shards_, "--set", "stride=4"},
+                 "a stride goes with", 2);
   expect_failure({"eval", path("dense"), "--data", shards_, "--split", "test"}, "held-out", 2);
-  expect_failure({"eval", path("dense"), "--data", shards_, "--length", "33"}, "context of 32");
+  expect_failure({"eval", path("dense"), "--data", shards_, "--context", "33"}, "context of 32");
   // Without a tokenizer of its own a model still must have a row for every id.
   const auto small = make_model(parse_model_config({{"model_type", "gpt2"},
                                                     {"n_layer", 1},
@@ -106,11 +106,12 @@ TEST_F(EvalShardsTest, GatesCountInTextsAndInGeneration) {
   model->set_gate({{0.0f}});
   save_model(*model, path("large-gated"));
   const auto ids = [&](const char* name, const Arguments& more) {
-    return json_of(Arguments{"generate", path(name), "The capital of", "--max-tokens", "20"} +
-                   more)["continuations"][0]["ids"];
+    return json_of(
+        Arguments{"generate", path(name), "--prompt", "The capital of", "--max-tokens", "20"} +
+        more)["continuations"][0]["ids"];
   };
   EXPECT_NE(ids("large", {}), ids("large-gated", {}));
-  EXPECT_EQ(ids("large-gated", {}), ids("large-gated", {"--no-cache"}));
+  EXPECT_EQ(ids("large-gated", {}), ids("large-gated", {"--set", "cache=false"}));
 }
 
 }  // namespace

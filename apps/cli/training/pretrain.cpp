@@ -21,25 +21,25 @@ struct PretrainOptions {
   study::ModelShape shape = std::get<study::ModelShape>(request.model);
   std::vector<const CLI::Option*> shape_options;
   std::string config;
-  std::string further;
+  std::string from;
   bool dry_run = false;
 };
 
 void run_pretrain(const PretrainOptions& options, Session& session) {
   study::PretrainRequest request = options.request;
   request.model = options.shape;
-  if (!options.config.empty() && !options.further.empty())
-    throw UsageError("--further gives the model; leave out --config");
-  if (!options.config.empty() || !options.further.empty()) {
+  if (!options.config.empty() && !options.from.empty())
+    throw UsageError("--from gives the model; leave out --config");
+  if (!options.config.empty() || !options.from.empty()) {
     const auto given = [](const CLI::Option* option) { return option->count() > 0; };
     if (std::any_of(options.shape_options.begin(), options.shape_options.end(), given))
       throw UsageError(fmt::format(
           "{} gives the model's shape; leave out --layers, --layer-heads, --width and --context",
-          options.further.empty() ? "--config" : "--further"));
-    if (options.further.empty())
+          options.from.empty() ? "--config" : "--from"));
+    if (options.from.empty())
       request.model = std::filesystem::path(options.config);
     else
-      request.model = study::TrainedModel{options.further};
+      request.model = study::TrainedModel{options.from};
   }
   if (options.dry_run) {
     print_dry_run(study::plan_pretrain(request, session.context()), session);
@@ -58,7 +58,7 @@ void add_pretrain(Program& program) {
                    "Train a GPT-2-style model on token shards, from scratch or from a trained one.",
                    {"filigree pretrain shards --out model --steps 5000",
                     "filigree pretrain shards --out model --config config.json --dry-run",
-                    "filigree pretrain shards --further model --out next --steps 5000 --lr 5e-4",
+                    "filigree pretrain shards --from model --out next --steps 5000 --lr 5e-4",
                     "filigree pretrain shards --out model --steps 5000 --resume"},
                    Computes::kOnRanks},
                   [options](Session& session) { run_pretrain(*options, session); });
@@ -72,29 +72,12 @@ void add_pretrain(Program& program) {
                  "config.json of the model to make, instead of the numbers above")
       ->type_name("FILE")
       ->group("Model");
-  app.add_option("--further", options->further,
+  app.add_option("--from", options->from,
                  "folder or name of a dense model to train further, instead of a new one")
       ->type_name("MODEL")
       ->group("Model");
-  app.add_option("--drop-heads", options->request.drop_heads,
-                 "share of heads that are silent in each window, so that several learn each thing")
-      ->check(number(0.0, 0.99))
-      ->type_name("X")
-      ->capture_default_str()
-      ->group("Training");
-  app.add_option("--drop-heads-end", options->request.drop_heads_end,
-                 "share of the steps after which no head is silent")
-      ->check(number(0.0, 1.0))
-      ->type_name("X")
-      ->capture_default_str()
-      ->group("Training");
-  app.add_option("--drop-heads-fade", options->request.drop_heads_fade,
-                 "share of the steps, before that, in which the silent heads become none")
-      ->check(number(0.0, 1.0))
-      ->type_name("X")
-      ->capture_default_str()
-      ->group("Training");
   add_training_options(app, options->request.training, options->dry_run);
+  program.add_knobs(app, knobs_of(options->request));
 }
 
 }  // namespace filigree::cli

@@ -19,7 +19,7 @@ using ::testing::Not;
 
 TEST_F(TrainingCommandTest, FromTextToASparseModelThatGenerates) {
   const nlohmann::json sparse =
-      json_of_trained(sparsify("sparse", "20") + Arguments{"--gate-bias", "0.02"});
+      json_of_trained(sparsify("sparse", "20") + Arguments{"--set", "gate-bias=0.02"});
   EXPECT_EQ(sparse["end"], "finished");
   EXPECT_EQ(sparse["steps"], 20);
   ASSERT_EQ(sparse["held_out"].size(), 2u);
@@ -35,10 +35,10 @@ TEST_F(TrainingCommandTest, FromTextToASparseModelThatGenerates) {
   const nlohmann::json eval = json_of({"eval", path("dense"), path("sparse"), "--data", shards_});
   for (const char* key : {"loss", "active_edges", "keys_per_query", "layers"})
     EXPECT_EQ(eval["models"][1][key], sparse["held_out"][1][key]) << key;
-  EXPECT_THAT(
-      expect_success({"generate", path("sparse"), "The capital", "--max-tokens", "4", "--quiet"})
-          .out,
-      ::testing::StartsWith("The capital"));
+  EXPECT_THAT(expect_success({"generate", path("sparse"), "--prompt", "The capital", "--max-tokens",
+                              "4", "--quiet"})
+                  .out,
+              ::testing::StartsWith("The capital"));
   const auto stored = nlohmann::json::parse(contents_of(path("sparse/result.json")));
   EXPECT_EQ(stored["held_out"][1]["loss"], sparse["held_out"][1]["loss"]);
 }
@@ -100,7 +100,7 @@ TEST_F(Interruption, PretrainResumesBitForBitAfterCtrlC) {
 }
 
 TEST_F(Interruption, SparsifyResumesBitForBitAfterTermination) {
-  const Arguments more = {"--accumulate", "2", "--dual-every", "3"};
+  const Arguments more = {"--set", "accumulate=2", "--set", "dual-every=3"};
   check(
       sparsify("straight", "150") + more, "straight",
       [&](const std::string& name) { return sparsify(name, "150") + more; }, SIGTERM);
@@ -144,7 +144,8 @@ TEST_F(TrainingCommandTest, TheControlSeesTheSameStepsAndData) {
   EXPECT_EQ(json["held_out"][2]["active_edges"], 1.0);
   EXPECT_LT(json["held_out"][2]["change"], 0.0);
   EXPECT_FALSE(load_model(path("sparse/control"))->config().gate.on());
-  expect_success({"generate", path("sparse/control"), "The", "--max-tokens", "2", "--quiet"});
+  expect_success(
+      {"generate", path("sparse/control"), "--prompt", "The", "--max-tokens", "2", "--quiet"});
   EXPECT_EQ(log_lines("sparse/control"), 21u);  // a header, and a line a step
 
   // Asked for later, it is the same.
@@ -168,8 +169,8 @@ TEST_F(TrainingCommandTest, AnUnconvergedDenseModelEndsWithThreeAndSaysSo) {
 }
 
 TEST_F(TrainingCommandTest, AllGatesClosedEndWithThreeAndSaySo) {
-  const ProgramRun run =
-      run_program(sparsify("sparse", "2") + Arguments{"--gate-bias", "-900", "--keep-gates"});
+  const ProgramRun run = run_program(
+      sparsify("sparse", "2") + Arguments{"--set", "gate-bias=-900", "--set", "keep-gates=true"});
   EXPECT_EQ(run.code, 3);
   EXPECT_THAT(run.err, HasSubstr("no edge of the sparse model is open"));
   const auto result = nlohmann::json::parse(contents_of(path("sparse/result.json")));
@@ -179,7 +180,7 @@ TEST_F(TrainingCommandTest, AllGatesClosedEndWithThreeAndSaySo) {
 
 // Of the same control whose loss a plain run compares with at its end.
 TEST_F(TrainingCommandTest, TheBudgetMayBeCountedFromTheControl) {
-  const Arguments fair = {"--against", "control", "--loss-budget", "0.05"};
+  const Arguments fair = {"--budget-from", "control", "--loss-budget", "0.05"};
   const nlohmann::json json = json_of_trained(sparsify("fair", "60") + fair);
   const nlohmann::json& verdict = json["verdict"];
   EXPECT_EQ(verdict["against"], "control");
@@ -200,18 +201,18 @@ TEST_F(TrainingCommandTest, TheBudgetMayBeCountedFromTheControl) {
   expect_trained(sparsify("fair", "60") + fair + Arguments{"--resume"});
   EXPECT_EQ(log_lines("fair"), lines);
 
-  expect_failure(
-      sparsify("no", "3") + Arguments{"--against", "control", "--target", "3", "--distill", "0"},
-      "leave one of the two out", 2);
+  expect_failure(sparsify("no", "3") +
+                     Arguments{"--budget-from", "control", "--set", "target=3", "--distill", "0"},
+                 "leave one of the two out", 2);
   expect_success(pretrain("other", "2"));
   expect_failure(
-      sparsify("no", "3") + Arguments{"--against", "control", "--teacher", path("other")},
+      sparsify("no", "3") + Arguments{"--budget-from", "control", "--teacher", path("other")},
       "the control is the teacher");
 }
 
 TEST_F(TrainingCommandTest, HeldOutLossIsLoggedAndTheBestIsKept) {
-  const Arguments often = {"--evaluate-every", "4",    "--held-out-tokens", "100",
-                           "--held-out",       shards_};
+  const Arguments often = {
+      "--set", "evaluate-every=4", "--set", "held-out-tokens=100", "--held-out", shards_};
   expect_success(pretrain("run", "12") + often);
   const std::string log = contents_of(path("run/log.jsonl"));
   std::size_t evaluations = 0;
@@ -224,8 +225,9 @@ TEST_F(TrainingCommandTest, HeldOutLossIsLoggedAndTheBestIsKept) {
 }
 
 TEST_F(TrainingCommandTest, AnUnreachableAimStopsEarlyAndSaysWhy) {
-  const Arguments hopeless = {"--margin", "-9",         "--lambda0", "60",         "--lambda-max",
-                              "60",       "--patience", "5",         "--recovery", "0"};
+  const Arguments hopeless = {"--set", "margin=-9",     "--set", "lambda0=60",
+                              "--set", "lambda-max=60", "--set", "patience=5",
+                              "--set", "recovery=0"};
   const ProgramRun run = run_program(sparsify("sparse", "200") + hopeless + Arguments{"--control"});
   EXPECT_EQ(run.code, 3);
   EXPECT_THAT(run.err, AllOf(HasSubstr("the constraint cannot be met"), HasSubstr("margin")));
@@ -238,7 +240,8 @@ TEST_F(TrainingCommandTest, AnUnreachableAimStopsEarlyAndSaysWhy) {
 }
 
 TEST_F(TrainingCommandTest, HeadsLearnTheirBiasUnlessItIsFixed) {
-  expect_trained(sparsify("fixed", "3") + Arguments{"--fixed-bias", "--keep-gates"});
+  expect_trained(sparsify("fixed", "3") +
+                 Arguments{"--set", "fixed-bias=true", "--set", "keep-gates=true"});
   EXPECT_EQ(load_model(path("fixed"))->config().gate.bias, std::vector<float>{2.0f});
   expect_trained(sparsify("learnt", "3"));
   EXPECT_EQ(load_model(path("learnt"))->config().gate.bias.size(), 4u);
@@ -246,7 +249,7 @@ TEST_F(TrainingCommandTest, HeadsLearnTheirBiasUnlessItIsFixed) {
 
 // Only the attention projections move, and the result is an ordinary model.
 TEST_F(TrainingCommandTest, AdaptersAreMergedAtTheEnd) {
-  const Arguments adapters = {"--lora-rank", "2", "--lora-alpha", "4", "--control"};
+  const Arguments adapters = {"--lora-rank", "2", "--set", "lora-alpha=4", "--control"};
   expect_trained(sparsify("sparse", "6") + adapters);
   const auto dense = load_model(path("dense"));
   for (const char* name : {"sparse", "sparse/control"}) {
@@ -270,7 +273,8 @@ TEST_F(TrainingCommandTest, AdaptersAreMergedAtTheEnd) {
 
 // So that a model of 8 bits can be trained on and has the same 8 bits afterwards.
 TEST_F(TrainingCommandTest, VectorsAreTrainedAloneWhereAsked) {
-  const Arguments alone = {"--vectors-only", "--certain-gates", "--control"};
+  const Arguments alone = {"--set", "vectors-only=true", "--set", "certain-gates=true",
+                           "--control"};
   expect_trained(sparsify("sparse", "6") + alone);
   const auto dense = load_model(path("dense"));
   for (const char* name : {"sparse", "sparse/control"}) {
@@ -294,11 +298,12 @@ TEST_F(TrainingCommandTest, VectorsAreTrainedAloneWhereAsked) {
 }
 
 TEST_F(TrainingCommandTest, GoesOnFromASparseModelWithItsGates) {
-  json_of_trained(sparsify("sparse", "8") + Arguments{"--gate-bias", "0.02"});
+  json_of_trained(sparsify("sparse", "8") + Arguments{"--set", "gate-bias=0.02"});
   const std::vector<float> biases = load_model(path("sparse"))->config().gate.bias;
   Arguments further =
-      sparsify("further", "1") + Arguments{"--teacher", path("dense"),  "--lr",        "1e-9",
-                                           "--control", "--fixed-bias", "--keep-gates"};
+      sparsify("further", "1") +
+      Arguments{"--teacher", path("dense"),     "--lr",  "1e-9",           "--control",
+                "--set",     "fixed-bias=true", "--set", "keep-gates=true"};
   further[1] = path("sparse");
   const nlohmann::json json = json_of(further);
   // The model and its gates are where it started, so the held-out edges are the same; the dense
@@ -319,7 +324,8 @@ TEST_F(TrainingCommandTest, GoesOnFromASparseModelWithItsGates) {
   EXPECT_TRUE(settings["gate_bias"].is_null());
   EXPECT_NE(settings["teacher"], settings["weights"]);
 
-  expect_failure(further + Arguments{"--gate-bias", "1", "--out", path("other")}, "has its biases");
+  expect_failure(further + Arguments{"--set", "gate-bias=1", "--out", path("other")},
+                 "has its biases");
 }
 
 TEST_F(TrainingCommandTest, ADenseModelMayHaveAnotherTeacher) {
@@ -346,9 +352,10 @@ TEST_F(TrainingCommandTest, RefusesTeachersAndLimitsThatCannotBe) {
   const Arguments start = sparsify("run", "1");
   expect_failure(start + Arguments{"--teacher", path("sparse")}, "is sparse; a dense model");
   expect_failure(start + Arguments{"--teacher", path("alien")}, "another tokenizer");
-  expect_failure(start + Arguments{"--teacher", path("dense"), "--target", "3", "--distill", "0"},
-                 "nothing to teach");
-  expect_failure(start + Arguments{"--most-open", "0.9", "--fixed-bias"},
+  expect_failure(
+      start + Arguments{"--teacher", path("dense"), "--set", "target=3", "--distill", "0"},
+      "nothing to teach");
+  expect_failure(start + Arguments{"--set", "max-open=0.9", "--set", "fixed-bias=true"},
                  "every head needs its own bias", 2);
   expect_success(pretrain("short", "1") + Arguments{"--context", "16"});
   expect_failure(start + Arguments{"--teacher", path("short")}, "the teacher's context of 16");
@@ -357,7 +364,7 @@ TEST_F(TrainingCommandTest, RefusesTeachersAndLimitsThatCannotBe) {
   Arguments further = {"sparsify",    path("sparse"), shards_,     "--teacher",
                        path("dense"), "--out",        path("run"), "--steps",
                        "1",           "--batch",      "2",         "--dry-run"};
-  EXPECT_THAT(expect_success(further + Arguments{"--fixed-bias"}).err,
+  EXPECT_THAT(expect_success(further + Arguments{"--set", "fixed-bias=true"}).err,
               HasSubstr("they are trained on"));
   EXPECT_THAT(expect_success(further).err, Not(HasSubstr("they are trained on")));
 }
@@ -366,8 +373,8 @@ TEST_F(TrainingCommandTest, SetsTheGatesToTheLossBudgetAndCountsTokensAsSteps) {
   // 2 windows of 32 tokens a step.
   Arguments by_tokens = sparsify("run", "20");
   const auto steps = std::find(by_tokens.begin(), by_tokens.end(), "--steps");
-  *steps = "--tokens";
-  *(steps + 1) = "500";
+  *steps = "--set";
+  *(steps + 1) = "tokens=500";
   const nlohmann::json json = json_of(by_tokens + Arguments{"--loss-budget", "0.5"});
   EXPECT_EQ(json["of"], (500 + 63) / 64);
   const nlohmann::json& gates = json["gates"];
@@ -377,14 +384,14 @@ TEST_F(TrainingCommandTest, SetsTheGatesToTheLossBudgetAndCountsTokensAsSteps) {
   EXPECT_EQ(load_model(path("run"))->config().gate.bias.size(), 4u);
 
   EXPECT_TRUE(
-      json_of_trained(sparsify("kept", "3") + Arguments{"--keep-gates"})["gates"].is_null());
-  expect_failure(sparsify("no", "3") + Arguments{"--tokens", "5"}, "--tokens", 2);
+      json_of_trained(sparsify("kept", "3") + Arguments{"--set", "keep-gates=true"})["gates"]
+          .is_null());
   expect_failure(sparsify("no", "3") + Arguments{"--loss-budget", "0"}, "give its gain", 2);
 }
 
 TEST_F(TrainingCommandTest, AFixedTargetNeedsNoTeacher) {
   const nlohmann::json json =
-      json_of_trained(sparsify("sparse", "5") + Arguments{"--target", "9", "--distill", "0"});
+      json_of_trained(sparsify("sparse", "5") + Arguments{"--set", "target=9", "--distill", "0"});
   EXPECT_EQ(json["last_step"]["teacher_loss"], 0.0);
   EXPECT_LT(json["last_step"]["gap"], 0.0);
 }
@@ -402,12 +409,13 @@ TEST_F(TrainingCommandTest, AChangedSettingIsNamedOnResume) {
   expect_failure(other_data, "'data' was ");
 
   expect_trained(sparsify("sparse", "5"));
-  expect_failure(sparsify("sparse", "5") + Arguments{"--gate-bias", "3"} + resume,
+  expect_failure(sparsify("sparse", "5") + Arguments{"--set", "gate-bias=3"} + resume,
                  "'gate_bias' was 2.0");
-  expect_failure(sparsify("sparse", "5") + Arguments{"--objective", "linear"} + resume,
+  expect_failure(sparsify("sparse", "5") + Arguments{"--set", "objective=linear"} + resume,
                  "'objective' was \"log\"");
   // What does not decide the result may change.
-  expect_trained(sparsify("sparse", "5") + Arguments{"--log-every", "3", "--keep", "1"} + resume);
+  expect_trained(sparsify("sparse", "5") + Arguments{"--set", "log-every=3", "--set", "keep=1"} +
+                 resume);
 }
 
 TEST_F(TrainingCommandTest, DamagedShardsAreNamedAndTheCheckpointStays) {
@@ -427,7 +435,7 @@ TEST_F(TrainingCommandTest, DamagedShardsAreNamedAndTheCheckpointStays) {
 }
 
 TEST_F(TrainingCommandTest, ALossThatIsNotFiniteLeavesTheLastCheckpoint) {
-  const Arguments wild = {"--lr", "1e30", "--warmup", "1", "--checkpoint-every", "1"};
+  const Arguments wild = {"--lr", "1e30", "--set", "warmup=1", "--checkpoint-every", "1"};
   expect_failure(pretrain("run", "20") + wild, "is not finite at step", 3);
   EXPECT_THAT(contents_of(scratch_.path() / "run" / "log.jsonl"),
               ::testing::HasSubstr("\"stopped\""));
@@ -446,7 +454,7 @@ TEST_F(TrainingCommandTest, ALossThatRunsAwayStopsWithTheReason) {
   EXPECT_THAT(json["reason"].get<std::string>(), ::testing::HasSubstr("training diverges"));
   EXPECT_LT(json["steps"], 300);
   const auto curves =
-      json_of({"curves", path("run"), "--out", path("run.svg")}, study::has_figures() ? 0 : 1);
+      json_of({"info", path("run"), "--out", path("run.svg")}, study::has_figures() ? 0 : 1);
   if (study::has_figures()) {
     EXPECT_EQ(curves["runs"][0]["events"][0]["event"], "stopped");
   }
@@ -465,14 +473,14 @@ TEST_F(TrainingCommandTest, NothingIsOverwrittenUnasked) {
 }
 
 TEST_F(TrainingCommandTest, WhatDoesNotFitIsRefused) {
-  expect_failure(pretrain("run", "20") + Arguments{"--warmup", "21"},
+  expect_failure(pretrain("run", "20") + Arguments{"--set", "warmup=21"},
                  "a warm-up of 21 steps is longer", 2);
   expect_failure(pretrain("run", "20") + Arguments{"--config", "x"}, "leave out --layers", 2);
   expect_failure({"pretrain", path("nothing"), "--out", path("run")}, "filigree prepare");
-  expect_failure(sparsify("run", "20") + Arguments{"--objective", "sqrt"}, "neither log nor linear",
-                 2);
+  expect_failure(sparsify("run", "20") + Arguments{"--set", "objective=sqrt"},
+                 "neither log nor linear", 2);
   expect_failure(sparsify("run", "20") + Arguments{"--context", "33"}, "context of 32");
-  expect_failure(sparsify("run", "20") + Arguments{"--lambda-min", "5"}, "multiplier");
+  expect_failure(sparsify("run", "20") + Arguments{"--set", "lambda-min=5"}, "multiplier");
   expect_failure(pretrain("run", "20") + Arguments{"--context", "100000"}, "a window of 100000");
   expect_trained(sparsify("sparse", "2"));
   expect_failure({"sparsify", path("sparse"), shards_, "--out", path("run")}, "is sparse already");
@@ -513,7 +521,7 @@ TEST_F(TrainingCommandTest, MemoryIsToldBeforeItIsSpent) {
   // A model that no machine could train.
   const Arguments huge = {"pretrain", shards_,         "--out", path("huge"), "--layers",
                           "1000",     "--layer-heads", "64",    "--width",    "65536"};
-  expect_failure(huge, "--shard-optimizer on 8 devices");
+  expect_failure(huge, "--set shard-optimizer=true on 8 devices");
   EXPECT_FALSE(fs::exists(path("huge")));
   EXPECT_THAT(expect_success(huge + Arguments{"--dry-run"}).out, HasSubstr("cannot be run"));
 }

@@ -39,22 +39,22 @@ class TrainingCommandTest : public ::testing::Test {
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
 
   std::string make_shards(const std::string& name, const std::string& seed) const {
-    expect_success(
-        {"corpus", "--documents", "300", "--seed", seed, "--out", path(name + ".txt"), "--quiet"});
-    expect_success({"prepare", path(name + ".txt"), "--vocab", "300", "--held-out-share", "0.1",
+    expect_success({"task", "corpus", "--documents", "300", "--seed", seed, "--out",
+                    path(name + ".txt"), "--quiet"});
+    expect_success({"prepare", path(name + ".txt"), "--vocab", "300", "--set", "held-out-share=0.1",
                     "--out", path(name), "--quiet"});
     return path(name);
   }
 
   Arguments pretrain(const std::string& out, const std::string& steps) const {
-    return {"pretrain", shards_,   "--out", path(out), "--layers",    "2",         "--layer-heads",
-            "2",        "--width", "16",    "--steps", steps,         "--context", "32",
-            "--batch",  "2",       "--lr",  "3e-3",    "--log-every", "1",         "--quiet"};
+    return {"pretrain", shards_,   "--out", path(out), "--layers", "2",           "--layer-heads",
+            "2",        "--width", "16",    "--steps", steps,      "--context",   "32",
+            "--batch",  "2",       "--lr",  "3e-3",    "--set",    "log-every=1", "--quiet"};
   }
 
   Arguments sparsify(const std::string& out, const std::string& steps) const {
-    return {"sparsify", path("dense"), shards_, "--out", path(out),     "--steps", steps,
-            "--batch",  "2",           "--lr",  "1e-3",  "--log-every", "1",       "--quiet"};
+    return {"sparsify", path("dense"), shards_, "--out", path(out), "--steps",     steps,
+            "--batch",  "2",           "--lr",  "1e-3",  "--set",   "log-every=1", "--quiet"};
   }
 
   static ProgramRun expect_success(const Arguments& arguments) {

@@ -1,11 +1,11 @@
-// filigree corpus: writes the synthetic task corpus.
+#include "apps/cli/circuits/task_corpus.h"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
 #include <memory>
 
-#include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/program.h"
 #include "base/table.h"
@@ -16,15 +16,6 @@
 
 namespace filigree::cli {
 namespace {
-
-struct CorpusCommand {
-  std::string out;
-  std::string size;
-  std::string tasks;
-  std::int64_t documents = 0;
-  DataSplit split = DataSplit::kTrain;
-  bool list = false;
-};
 
 // "name,name=weight".
 std::vector<TaskShare> parse_tasks(const std::string& list) {
@@ -68,15 +59,18 @@ void list_corpus_tasks(const Session& session) {
   session.print(text);
 }
 
+}  // namespace
+
 void run_corpus(const CorpusCommand& command, const Session& session) {
-  if (command.list) return list_corpus_tasks(session);
+  if (command.out.empty() && command.size.empty() && command.documents == 0)
+    return list_corpus_tasks(session);
   if (command.out.empty()) throw UsageError("--out FILE is required; - is stdout");
   if (command.size.empty() == (command.documents == 0))
     throw UsageError("give either --size or --documents");
   const bool to_stdout = command.out == "-";
   if (to_stdout && session.json()) throw UsageError("--json has no place beside --out -");
   study::CorpusRequest request;
-  if (!command.tasks.empty()) request.tasks = parse_tasks(command.tasks);
+  if (!command.mix.empty()) request.tasks = parse_tasks(command.mix);
   request.split = command.split;
   if (!command.size.empty()) request.bytes = parse_size(command.size);
   request.documents = static_cast<std::uint64_t>(command.documents);
@@ -92,32 +86,20 @@ void run_corpus(const CorpusCommand& command, const Session& session) {
                               format_seconds(written.seconds), written.megabytes_per_second()));
 }
 
-}  // namespace
-
-void add_corpus(Program& program) {
-  const auto command = std::make_shared<CorpusCommand>();
-  CLI::App& app =
-      program.add({"corpus",
-                   "Write the synthetic task corpus.",
-                   {"filigree corpus --list", "filigree corpus --size 10MB --out tasks.txt",
-                    "filigree corpus --documents 500 --split held-out --out held-out.txt",
-                    "filigree corpus --documents 3 --tasks addition=3,capital --seed 7 --out -"}},
-                  [=](Session& session) { run_corpus(*command, session); });
-  app.add_option("--out", command->out, "file of the corpus; - is stdout")->type_name("FILE");
-  app.add_option("--size", command->size, "stop at so many bytes: 500kB, 10MB, 1.5GB")
+void add_corpus_options(CLI::App& app, CorpusCommand& command) {
+  app.add_option("--out", command.out, "file of the corpus; - is stdout")->type_name("FILE");
+  app.add_option("--size", command.size, "corpus: stop at this many bytes, 500kB, 10MB or 1.5GB")
       ->check(checked_by("size", [](const std::string& text) { parse_size(text); }))
       ->type_name("SIZE");
-  app.add_option("--documents", command->documents, "stop at so many documents")
+  app.add_option("--documents", command.documents, "corpus: stop at this many documents")
       ->check(whole_number(1, INT64_MAX))
       ->type_name("N");
-  app.add_option("--tasks", command->tasks,
-                 fmt::format("only these tasks, each with its weight after = if it is not 1: one "
-                             "or several of {}",
+  app.add_option("--mix", command.mix,
+                 fmt::format("corpus: only these tasks, each with its weight after = if it is not "
+                             "1: one or several of {}",
                              fmt::join(task_names(), ", ")))
       ->check(checked_by("tasks", [](const std::string& text) { parse_tasks(text); }))
       ->type_name("NAME[=W],...");
-  add_choice(app, "--split", command->split, "held-out has combinations that train never shows");
-  app.add_flag("--list", command->list, "show the tasks with an example each");
 }
 
 }  // namespace filigree::cli

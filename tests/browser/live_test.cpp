@@ -307,8 +307,7 @@ TEST_F(LivePage, WhatEachViewShowsIsExported) {
     return text_of("#exported");
   };
   EXPECT_THAT(exported("tokens", "json"), StartsWith("filigree attention"));
-  EXPECT_THAT(exported("lens", "json"),
-              AllOf(StartsWith("filigree logit-lens"), HasSubstr("filigree logit-attribution")));
+  EXPECT_THAT(exported("lens", "json"), AllOf(StartsWith("filigree lens"), HasSubstr("--target")));
   browser_->click("#tab-generate");
   set("#tokens", "3");
   EXPECT_THAT(exported("generate", "json"),

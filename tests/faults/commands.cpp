@@ -15,22 +15,23 @@ Arguments operator+(Arguments a, const Arguments& b) {
 }
 
 const Arguments kCommon = {"--quiet", "--threads", "1"};
-const Arguments kDrawing = {"--dpi", "40"};  // large pictures take long
+const Arguments kDrawing = {"--set", "dpi=40"};  // large pictures take long
 const Arguments kSmallRun = {"--steps",
                              "4",
                              "--batch",
                              "2",
-                             "--log-every",
-                             "1",
+                             "--set",
+                             "log-every=1",
                              "--checkpoint-every",
                              "2",
-                             "--evaluate-every",
-                             "2",
-                             "--held-out-tokens",
-                             "64"};
+                             "--set",
+                             "evaluate-every=2",
+                             "--set",
+                             "held-out-tokens=64"};
 const Arguments kShape = {"--layers", "1", "--layer-heads", "2", "--width", "8", "--context", "16"};
-const Arguments kFeatures = {"--layer-features",  "8",  "--l0",    "2",  "--tokens", "128",
-                             "--held-out-tokens", "64", "--batch", "32", "--pool",   "64"};
+const Arguments kFeatures = {"--layer-features", "8",   "--l0",  "2",
+                             "--tokens",         "128", "--set", "held-out-tokens=64",
+                             "--batch",          "32",  "--set", "pool=64"};
 const Arguments kOther = {"--seed", "1"};
 const std::string kModelIsThere = "holds a model already";
 
@@ -51,8 +52,8 @@ struct Inputs {
 };
 
 void make_inputs(const Place& place, const Inputs& in) {
-  expect_success(place, {"corpus", "--documents", "60", "--out", in["text.txt"]});
-  expect_success(place, {"prepare", in["text.txt"], "--vocab", "270", "--held-out-share", "0.2",
+  expect_success(place, {"task", "corpus", "--documents", "60", "--out", in["text.txt"]});
+  expect_success(place, {"prepare", in["text.txt"], "--vocab", "270", "--set", "held-out-share=0.2",
                          "--out", in["shards"]});
   expect_success(place, Arguments{"pretrain", in["shards"], "--out", in["dense"]} + kShape +
                             Arguments{"--steps", "2", "--batch", "2"});
@@ -85,7 +86,7 @@ Scenario once(std::string name, const Command& command, const Arguments& other,
 }
 
 void add_models(const Inputs& in, std::vector<Scenario>& all) {
-  const Arguments keep_one = {"--keep", "1"};
+  const Arguments keep_one = {"--set", "keep=1"};
   all.push_back(repeated(
       "pretrain",
       [=](const fs::path& out) {
@@ -106,15 +107,15 @@ void add_models(const Inputs& in, std::vector<Scenario>& all) {
       },
       {"--dtype", "bf16"}, kModelIsThere));
   all.push_back(once(
-      "close-gates",
+      "gates",
       [=](const fs::path& out) {
-        return Arguments{"close-gates", in["sparse"],   "--data", in["shards"], "--most-edges",
-                         "0.2",         "--max-tokens", "64",     "--out",      out};
+        return Arguments{"gates", "close",        in["sparse"], "--data", in["shards"], "--edges",
+                         "0.2",   "--max-tokens", "64",         "--out",  out};
       },
       {"--dtype", "bf16"}, kModelIsThere));
   Scenario verify = repeated("verify",
                              [](const fs::path& out) {
-                               return Arguments{"verify", out, "--write"};
+                               return Arguments{"info", out, "--checksums", "write"};
                              },
                              {});
   verify.before = [in](const fs::path& out) {
@@ -129,17 +130,13 @@ void add_models(const Inputs& in, std::vector<Scenario>& all) {
 void add_texts(const Inputs& in, std::vector<Scenario>& all) {
   all.push_back(repeated("prepare",
                          [=](const fs::path& out) {
-                           return Arguments{
-                               "prepare", in["text.txt"],   "--vocab", "270",   "--held-out-share",
-                               "0.2",     "--shard-tokens", "2000",    "--out", out};
+                           return Arguments{"prepare", in["text.txt"],
+                                            "--vocab", "270",
+                                            "--set",   "held-out-share=0.2",
+                                            "--set",   "shard-tokens=2000",
+                                            "--out",   out};
                          },
                          kOther, {"--force"}));
-  all.push_back(repeated("tokenize",
-                         [=](const fs::path& out) {
-                           return Arguments{"tokenize", "--train", in["text.txt"], "--vocab", "270",
-                                            "--out",    out};
-                         },
-                         {"--max-digits", "1"}, {"--force"}));
 }
 
 void add_transcoders(const Inputs& in, std::vector<Scenario>& all) {
@@ -147,7 +144,7 @@ void add_transcoders(const Inputs& in, std::vector<Scenario>& all) {
       "features-train",
       [=](const fs::path& out) {
         return Arguments{"features", "train", in["dense"], in["shards"], "--out", out} + kFeatures +
-               Arguments{"--log-every", "1", "--checkpoint-every", "2", "--keep", "1"};
+               Arguments{"--set", "log-every=1", "--checkpoint-every", "2", "--set", "keep=1"};
       },
       kOther, {"--resume"}));
   all.push_back(repeated("features-index",
@@ -156,12 +153,12 @@ void add_transcoders(const Inputs& in, std::vector<Scenario>& all) {
                                             "--data",   in["shards"], "--out",     out / "index",
                                             "--export", out / "pages"};
                          },
-                         {"--length", "8"}));
+                         {"--context", "8"}));
   all.back().named = {"pages/"};
   all.push_back(once(
       "features-convert",
       [=](const fs::path& out) {
-        return Arguments{"features", "convert", in["features"], "--out", out};
+        return Arguments{"convert", in["features"], "--out", out};
       },
       {"--dtype", "i8"}, "holds a transcoder already"));
 }
@@ -184,14 +181,15 @@ void add_analyses(const Inputs& in, std::vector<Scenario>& all) {
                          },
                          {"--title", "other"}));
   all.back().fewer = 5;
-  all.push_back(repeated(
-      "demo",
-      [=](const fs::path& out) {
-        return Arguments{"demo",           "--dense",      in.able->name(), "--sparse", in["gated"],
-                         "--text",         in["text.txt"], "--tokens",      "64",       "--task",
-                         in["task.jsonl"], "--format",     "svg",           "--out",    out};
-      },
-      {"--tokens", "48"}));
+  all.push_back(repeated("demo",
+                         [=](const fs::path& out) {
+                           return Arguments{"demo",     in.able->name(), in["gated"],
+                                            "--text",   in["text.txt"],  "--max-tokens",
+                                            "64",       "--task",        in["task.jsonl"],
+                                            "--format", "svg",           "--out",
+                                            out};
+                         },
+                         {"--max-tokens", "48"}));
   all.back().fewer = 20;
   all.push_back(
       repeated("trace",
@@ -216,7 +214,7 @@ void add_files(const Inputs& in, std::vector<Scenario>& all) {
   add(
       "corpus",
       [](const fs::path& out) {
-        return Arguments{"corpus", "--documents", "20", "--out", out / "text.txt"};
+        return Arguments{"task", "corpus", "--documents", "20", "--out", out / "text.txt"};
       },
       kOther);
   add("attention",
@@ -234,10 +232,9 @@ void add_files(const Inputs& in, std::vector<Scenario>& all) {
                          "--tap", "*",         "--out",    out / "taps.npz"};
       },
       {"--ablate", "L0H0"});
-  add("logit-lens",
+  add("lens",
       [=](const fs::path& out) {
-        return Arguments{"logit-lens",  in["dense"], "--prompt",
-                         "the cat sat", "--out",     out / "lens.pdf"};
+        return Arguments{"lens", in["dense"], "--prompt", "the cat sat", "--out", out / "lens.pdf"};
       },
       {"--theme", "dark"});
   add("patch",
@@ -249,7 +246,7 @@ void add_files(const Inputs& in, std::vector<Scenario>& all) {
       {"--theme", "dark"});
   add("curves",
       [=](const fs::path& out) {
-        return Arguments{"curves", in["dense"], "--out", out / "curves.svg"};
+        return Arguments{"info", in["dense"], "--out", out / "curves.svg"};
       },
       {"--theme", "dark"});
   add("features-show",
@@ -262,7 +259,7 @@ void add_files(const Inputs& in, std::vector<Scenario>& all) {
 
 // A run of 4 steps of which 2 are done.
 void half_done(const Place& place, const Command& command, const fs::path& at) {
-  expect_success(place, command(at) + Arguments{"--keep", "2"});
+  expect_success(place, command(at) + Arguments{"--set", "keep=2"});
   fs::remove_all(at / "checkpoints/step-00000004");
   for (const char* file : {"config.json", "model.safetensors", "checksums.json", "result.json"})
     fs::remove(at / file);
@@ -295,7 +292,7 @@ std::vector<Scenario> make_reading_scenarios(const Place& place) {
   half_done(place, pretrain, in["half-done"]);
   Scenario resume = repeated("resume", pretrain, {});
   resume.command = resume.again = [=](const fs::path& out) {
-    return pretrain(out) + Arguments{"--keep", "2", "--resume"} + kCommon;
+    return pretrain(out) + Arguments{"--set", "keep=2", "--resume"} + kCommon;
   };
   resume.before = [=](const fs::path& out) {
     fs::copy(in["half-done"], out,
@@ -315,7 +312,7 @@ std::vector<Scenario> make_reading_scenarios(const Place& place) {
                               {});
   Scenario verify = repeated("damaged-verify",
                              [=](const fs::path&) {
-                               return Arguments{"verify", in["damaged"]};
+                               return Arguments{"info", in["damaged"], "--checksums", "check"};
                              },
                              {});
   convert.must_fail = verify.must_fail = verify.judges = true;

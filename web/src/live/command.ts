@@ -32,17 +32,17 @@ function oneCommand(place: Place, run: Run, served: Served, heads: string[] | nu
     const asked = ["--prompt", prompt, ...changesOf(run)];
     switch (place.view) {
       case "lens":
-        return ["logit-lens", ...models, ...asked, "--out", "lens.svg"];
+        return ["lens", ...models, ...asked, "--out", "lens.svg"];
       case "attribution":
-        return ["logit-attribution", ...models, ...asked, ...(place.at !== null && place.at > 0 ? ["--at", String(place.at)] : ["--answer", answer]), "--out", "attribution.svg"];
+        return ["lens", ...models, ...asked, ...(place.at !== null && place.at > 0 ? ["--set", `at=${place.at}`] : ["--target", answer]), "--out", "attribution.svg"];
       case "task":
         return ["circuit", ...models, "--task", place.task || served.tasks[0]!.name, "--prompts", "16"];
       case "generate": {
         const { tokens, temperature, seed } = generateOptions();
-        return ["generate", models.at(-1)!, prompt, "--max-tokens", String(tokens), "--temperature", String(temperature), "--seed", String(seed), ...changesOf(run)];
+        return ["generate", models.at(-1)!, "--prompt", prompt, "--max-tokens", String(tokens), "--temperature", String(temperature), "--seed", String(seed), ...changesOf(run)];
       }
       case "trace":
-        return ["trace", models.at(-1)!, ...(models.length > 1 ? ["--dense-twin", models[0]!] : []), "--prompt", prompt, "--target", answer, "--out", "graph.json"];
+        return ["trace", models.at(-1)!, ...(models.length > 1 ? ["--twin", models[0]!] : []), "--prompt", prompt, "--target", answer, "--out", "graph.json"];
       default:
         return ["attention", ...models, ...asked, ...(heads ? ["--heads", heads.join(",")] : []),
           ...(place.kind === "weights" ? [] : ["--what", place.kind]), "--out", "maps.svg"];

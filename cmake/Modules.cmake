@@ -1,18 +1,18 @@
-# filigree_module(NAME [DEPENDS module...] [LINK target...] [INSIDE target...] [WITHOUT pattern])
+# filigree_module(NAME [DEPENDS module...] [LINK target...] [PRIVATE_LINK target...] [EXCLUDE pattern])
 #
 # Makes the library filigree_NAME of all sources below src/NAME and, of the *_test.cpp files that sit
 # beside them, the test program NAME_tests, registered test by test under the CTest label "unit".
 # CUDA sources (*.cu, files named *_cuda.*, folders named cuda/) take part with FILIGREE_CUDA only,
 # and the tests among them have the label "cuda" instead. Sources that fit the pattern are left out.
-# LINK is for libraries whose headers those of the module include, INSIDE for all others.
+# LINK is for libraries whose headers those of the module include, PRIVATE_LINK for all others.
 function(filigree_module name)
-  cmake_parse_arguments(ARG "" "WITHOUT" "DEPENDS;LINK;INSIDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXCLUDE" "DEPENDS;LINK;PRIVATE_LINK" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp ${root}/*.cu)
   # Matched below src only, so that a checkout below a folder named "cuda" is not mistaken.
   list(TRANSFORM sources REPLACE "^${PROJECT_SOURCE_DIR}/" "")
-  if(ARG_WITHOUT)
-    list(FILTER sources EXCLUDE REGEX "${ARG_WITHOUT}")
+  if(ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")
   endif()
   set(cuda_pattern "/cuda/|_cuda(_test)?\\.|\\.cu$")
   set(cuda_tests ${sources})
@@ -33,7 +33,7 @@ function(filigree_module name)
   if(sources)
     add_library(filigree_${name} STATIC ${sources})
     target_link_libraries(filigree_${name} PUBLIC filigree_headers ${ARG_DEPENDS} ${ARG_LINK}
-      PRIVATE filigree_options ${ARG_INSIDE})
+      PRIVATE filigree_options ${ARG_PRIVATE_LINK})
     set_property(GLOBAL APPEND PROPERTY filigree_modules filigree_${name})
     filigree_precompile(filigree_${name} libraries)
   else()
@@ -41,14 +41,14 @@ function(filigree_module name)
     target_link_libraries(filigree_${name} INTERFACE filigree_headers ${ARG_DEPENDS} ${ARG_LINK})
   endif()
   set_property(GLOBAL APPEND PROPERTY filigree_linked ${ARG_LINK})
-  set_property(GLOBAL APPEND PROPERTY filigree_linked_inside ${ARG_INSIDE})
+  set_property(GLOBAL APPEND PROPERTY filigree_linked_inside ${ARG_PRIVATE_LINK})
   if(FILIGREE_TESTS AND tests)
     filigree_test_program(${name}_tests LABEL unit SOURCES ${tests}
-      LINK filigree_${name} ${ARG_INSIDE})
+      LINK filigree_${name} ${ARG_PRIVATE_LINK})
   endif()
   if(FILIGREE_TESTS AND FILIGREE_CUDA AND cuda_tests)
     filigree_test_program(${name}_cuda_tests LABEL cuda SOURCES ${cuda_tests}
-      LINK filigree_${name} ${ARG_INSIDE})
+      LINK filigree_${name} ${ARG_PRIVATE_LINK})
   endif()
 endfunction()
 
@@ -83,7 +83,9 @@ function(filigree_precompile target kind)
   target_precompile_headers(${target} REUSE_FROM ${owner})
   # Precompiled, a library's header is no longer told apart as one whose warnings are not ours;
   # GCC 12 has false ones about std::string.
-  target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  endif()
 endfunction()
 
 # filigree_compile_together(TARGET [APART pattern])

@@ -1,6 +1,6 @@
 #include "apps/cli/commands.h"
 
-#include "apps/cli/program/last_words.h"
+#include "apps/cli/program/exit_handlers.h"
 #include "apps/cli/program/program.h"
 
 namespace filigree::cli {

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/program/last_words.h"
+#include "apps/cli/program/exit_handlers.h"
 
 int main(int argc, char** argv) {
   filigree::cli::catch_missing_memory();  // the arguments take some already

@@ -33,18 +33,18 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
 
-  int rank() const { return place_.rank; }
-  int size() const { return place_.size; }
+  int rank() const { return placement_.rank; }
+  int size() const { return placement_.size; }
   bool first() const { return rank() == 0; }
   // Whether there is nobody to speak to, so that sums leave every value as it is.
   virtual bool alone() const { return false; }
   // Among the ranks on the same machine.
-  int local_rank() const { return place_.local_rank; }
-  int local_size() const { return place_.local_size; }
+  int local_rank() const { return placement_.local_rank; }
+  int local_size() const { return placement_.local_size; }
   // Cores for this rank's threads: those that the launcher gave it alone, or else its share of what
   // the ranks of the machine have together.
-  int cores() const { return place_.cores; }
-  bool has_own_cores() const { return place_.own_cores; }
+  int cores() const { return placement_.cores; }
+  bool has_own_cores() const { return placement_.own_cores; }
 
   // Replaces each value by its sum over the ranks. All of these throw Error when the ranks cannot
   // be reached.
@@ -75,15 +75,15 @@ class Communicator {
   virtual void abort(int exit_code) = 0;
 
  protected:
-  struct Place {
+  struct RankPlacement {
     int rank = 0, size = 1, local_rank = 0, local_size = 1;
     int cores = 1;
     bool own_cores = false;
   };
-  explicit Communicator(const Place& place) : place_(place) {}
+  explicit Communicator(const RankPlacement& place) : placement_(place) {}
 
  private:
-  Place place_;
+  RankPlacement placement_;
 };
 
 // A job of one.

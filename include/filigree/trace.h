@@ -275,7 +275,7 @@ PrunedGraph prune_graph(const AttributionGraph& graph, const PruneOptions& optio
 // behind them (features of cross-layer transcoders write to many layers).
 
 // A source's effect on a reading.
-struct LoadedPair {
+struct SourceReading {
   const StreamReading* reading = nullptr;
   std::int32_t source = 0;
 };
@@ -300,7 +300,7 @@ struct LoadingOptions {
 };
 
 std::vector<EdgeLoading> head_loadings(const FrozenModel& frozen, const GraphSources& sources,
-                                       const std::vector<LoadedPair>& pairs,
+                                       const std::vector<SourceReading>& pairs,
                                        const LoadingOptions& options = {});
 
 // The way from position j to position i: what heads carry over cell (i, j) when nothing else moves
@@ -314,7 +314,7 @@ struct PairLoading {
   std::int64_t edges = 0;
 };
 PairLoading pair_loading(const FrozenModel& frozen, const GraphSources& sources,
-                         const std::vector<LoadedPair>& pairs, std::span<const double> effects,
+                         const std::vector<SourceReading>& pairs, std::span<const double> effects,
                          std::int64_t from, std::int64_t to);
 
 struct RankedHead {

@@ -275,7 +275,7 @@ void check_held_out(const TrainingRequest& request, const TrainingData& data,
                     const Context& context);
 
 // One run of a request; sparse training has two, with its control.
-struct ModelRun {
+struct TrainingJob {
   std::string label;  // of the log and the progress: "pretrain", "sparsify", "control"
   std::filesystem::path out;
   std::int64_t length = 0;          // tokens a window
@@ -287,7 +287,7 @@ struct ModelRun {
 
 // Trains, and unless it was stopped leaves the model, with adapters merged, and its tokenizer in
 // `run.out`. Context::stop saves and stops after the step. The result has no held-out numbers yet.
-TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objective& objective,
+TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Objective& objective,
                            const TrainingRequest& request, const TrainingData& data,
                            const Context& context);
 

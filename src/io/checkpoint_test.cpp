@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "io/safetensors_writer.h"
-#include "io/test_support.h"
+#include "io/io_test_support.h"
 #include "json/json.h"
 #include "json/object.h"
 #include "support/errors.h"

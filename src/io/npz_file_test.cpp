@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "io/npz.h"
-#include "io/test_support.h"
+#include "io/io_test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

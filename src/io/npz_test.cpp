@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "io/test_support.h"
+#include "io/io_test_support.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/npz_reader.h"

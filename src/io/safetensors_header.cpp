@@ -20,7 +20,7 @@ class HeaderReader final : public JsonEvents {
 
  private:
   // Where in the fixed structure of a header the next event belongs.
-  enum class Place { kStart, kNames, kMetadata, kTensor, kShape, kOffsets, kEnd };
+  enum class HeaderState { kStart, kNames, kMetadata, kTensor, kShape, kOffsets, kEnd };
   enum Field : unsigned { kNone = 0, kDtype = 1, kShapeField = 2, kOffsetsField = 4, kAll = 7 };
 
   void null() override { unexpected("null"); }
@@ -29,7 +29,7 @@ class HeaderReader final : public JsonEvents {
   void real(double, const std::string& spelling) override { unexpected(printable(spelling, 40)); }
 
   void natural(std::uint64_t value) override {
-    if (place_ == Place::kShape) {
+    if (place_ == HeaderState::kShape) {
       if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         unexpected(fmt::format("{}", value));
       if (entry_.shape.size() == kMaxTensorRank)
@@ -38,7 +38,7 @@ class HeaderReader final : public JsonEvents {
       entry_.shape.push_back(static_cast<std::int64_t>(value));
       return;
     }
-    if (place_ == Place::kOffsets && offsets_read_ < 2) {
+    if (place_ == HeaderState::kOffsets && offsets_read_ < 2) {
       (offsets_read_ == 0 ? entry_.begin : entry_.end) = value;
       ++offsets_read_;
       return;
@@ -47,11 +47,11 @@ class HeaderReader final : public JsonEvents {
   }
 
   void string(std::string&& value) override {
-    if (place_ == Place::kMetadata) {
+    if (place_ == HeaderState::kMetadata) {
       header_.metadata[metadata_key_] = std::move(value);
       return;
     }
-    if (place_ != Place::kTensor || field_ != kDtype)
+    if (place_ != HeaderState::kTensor || field_ != kDtype)
       unexpected(fmt::format("the string \"{}\"", printable(value, 40)));
     const auto kind = tensor_kind(value);
     if (!kind)
@@ -62,8 +62,8 @@ class HeaderReader final : public JsonEvents {
 
   void key(std::string&& name) override {
     switch (place_) {
-      case Place::kNames: entry_.name = std::move(name); break;
-      case Place::kMetadata:
+      case HeaderState::kNames: entry_.name = std::move(name); break;
+      case HeaderState::kMetadata:
         if (header_.metadata.contains(name))
           fail("{}: the metadata key '{}' appears twice", file_label_, printable(name));
         if (header_.metadata.size() == kMaxMetadataKeys)
@@ -90,14 +90,14 @@ class HeaderReader final : public JsonEvents {
   }
 
   void begin_object() override {
-    if (place_ == Place::kStart) {
-      place_ = Place::kNames;
-    } else if (place_ == Place::kNames && entry_.name == kMetadataKey) {
+    if (place_ == HeaderState::kStart) {
+      place_ = HeaderState::kNames;
+    } else if (place_ == HeaderState::kNames && entry_.name == kMetadataKey) {
       if (std::exchange(has_metadata_, true))
         fail("{}: {} appears twice", file_label_, kMetadataKey);
-      place_ = Place::kMetadata;
-    } else if (place_ == Place::kNames) {
-      place_ = Place::kTensor;
+      place_ = HeaderState::kMetadata;
+    } else if (place_ == HeaderState::kNames) {
+      place_ = HeaderState::kTensor;
       fields_ = kNone;
       offsets_read_ = 0;
     } else {
@@ -106,24 +106,24 @@ class HeaderReader final : public JsonEvents {
   }
 
   void end_object() override {
-    if (place_ == Place::kTensor) finish_entry();
-    place_ = place_ == Place::kNames ? Place::kEnd : Place::kNames;
+    if (place_ == HeaderState::kTensor) finish_entry();
+    place_ = place_ == HeaderState::kNames ? HeaderState::kEnd : HeaderState::kNames;
   }
 
   void begin_array() override {
-    if (place_ == Place::kTensor && field_ == kShapeField)
-      place_ = Place::kShape;
-    else if (place_ == Place::kTensor && field_ == kOffsetsField)
-      place_ = Place::kOffsets;
+    if (place_ == HeaderState::kTensor && field_ == kShapeField)
+      place_ = HeaderState::kShape;
+    else if (place_ == HeaderState::kTensor && field_ == kOffsetsField)
+      place_ = HeaderState::kOffsets;
     else
       unexpected("an array");
   }
 
   void end_array() override {
-    if (place_ == Place::kOffsets && offsets_read_ != 2)
+    if (place_ == HeaderState::kOffsets && offsets_read_ != 2)
       fail("{}: tensor '{}' has {} data_offsets, should have 2: begin and end", file_label_,
            printable(entry_.name), offsets_read_);
-    place_ = Place::kTensor;
+    place_ = HeaderState::kTensor;
   }
 
   void finish_entry() {
@@ -146,21 +146,21 @@ class HeaderReader final : public JsonEvents {
 
   [[noreturn]] void unexpected(const std::string& found) const {
     switch (place_) {
-      case Place::kMetadata:
+      case HeaderState::kMetadata:
         fail("{}: {} '{}' is {}, should be a string", file_label_, kMetadataKey,
              printable(metadata_key_), found);
-      case Place::kNames:
+      case HeaderState::kNames:
         if (entry_.name == kMetadataKey)
           fail("{}: {} is {}, should be an object of strings", file_label_, kMetadataKey, found);
         fail("{}: tensor '{}' is {}, should be an object with dtype, shape and data_offsets",
              file_label_, printable(entry_.name), found);
-      case Place::kShape:
+      case HeaderState::kShape:
         fail("{}: tensor '{}' has {} in its shape, should be integers from 0 to 2^63 - 1",
              file_label_, printable(entry_.name), found);
-      case Place::kOffsets:
+      case HeaderState::kOffsets:
         fail("{}: tensor '{}' has {} in its data_offsets, should be two integers from 0",
              file_label_, printable(entry_.name), found);
-      case Place::kTensor:
+      case HeaderState::kTensor:
         fail("{}: tensor '{}' has {} as its {}", file_label_, printable(entry_.name), found,
              field_ == kDtype        ? "dtype, should be a string"
              : field_ == kShapeField ? "shape, should be an array"
@@ -171,7 +171,7 @@ class HeaderReader final : public JsonEvents {
 
   std::string file_label_;
   SafetensorsHeader header_;
-  Place place_ = Place::kStart;
+  HeaderState place_ = HeaderState::kStart;
   SafetensorsEntry entry_;
   Field field_ = kNone;
   unsigned fields_ = kNone;  // those seen of the current entry

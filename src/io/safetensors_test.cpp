@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-#include "io/test_support.h"
+#include "io/io_test_support.h"
 #include "support/errors.h"
 
 namespace filigree {

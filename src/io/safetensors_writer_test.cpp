@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "io/safetensors.h"
-#include "io/test_support.h"
+#include "io/io_test_support.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/files.h"

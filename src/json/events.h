@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "filigree/error.h"
-#include "json/limits.h"
+#include "json/json_limits.h"
 
 namespace filigree {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "json/limits.h"
+#include "json/json_limits.h"
 
 namespace filigree {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/mapped_file.h"
-#include "json/limits.h"
+#include "json/json_limits.h"
 #include "json/object.h"
 
 namespace filigree {

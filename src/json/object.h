@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "json/limits.h"
+#include "json/json_limits.h"
 
 namespace filigree {
 

@@ -19,7 +19,7 @@ namespace filigree {
 
 // What one run gave, f32 on the CPU.
 using RunResult = std::vector<Tensor>;
-using ModelRun = std::function<RunResult(const Model&)>;
+using RunOfModel = std::function<RunResult(const Model&)>;
 
 inline Tensor concurrent_ids(std::int64_t B, std::int64_t T, std::int64_t seed,
                              std::int64_t vocabulary) {
@@ -31,15 +31,15 @@ inline Tensor concurrent_ids(std::int64_t B, std::int64_t T, std::int64_t seed,
 
 // Kinds of runs that may go on together; `seed` makes them differ. Those on a tape differentiate
 // with respect to taps alone, where the parameters are frozen.
-inline std::vector<ModelRun> concurrent_runs(std::int64_t seed, bool frozen) {
+inline std::vector<RunOfModel> concurrent_runs(std::int64_t seed, bool frozen) {
   const auto ids = [seed](const Model& model, std::int64_t B, std::int64_t T) {
     return concurrent_ids(B, T, seed, model.config().vocabulary);
   };
-  const ModelRun plain = [=](const Model& model) -> RunResult {
+  const RunOfModel plain = [=](const Model& model) -> RunResult {
     return {model.forward(ids(model, 2, 9 + seed)).value(),
             model.forward(ids(model, 3, 11), {.last_position_only = true}).value()};
   };
-  const ModelRun tapped = [=](const Model& model) -> RunResult {
+  const RunOfModel tapped = [=](const Model& model) -> RunResult {
     RunResult found;
     Taps taps;
     taps.observe("blocks.*.attn.hook_pattern");
@@ -51,7 +51,7 @@ inline std::vector<ModelRun> concurrent_runs(std::int64_t seed, bool frozen) {
     for (const std::string& name : taps.passed()) found.push_back(taps.value(name));
     return found;
   };
-  const ModelRun generating = [=](const Model& model) -> RunResult {
+  const RunOfModel generating = [=](const Model& model) -> RunResult {
     const Tensor all = ids(model, 1, 12);
     const auto cache = model.make_cache(1, 12);
     RunResult found;
@@ -60,7 +60,7 @@ inline std::vector<ModelRun> concurrent_runs(std::int64_t seed, bool frozen) {
           model.forward(all.reshape({12, 1}).rows(t, t + 1), {.cache = cache.get()}).value());
     return found;
   };
-  const ModelRun differentiated = [=](const Model& model) -> RunResult {
+  const RunOfModel differentiated = [=](const Model& model) -> RunResult {
     const Tensor tokens = ids(model, 2, 7);
     Taps taps;
     taps.observe_gradient("blocks.0.hook_resid_pre");
@@ -104,13 +104,13 @@ inline void check_concurrent_runs(const std::function<std::unique_ptr<Model>()>&
   const auto alone = make(), shared = make();
   alone->set_requires_grad(!frozen);
   shared->set_requires_grad(!frozen);
-  std::vector<std::vector<ModelRun>> runs;  // by thread
+  std::vector<std::vector<RunOfModel>> runs;  // by thread
   for (int t = 0; t < threads; ++t) runs.push_back(concurrent_runs(t, frozen));
   if (!frozen) runs.push_back({trained_run});
   std::vector<std::vector<RunResult>> wanted;
-  for (const std::vector<ModelRun>& of_thread : runs) {
+  for (const std::vector<RunOfModel>& of_thread : runs) {
     wanted.emplace_back();
-    for (const ModelRun& run : of_thread) wanted.back().push_back(run(*alone));
+    for (const RunOfModel& run : of_thread) wanted.back().push_back(run(*alone));
   }
 
   std::atomic<std::size_t> waiting = runs.size();

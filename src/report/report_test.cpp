@@ -10,7 +10,7 @@
 #include "filigree/error.h"
 #include "filigree/palette.h"
 #include "report/packed_maps.h"
-#include "report/test_support.h"
+#include "report/report_test_support.h"
 #include "support/base64.h"
 
 namespace filigree {

@@ -67,7 +67,7 @@ Api::Api(std::vector<study::LoadedModel> models, const study::Context& context,
             model.config().layers, model.config().heads);
   study::common_tokenizer(models_);  // and reads them, before threads share them
   for (const study::LoadedModel& model : models_) {
-    turns_.emplace_back(limits.waiting);
+    queue_.emplace_back(limits.waiting);
     typed_texts_.emplace_back(model, limits.typed_bytes);
   }
 }
@@ -115,7 +115,7 @@ Answer Api::post(const ApiRequest& request) {
   };
   using Model = study::LoadedModel;
   using Context = study::Context;
-  if (path == "/api/look") return look_at(request);
+  if (path == "/api/look") return view_prompt(request);
   if (path == "/api/head") {
     const HeadQuery query = reader_.head(body);
     return each(query.run.models, [&](const Model& model, const Context& context) {
@@ -146,7 +146,7 @@ Answer Api::post(const ApiRequest& request) {
   if (path == "/api/generate") {
     const GenerateQuery query = reader_.generate(body);
     const std::size_t m = query.run.models[0];
-    return generation_answer(models_[m], query, turns_[m], request.gone);
+    return generation_answer(models_[m], query, queue_[m], request.gone);
   }
   if (path == "/api/export") return export_view(request);
   if (path == kJobs) return json_answer(start_job(body), 202);
@@ -169,20 +169,20 @@ Json Api::ask(const std::vector<std::size_t>& models, const ApiRequest& request,
   context.stop = request.gone;
   Json list = Json::array();
   for (const std::size_t m : models)
-    turns_[m].run(request.gone, [&] { list.push_back(one(models_[m], context)); });
+    queue_[m].run(request.gone, [&] { list.push_back(one(models_[m], context)); });
   check_files();
   return {{"models", list}};
 }
 
-Answer Api::look_at(const ApiRequest& request) {
-  const LookQuery query = reader_.look(request.body);
-  std::vector<Looked> looked;
+Answer Api::view_prompt(const ApiRequest& request) {
+  const PromptViewQuery query = reader_.view_prompt(request.body);
+  std::vector<PromptView> looked;
   ask(query.run.models, request, [&](const auto& model, const auto& context) {
     TypedText& typed = typed_texts_[static_cast<std::size_t>(&model - models_.data())];
-    looked.push_back(look(model, query, plain_runs_, typed, limits_, context));
+    looked.push_back(view_prompt(model, query, plain_runs_, typed, limits_, context));
     return Json();
   });
-  return looked_answer(looked);
+  return prompt_views_answer(looked);
 }
 
 Json Api::roles(const ApiRequest& request) {
@@ -211,7 +211,7 @@ Answer Api::export_view(const ApiRequest& request) {
     answer = export_answer(chosen_models(models_, order), query, limits_, context);
   };
   for (auto m = order.rbegin(); m != order.rend(); ++m)
-    work = [&turns = turns_[*m], &request, inner = std::move(work)] {
+    work = [&turns = queue_[*m], &request, inner = std::move(work)] {
       turns.run(request.gone, inner);
     };
   work();

@@ -34,10 +34,10 @@
 #include "serve/answer.h"
 #include "serve/features_work.h"
 #include "serve/jobs.h"
-#include "serve/limits.h"
-#include "serve/look.h"
+#include "serve/request_limits.h"
+#include "serve/prompt_view.h"
 #include "serve/requests.h"
-#include "serve/turns.h"
+#include "serve/model_queue.h"
 
 namespace filigree::serve {
 
@@ -67,7 +67,7 @@ class Api {
   // What each of the models says, in its turn: {"models": [...]}.
   Json ask(const std::vector<std::size_t>& models, const ApiRequest& request, const AskModel& one);
   study::Context quiet() const;  // nobody watches
-  Answer look_at(const ApiRequest& request);
+  Answer view_prompt(const ApiRequest& request);
   Json roles(const ApiRequest& request);
   Answer export_view(const ApiRequest& request);
   Answer export_job(const std::string& number, const std::string& body);
@@ -78,7 +78,7 @@ class Api {
   std::uint64_t seed_;
   Limits limits_;
   RequestReader reader_;
-  std::deque<Turns> turns_;  // one a model
+  std::deque<ModelQueue> queue_;  // one a model
   PlainRuns plain_runs_;
   std::deque<TypedText> typed_texts_;  // one a model, used in its turn
   std::mutex roles_mutex_;

@@ -9,7 +9,7 @@
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
-#include "serve/model_run.h"
+#include "serve/changed_run.h"
 
 namespace filigree::serve {
 namespace {
@@ -49,7 +49,7 @@ std::string changed_note(const Interventions& changes) {
 }
 
 // Both ways, from and to position `at`, without those that carry nothing in this run.
-std::vector<Edge> edges_of(const study::LoadedModel& model, const ModelRun& run, std::size_t at,
+std::vector<Edge> edges_of(const study::LoadedModel& model, const ChangedRun& run, std::size_t at,
                            const ExportQuery& query, const study::Context& context) {
   const ModelConfig& config = model.config();
   CaptureOptions options = CaptureOptions::of(
@@ -85,7 +85,7 @@ std::vector<Edge> edges_of(const study::LoadedModel& model, const ModelRun& run,
 
 Arcs token_arcs(study::Models models, const ExportQuery& query, const Limits& limits,
                 const study::Context& context) {
-  const ModelRun first = run_of(models[0], query.run);
+  const ChangedRun first = run_of(models[0], query.run);
   const auto T = static_cast<std::int64_t>(first.prompt.ids.size());
   const std::int64_t asked = query.at.value_or(-1), at = asked < 0 ? asked + T : asked;
   require(at >= 0 && at < T, "the request: at is {}, the prompt has {} tokens", asked, T);
@@ -101,7 +101,7 @@ Arcs token_arcs(study::Models models, const ExportQuery& query, const Limits& li
                {"interventions", study::to_json(first.interventions)},
                {"models", Json::array()}};
   for (std::size_t m = 0; m < models.size(); ++m) {
-    const ModelRun run = run_of(models[m], query.run);
+    const ChangedRun run = run_of(models[m], query.run);
     const std::vector<Edge> edges =
         edges_of(models[m], run, static_cast<std::size_t>(at), query, context);
     const figure::ArcSide side = side_of(models[m].label(), m, edges);
@@ -133,7 +133,7 @@ Arcs generated_arcs(study::Models models, const ExportQuery& query, const study:
                {"seed", query.steps.seed},
                {"models", Json::array()}};
   for (std::size_t m = 0; m < models.size(); ++m) {
-    const ModelRun run = run_of(models[m], query.run);
+    const ChangedRun run = run_of(models[m], query.run);
     AppliedInterventions changes(models[m].model(), run.interventions);
     study::TokenSteps steps(models[m], run.prompt.ids, query.steps,
                             run.interventions.empty() ? nullptr : &changes);

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "serve/limits.h"
+#include "serve/request_limits.h"
 
 namespace filigree::serve {
 

@@ -12,8 +12,8 @@
 #include "filigree/lens_study.h"
 #include "filigree/version.h"
 #include "serve/arcs.h"
-#include "serve/model_run.h"
-#include "serve/scratch.h"
+#include "serve/changed_run.h"
+#include "serve/scratch_folders.h"
 
 namespace filigree::serve {
 namespace {
@@ -43,7 +43,7 @@ void write_numbers(study::Models models, const ExportQuery& query, const fs::pat
   layout.kind = query.kind;
   layout.heads = parse_heads(query.heads, models[0].config().layers, models[0].config().heads);
   layout.about = {{"filigree", version_string()}, {"models", Json::array()}, {"prompts", 1}};
-  std::vector<ModelRun> runs;
+  std::vector<ChangedRun> runs;
   for (std::size_t m = 0; m < models.size(); ++m) {
     runs.push_back(run_of(models[m], query.run));
     layout.about["models"].push_back(models[m].label());

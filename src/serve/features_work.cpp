@@ -11,7 +11,7 @@
 #include "filigree/model_study.h"
 #include "filigree/study.h"
 #include "filigree/trace_study.h"
-#include "serve/scratch.h"
+#include "serve/scratch_folders.h"
 
 namespace filigree::serve {
 namespace {

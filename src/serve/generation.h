@@ -9,13 +9,13 @@
 
 #include "serve/answer.h"
 #include "serve/requests.h"
-#include "serve/turns.h"
+#include "serve/model_queue.h"
 
 namespace filigree::serve {
 
 // Runs the prompt at once, and throws what is wrong with it; the tokens come as the answer is read.
 // `model` and `turns` must outlive it.
-Answer generation_answer(const study::LoadedModel& model, const GenerateQuery& query, Turns& turns,
+Answer generation_answer(const study::LoadedModel& model, const GenerateQuery& query, ModelQueue& turns,
                          std::function<bool()> gone);
 
 }  // namespace filigree::serve

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "serve/answer.h"
-#include "serve/limits.h"
+#include "serve/request_limits.h"
 
 namespace filigree::serve {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "filigree/error.h"
-#include "serve/model_run.h"
+#include "serve/changed_run.h"
 #include "study/head/head_parts.h"
 #include "study/not_finite.h"
 
@@ -83,7 +83,7 @@ std::vector<std::pair<TokenId, double>> most_read(const std::vector<TokenId>& id
 
 Json head_json(const study::LoadedModel& model, const HeadQuery& query, const Limits& limits,
                const study::Context& context) {
-  const ModelRun run = run_of(model, query.run);
+  const ChangedRun run = run_of(model, query.run);
   const std::vector<TokenId>& ids = run.prompt.ids;
   const auto T = static_cast<std::int64_t>(ids.size());
   check_cells(1, ids.size(), limits.head_cells);

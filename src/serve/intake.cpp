@@ -140,7 +140,7 @@ bool Intake::came(Waiting& connection) {
     if (bytes > 0 && connection.discarded < kLingerBytes) return true;
   } else if (bytes > 0) {
     connection.bytes.append(block, bytes);
-    return look_at(connection);
+    return view_prompt(connection);
   } else if (count == 0 && !connection.bytes.empty()) {
     return refuse(connection,
                   error_answer(400, "the request ends before its end", "send all of it"));
@@ -149,7 +149,7 @@ bool Intake::came(Waiting& connection) {
   return false;
 }
 
-bool Intake::look_at(Waiting& connection) {
+bool Intake::view_prompt(Waiting& connection) {
   std::string& bytes = connection.bytes;
   if (connection.whole == 0) {
     const std::size_t end = bytes.find(kHeadEnd, connection.searched);

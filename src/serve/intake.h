@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "serve/answer.h"
-#include "serve/limits.h"
+#include "serve/request_limits.h"
 
 namespace filigree::serve {
 
@@ -62,7 +62,7 @@ class Intake {
   void watch();
   // False when the connection is no longer watched.
   bool came(Waiting& connection);
-  bool look_at(Waiting& connection);
+  bool view_prompt(Waiting& connection);
   bool refuse(Waiting& connection, const Answer& answer);
   void make_room();
 

@@ -14,7 +14,7 @@
 #include "filigree/study.h"
 #include "serve/answer.h"
 #include "serve/job_result.h"
-#include "serve/limits.h"
+#include "serve/request_limits.h"
 
 namespace filigree::serve {
 

@@ -8,7 +8,7 @@
 #include <future>
 
 #include "filigree/error.h"
-#include "serve/turns.h"
+#include "serve/model_queue.h"
 
 namespace filigree::serve {
 namespace {
@@ -122,8 +122,8 @@ TEST(Jobs, EndWhenNobodyAsksForThem) {
   EXPECT_EQ(jobs.describe(number)["state"], "cancelled");
 }
 
-TEST(Turns, ComeInOrderUpToABound) {
-  Turns turns(2);
+TEST(ModelQueue, ComeInOrderUpToABound) {
+  ModelQueue turns(2);
   std::promise<void> begun, end;
   std::vector<int> order;
   std::thread first([&] {

@@ -143,7 +143,7 @@ std::size_t RequestReader::top(const JsonObject& object, std::int64_t fallback) 
   return static_cast<std::size_t>(object.integer_or("top", fallback, 1, kMostTop));
 }
 
-LookQuery RequestReader::look(const std::string& body) const {
+PromptViewQuery RequestReader::view_prompt(const std::string& body) const {
   const JsonObject read = object(
       body, {"prompt", "models", "ablate", "scale", "patch", "heads", "kind", "top", "after"});
   return {run(read), read.string_or("heads", "*"), packed_kind(read), top(read, 10),

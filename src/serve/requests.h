@@ -15,7 +15,7 @@
 #include "filigree/study_figures.h"
 #include "filigree/trace_study.h"
 #include "json/object.h"
-#include "serve/limits.h"
+#include "serve/request_limits.h"
 #include "study/generation/token_steps.h"
 
 namespace filigree::serve {
@@ -47,7 +47,7 @@ struct PromptQuery {
 };
 
 // Maps and predictions of one run.
-struct LookQuery {
+struct PromptViewQuery {
   PromptQuery run = {};
   std::string heads = "*";  // filigree/maps.h
   MapKind kind = MapKind::kWeights;
@@ -154,7 +154,7 @@ class RequestReader {
  public:
   RequestReader(study::Models models, const Limits& limits) : models_(models), limits_(limits) {}
 
-  LookQuery look(const std::string& body) const;
+  PromptViewQuery view_prompt(const std::string& body) const;
   HeadQuery head(const std::string& body) const;
   ImportanceQuery importance(const std::string& body) const;
   GenerateQuery generate(const std::string& body) const;

@@ -111,7 +111,7 @@ class ServerTest : public ::testing::Test {
     made.set_read_timeout(60, 0);
     return made;
   }
-  LookedAt looked(const Json& query) {
+  ViewedPrompt looked(const Json& query) {
     const auto result = client().Post("/api/look", query.dump(), "application/json");
     EXPECT_TRUE(result && result->status == 200) << query;
     return taken_apart(result ? result->body : "");
@@ -158,7 +158,7 @@ TEST_F(ServerTest, PredictsAsRunDoes) {
                       {"scale", {"L1H2=2"}},
                       {"heads", "L0"},
                       {"top", 3}};
-  const LookedAt look = looked(query);
+  const ViewedPrompt look = looked(query);
   ASSERT_EQ(look.models.size(), 2u);
   for (std::size_t m = 0; m < 2; ++m) {
     const Json& found = look.models[m];
@@ -175,7 +175,7 @@ TEST_F(ServerTest, PredictsAsRunDoes) {
     }
     EXPECT_NE(found["loss"], found["plain_loss"]);
   }
-  const LookedAt one = looked({{"prompt", kPrompt}, {"models", {"sparse"}}, {"heads", "L0"}});
+  const ViewedPrompt one = looked({{"prompt", kPrompt}, {"models", {"sparse"}}, {"heads", "L0"}});
   ASSERT_EQ(one.models.size(), 1u);
   EXPECT_EQ(one.models[0]["model"], "sparse");
   EXPECT_TRUE(one.models[0]["plain_loss"].is_null());
@@ -183,7 +183,7 @@ TEST_F(ServerTest, PredictsAsRunDoes) {
 
 TEST_F(ServerTest, MapsAndNumbersOfAHeadAgree) {
   Json query = {{"prompt", kPrompt}, {"scale", {"L0H0=3"}}};
-  const LookedAt look = looked(query), plain = looked({{"prompt", kPrompt}});
+  const ViewedPrompt look = looked(query), plain = looked({{"prompt", kPrompt}});
   query["head"] = "L1H1";
   const Reply head = post("/api/head", query);
   ASSERT_EQ(head.status, 200);
@@ -206,7 +206,7 @@ TEST_F(ServerTest, MapsAndNumbersOfAHeadAgree) {
     EXPECT_NEAR(given, got, 1e-3);
     EXPECT_LE(given, static_cast<double>(T) + 1e-3);
   }
-  const LookedAt some = looked({{"prompt", kPrompt}, {"heads", "L1"}, {"kind", "gate"}});
+  const ViewedPrompt some = looked({{"prompt", kPrompt}, {"heads", "L1"}, {"kind", "gate"}});
   EXPECT_EQ(some.models[1]["heads"].size(), 4u);
   EXPECT_EQ(std::vector<std::uint16_t>(some.cells.begin(),
                                        some.cells.begin() + static_cast<std::ptrdiff_t>(4 * cells)),
@@ -464,7 +464,7 @@ TEST_F(ServerTest, AClientThatIsKilledLeavesNothingBehind) {
   };
   const auto state = [&] { return get("/api/jobs").json["jobs"].back()["state"]; };
   {
-    const Connection job(server_.port()), text(server_.port()), look(server_.port());
+    const Connection job(server_.port()), text(server_.port()), view_prompt(server_.port());
     // A training on two million tokens takes longer than anybody waits here.
     job.send(post_bytes("/api/jobs", R"({"train": "dense", "features": 64, "tokens": 2000000})"));
     EXPECT_THAT(job.receive(), HasSubstr("202"));

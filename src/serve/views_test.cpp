@@ -36,7 +36,7 @@ TEST_F(ViewsTest, OneRunGivesMapsAndPredictions) {
     const Answer answer = ask("/api/look", query);
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(answer.type, "application/octet-stream");
-    const LookedAt look = taken_apart(answer.body);
+    const ViewedPrompt look = taken_apart(answer.body);
     ASSERT_EQ(look.models.size(), 2u);
     const Json predicted = {run_json(api_.models()[0], query), run_json(api_.models()[1], query)};
     query["head"] = "L1H1";
@@ -131,7 +131,7 @@ TEST_F(ViewsTest, MapsOfATextThatGoesOnAreTheirNewRows) {
   const auto look = [&](const std::string& prompt, const Json& after, Json more = Json::object()) {
     more["prompt"] = prompt, more["models"] = {"sparse"};
     if (after.is_string()) more["after"] = after;
-    const LookedAt found = taken_apart(ask("/api/look", more).body);
+    const ViewedPrompt found = taken_apart(ask("/api/look", more).body);
     return std::pair(found.models[0], found.cells);
   };
   // As a page puts them together: of each map the rows before, then what came.
@@ -149,32 +149,32 @@ TEST_F(ViewsTest, MapsOfATextThatGoesOnAreTheirNewRows) {
     }
     return cells;
   };
-  const auto first = look("The cat sat", nullptr);
+  const auto first = view_prompt("The cat sat", nullptr);
   ASSERT_TRUE(first.first["text"].is_string());
   EXPECT_EQ(first.first["rows"], 0);
   for (const char* next : {"The cat sat on the", "The cat", "The cat sat"}) {
-    const auto before = look("The cat sat", nullptr);
-    const auto now = look(next, before.first["text"]);
+    const auto before = view_prompt("The cat sat", nullptr);
+    const auto now = view_prompt(next, before.first["text"]);
     EXPECT_GT(now.first["rows"], 0) << next;
-    const auto whole = look(next, nullptr);
+    const auto whole = view_prompt(next, nullptr);
     EXPECT_LT(now.second.size(), whole.second.size());
     EXPECT_EQ(whole.first["rows"], 0);
     EXPECT_EQ(put_together(before, now), whole.second) << next;
   }
   // Of another text, or one that somebody else has typed since, all rows come.
-  const auto mine = look("The cat sat", nullptr);
-  look("A dog ran", nullptr);
-  EXPECT_EQ(look("The cat sat on", mine.first["text"]).first["rows"], 0);
-  EXPECT_EQ(look("The cat sat", "no such text").first["rows"], 0);
+  const auto mine = view_prompt("The cat sat", nullptr);
+  view_prompt("A dog ran", nullptr);
+  EXPECT_EQ(view_prompt("The cat sat on", mine.first["text"]).first["rows"], 0);
+  EXPECT_EQ(view_prompt("The cat sat", "no such text").first["rows"], 0);
   // An answer that never came, of a text in between, does not matter.
-  const auto had = look("The cat sat", nullptr);
-  look("The cat sat on", had.first["text"]);
-  const auto later = look("The cat sat on the", had.first["text"]);
+  const auto had = view_prompt("The cat sat", nullptr);
+  view_prompt("The cat sat on", had.first["text"]);
+  const auto later = view_prompt("The cat sat on the", had.first["text"]);
   EXPECT_GT(later.first["rows"], 0);
-  EXPECT_EQ(put_together(had, later), look("The cat sat on the", nullptr).second);
+  EXPECT_EQ(put_together(had, later), view_prompt("The cat sat on the", nullptr).second);
   // So they do of runs that nothing is remembered of.
-  const auto again = look("The cat sat", nullptr);
-  const auto changed = look("The cat sat", again.first["text"], {{"ablate", {"L0H1"}}});
+  const auto again = view_prompt("The cat sat", nullptr);
+  const auto changed = view_prompt("The cat sat", again.first["text"], {{"ablate", {"L0H1"}}});
   EXPECT_EQ(changed.first["rows"], 0);
   EXPECT_TRUE(changed.first["text"].is_null());
 }

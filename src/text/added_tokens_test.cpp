@@ -1,6 +1,6 @@
 #include "text/added_tokens.h"
 
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 #include "text/unicode_whitespace.h"
 
 namespace filigree {

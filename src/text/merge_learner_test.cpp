@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "filigree/data.h"
 #include "filigree/runtime.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "filigree/runtime.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 #include "text/tokenizer_files.h"
 
 namespace filigree {

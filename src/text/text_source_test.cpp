@@ -3,7 +3,7 @@
 #include <lzma.h>
 #include <zstd.h>
 
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

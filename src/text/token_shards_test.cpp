@@ -5,7 +5,7 @@
 
 #include "base/checksum.h"
 #include "filigree/data.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "filigree/error.h"
 #include "filigree/tokenizer.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

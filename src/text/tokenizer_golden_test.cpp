@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "filigree/tokenizer.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <thread>
 
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -3,7 +3,7 @@
 #include "dist/nccl/nccl_communicator.h"
 #include "support/check_cuda.h"
 #include "support/temporary_folder.h"
-#include "train/test_support.h"
+#include "train/train_test_support.h"
 
 namespace filigree {
 namespace {

@@ -14,7 +14,7 @@
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"
 #include "train/gradient_sum.h"
-#include "train/test_support.h"
+#include "train/train_test_support.h"
 
 namespace filigree {
 namespace {

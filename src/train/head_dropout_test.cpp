@@ -3,7 +3,7 @@
 #include "filigree/train.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
-#include "train/test_support.h"
+#include "train/train_test_support.h"
 
 namespace filigree {
 namespace {

@@ -6,7 +6,7 @@
 #include "support/check_op.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
-#include "train/test_support.h"
+#include "train/train_test_support.h"
 
 namespace filigree {
 namespace {

@@ -6,7 +6,7 @@
 #include "filigree/train.h"
 #include "support/check_cuda.h"
 #include "support/temporary_folder.h"
-#include "train/test_support.h"
+#include "train/train_test_support.h"
 
 namespace filigree {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "browser/browser.h"
 #include "filigree/error.h"
-#include "report/test_support.h"
+#include "report/report_test_support.h"
 #include "serve/server.h"
 #include "support/files.h"
 #include "support/served_models.h"

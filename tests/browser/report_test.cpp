@@ -9,7 +9,7 @@
 
 #include "browser/browser.h"
 #include "filigree/palette.h"
-#include "report/test_support.h"
+#include "report/report_test_support.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

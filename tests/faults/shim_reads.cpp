@@ -20,7 +20,7 @@ using filigree::faults::shim::read_goes_wrong;
 // On this system struct stat and struct stat64 are the same.
 static_assert(sizeof(struct stat) == sizeof(struct stat64));
 
-int look_at(int folder, const char* path, void* status, int flags) {
+int view_prompt(int folder, const char* path, void* status, int flags) {
   char buffer[PATH_MAX];
   const bool counts = path[0] == '\0' ? is_watched(folder) : below(folder, path, buffer)[0] != '\0';
   if (counts && read_goes_wrong()) return -1;
@@ -46,25 +46,25 @@ void* map(void* address, size_t length, int protection, int flags, int descripto
 
 extern "C" {
 
-int stat(const char* path, struct stat* status) { return look_at(AT_FDCWD, path, status, 0); }
-int stat64(const char* path, struct stat64* status) { return look_at(AT_FDCWD, path, status, 0); }
+int stat(const char* path, struct stat* status) { return view_prompt(AT_FDCWD, path, status, 0); }
+int stat64(const char* path, struct stat64* status) { return view_prompt(AT_FDCWD, path, status, 0); }
 int lstat(const char* path, struct stat* status) {
-  return look_at(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+  return view_prompt(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }
 int lstat64(const char* path, struct stat64* status) {
-  return look_at(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+  return view_prompt(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }
 int fstatat(int folder, const char* path, struct stat* status, int flags) {
-  return look_at(folder, path, status, flags);
+  return view_prompt(folder, path, status, flags);
 }
 int fstatat64(int folder, const char* path, struct stat64* status, int flags) {
-  return look_at(folder, path, status, flags);
+  return view_prompt(folder, path, status, flags);
 }
 int fstat(int descriptor, struct stat* status) {
-  return look_at(descriptor, "", status, AT_EMPTY_PATH);
+  return view_prompt(descriptor, "", status, AT_EMPTY_PATH);
 }
 int fstat64(int descriptor, struct stat64* status) {
-  return look_at(descriptor, "", status, AT_EMPTY_PATH);
+  return view_prompt(descriptor, "", status, AT_EMPTY_PATH);
 }
 int access(const char* path, int mode) {
   char buffer[PATH_MAX];

@@ -12,17 +12,17 @@
 
 namespace filigree {
 
-struct LookedAt {
+struct ViewedPrompt {
   study::Json models = {};
   std::vector<std::uint16_t> cells = {};
 };
 
-inline LookedAt taken_apart(const std::string& body) {
+inline ViewedPrompt taken_apart(const std::string& body) {
   std::uint32_t length = 0;
   EXPECT_GE(body.size(), sizeof length);
   std::memcpy(&length, body.data(), sizeof length);
   EXPECT_EQ(length % 4, 0u);
-  LookedAt look;
+  ViewedPrompt look;
   look.models = study::Json::parse(body.substr(sizeof length, length)).at("models");
   const std::string rest = body.substr(sizeof length + length);
   look.cells.resize(rest.size() / 2);

@@ -12,7 +12,7 @@
 #include "filigree/error.h"
 #include "filigree/model_study.h"
 #include "filigree/names.h"
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 
 namespace filigree::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <new>
 
-#include "apps/cli/program/last_words.h"
+#include "apps/cli/program/exit_handlers.h"
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
 #include "apps/cli/training/training_test_support.h"

@@ -5,7 +5,7 @@
 
 #include "analyze/circuit/clean_run.h"
 #include "analyze/circuit/gradient_run.h"
-#include "analyze/circuit/sweep.h"
+#include "analyze/circuit/circuit_sweep.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "filigree/ops.h"

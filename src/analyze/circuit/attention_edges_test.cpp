@@ -6,7 +6,7 @@
 #include <map>
 
 #include "analyze/circuit/induction_model_test_support.h"
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/circuit.h"
 #include "filigree/tasks.h"
 

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "analyze/circuit/induction_model_test_support.h"
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"
 

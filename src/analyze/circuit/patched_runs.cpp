@@ -6,8 +6,8 @@
 #include <set>
 
 #include "analyze/circuit/clean_run.h"
-#include "analyze/circuit/stretches.h"
-#include "analyze/circuit/sweep.h"
+#include "analyze/circuit/run_segments.h"
+#include "analyze/circuit/circuit_sweep.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"
@@ -102,23 +102,23 @@ class BatchRuns final : public SweepBatch {
     if (place == kNowhere) return clean_of(static_cast<std::int64_t>(chosen.size()));
     std::vector<const PatchSet*> runs;
     for (const std::size_t set : chosen) runs.push_back(&sets_[set]);
-    const std::vector<Stretch> stretches =
-        stretches_of(runs, std::max<std::int64_t>(place / 2, 0), layers_);
+    const std::vector<RunSegment> segments =
+        run_segments_of(runs, std::max<std::int64_t>(place / 2, 0), layers_);
     Tensor stream = run_.stream_at(place);
-    for (const Stretch& stretch : stretches) {
-      if (stream.defined()) stream = chosen_blocks(stream, run_.rows(), stretch.parents);
+    for (const RunSegment& segment : segments) {
+      if (stream.defined()) stream = chosen_blocks(stream, run_.rows(), segment.parents);
       Taps taps;
-      for (const auto& entry : stretch.changes)
+      for (const auto& entry : segment.changes)
         taps.intervene(entry.first, [this, &entry](const Variable& value) {
           return replaced(entry.first, entry.second, value);
         });
-      const auto times = static_cast<std::int64_t>(stretch.branches.size());
+      const auto times = static_cast<std::int64_t>(segment.branches.size());
       const std::optional<std::int64_t> end =
-          stretch.end < layers_ ? std::optional(stretch.end) : std::nullopt;
+          segment.end < layers_ ? std::optional(segment.end) : std::nullopt;
       stream = run_.go_on(place, stream, times, end, taps);
-      place = 2 * stretch.end;
+      place = 2 * segment.end;
     }
-    return of_runs(stretches.back().branches, metric_of(stream), chosen.size());
+    return of_runs(segments.back().branches, metric_of(stream), chosen.size());
   }
 
  private:

@@ -7,7 +7,7 @@
 
 #include "analyze/circuit/edge_circuit.h"
 #include "analyze/circuit/pass_limits.h"
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "support/check_cuda.h"

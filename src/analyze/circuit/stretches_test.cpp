@@ -1,8 +1,8 @@
-#include "analyze/circuit/stretches.h"
+#include "analyze/circuit/run_segments.h"
 
 #include <gtest/gtest.h>
 
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/circuit.h"
 
 namespace filigree {
@@ -13,31 +13,31 @@ PatchTarget head(std::int64_t layer, std::int64_t number) { return {Site::kZ, la
 TEST(Stretches, RunsPartWhereTheirSetsDo) {
   const PatchSet a = {head(1, 0), head(3, 2)}, b = {head(1, 0), head(3, 1)}, c = {head(1, 0)};
   const PatchSet d = {head(1, 1), head(3, 2)};
-  const std::vector<Stretch> stretches = stretches_of({&a, &b, &c, &d, &a}, 1, 5);
-  ASSERT_EQ(stretches.size(), 2u);
-  EXPECT_EQ(stretches[0].first, 1);
-  EXPECT_EQ(stretches[0].end, 3);
+  const std::vector<RunSegment> segments = run_segments_of({&a, &b, &c, &d, &a}, 1, 5);
+  ASSERT_EQ(segments.size(), 2u);
+  EXPECT_EQ(segments[0].first, 1);
+  EXPECT_EQ(segments[0].end, 3);
   using Branches = std::vector<std::vector<std::size_t>>;
-  EXPECT_EQ(stretches[0].branches, (Branches{{0, 1, 2, 4}, {3}}));
-  EXPECT_EQ(stretches[0].parents, (std::vector<std::int64_t>{0, 0}));
+  EXPECT_EQ(segments[0].branches, (Branches{{0, 1, 2, 4}, {3}}));
+  EXPECT_EQ(segments[0].parents, (std::vector<std::int64_t>{0, 0}));
   using Changes = std::vector<std::pair<std::int64_t, PatchTarget>>;
-  EXPECT_EQ(stretches[0].changes.at("blocks.1.attn.hook_z"),
+  EXPECT_EQ(segments[0].changes.at("blocks.1.attn.hook_z"),
             (Changes{{0, head(1, 0)}, {1, head(1, 1)}}));
-  EXPECT_EQ(stretches[1].first, 3);
-  EXPECT_EQ(stretches[1].end, 5);
-  EXPECT_EQ(stretches[1].branches, (Branches{{0, 4}, {1}, {2}, {3}}));
-  EXPECT_EQ(stretches[1].parents, (std::vector<std::int64_t>{0, 0, 0, 1}));
-  EXPECT_EQ(stretches[1].changes.at("blocks.3.attn.hook_z"),
+  EXPECT_EQ(segments[1].first, 3);
+  EXPECT_EQ(segments[1].end, 5);
+  EXPECT_EQ(segments[1].branches, (Branches{{0, 4}, {1}, {2}, {3}}));
+  EXPECT_EQ(segments[1].parents, (std::vector<std::int64_t>{0, 0, 0, 1}));
+  EXPECT_EQ(segments[1].changes.at("blocks.3.attn.hook_z"),
             (Changes{{0, head(3, 2)}, {1, head(3, 1)}, {3, head(3, 2)}}));
-  EXPECT_EQ(stretches[1].changes.size(), 1u);
+  EXPECT_EQ(segments[1].changes.size(), 1u);
 }
 
 TEST(Stretches, EmbeddingsAreOfTheFirst) {
   const PatchSet a = {{Site::kEmbedding, 0, -1, 4}}, b = {head(0, 1)};
-  const std::vector<Stretch> stretches = stretches_of({&a, &b}, 0, 2);
-  ASSERT_EQ(stretches.size(), 1u);
-  EXPECT_EQ(stretches[0].branches.size(), 2u);
-  EXPECT_EQ(stretches[0].changes.count("hook_embed"), 1u);
+  const std::vector<RunSegment> segments = run_segments_of({&a, &b}, 0, 2);
+  ASSERT_EQ(segments.size(), 1u);
+  EXPECT_EQ(segments[0].branches.size(), 2u);
+  EXPECT_EQ(segments[0].changes.count("hook_embed"), 1u);
 }
 
 // Sets that differ by one part each, as those of a curve do: together and each alone.

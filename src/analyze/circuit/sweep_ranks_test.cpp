@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "analyze/circuit/edge_scores.h"
-#include "analyze/circuit/sweep.h"
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_sweep.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/circuit.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"

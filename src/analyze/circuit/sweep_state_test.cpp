@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "analyze/circuit/edge_circuit.h"
-#include "analyze/circuit/test_support.h"
-#include "analyze/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "support/files.h"

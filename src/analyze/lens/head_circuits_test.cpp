@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "analyze/lens/eigenvalues.h"
 #include "filigree/error.h"
 #include "filigree/lens.h"

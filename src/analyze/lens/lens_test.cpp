@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"
 

@@ -17,22 +17,22 @@ namespace filigree {
 namespace {
 
 // A place of a batch whose logits are read.
-struct Place {
+struct ReadPosition {
   std::int64_t row = 0, position = 0;
 };
 
 // Rows of the places, by tap: [places, inner].
-using PlaceRows = std::map<std::string, std::vector<float>, std::less<>>;
+using PositionRows = std::map<std::string, std::vector<float>, std::less<>>;
 
 // Keeps the places of every value it is shown, [B, T, ...].
-TapWatcher keep_places(std::span<const Place> places, PlaceRows& rows) {
+TapWatcher keep_positions(std::span<const ReadPosition> places, PositionRows& rows) {
   return [places, &rows](std::string_view name, const Tensor& value) {
     const std::int64_t B = value.size(0), T = value.size(1);
     const std::int64_t inner = value.elements() / (B * T);
     std::vector<float>& kept = rows[std::string(name)];
     kept.resize(places.size() * static_cast<std::size_t>(inner));
     float* to = kept.data();
-    for (const Place& place : places)
+    for (const ReadPosition& place : places)
       to = std::copy_n(value.f32() + (place.row * T + place.position) * inner, inner, to);
   };
 }
@@ -93,7 +93,7 @@ bool has_tap(const Model& model, std::string_view name) {
 
 // What is read of a batch: the difference of logits at place i goes to slot i of the result.
 struct Readings {
-  std::vector<Place> places = {};
+  std::vector<ReadPosition> places = {};
   std::vector<const std::vector<TokenId>*> answers = {}, wrong = {};
   std::vector<std::size_t> slots = {};
   bool last_only = false;  // all places are last positions
@@ -104,10 +104,10 @@ void attribute_batch(const Model& model, const Tensor& ids, const Readings& read
   const std::int64_t d = model.config().width, H = model.config().heads;
   const std::string stream = stream_tap(model);
 
-  PlaceRows rows;
+  PositionRows rows;
   Taps taps;
   if (changes != nullptr) changes->put_on(taps);
-  const TapWatcher keep = keep_places(readings.places, rows);
+  const TapWatcher keep = keep_positions(readings.places, rows);
   for (const char* name : {"hook_embed", "hook_pos_embed"})
     if (has_tap(model, name)) taps.watch(name, keep);
   for (const char* name : {"blocks.*.hook_attn_out", "blocks.*.hook_mlp_out"})
@@ -126,15 +126,15 @@ void attribute_batch(const Model& model, const Tensor& ids, const Readings& read
   // backward pass gives the slopes of all.
   Tensor weights = Tensor::zeros(logits.shape());
   const auto logits_of = [&](std::size_t i) {
-    const Place& place = readings.places[i];
+    const ReadPosition& place = readings.places[i];
     return (place.row * logits.size(1) + (readings.last_only ? 0 : place.position)) * V;
   };
   for (std::size_t i = 0; i < readings.places.size(); ++i)
     write_weights(*readings.answers[i], *readings.wrong[i], weights.mutable_f32() + logits_of(i),
                   V);
   tape.backward(logits, weights);
-  PlaceRows slopes;
-  keep_places(readings.places, slopes)("slope", taps.gradient(stream));
+  PositionRows slopes;
+  keep_positions(readings.places, slopes)("slope", taps.gradient(stream));
   const Tensor biases = output_biases(model);
 
   for (std::size_t i = 0; i < readings.places.size(); ++i) {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/error.h"
 #include "filigree/lens.h"
 #include "filigree/tasks.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/error.h"
 #include "filigree/lens.h"
 #include "support/errors.h"

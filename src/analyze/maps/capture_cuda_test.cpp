@@ -1,5 +1,5 @@
 // Attention maps of a model on the GPU are those of the CPU.
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/maps.h"
 #include "support/check_cuda.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "filigree/maps.h"
 #include "filigree/runtime.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <limits>
 
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "io/safetensors.h"
 #include "support/npz_reader.h"
 #include "support/temporary_folder.h"

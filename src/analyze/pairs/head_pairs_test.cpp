@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "filigree/maps.h"
 #include "filigree/runtime.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analyze/constructed_maps_test_support.h"
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "filigree/roles.h"
 #include "support/files.h"
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "analyze/circuit/test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/lens.h"
 #include "filigree/maps.h"
 

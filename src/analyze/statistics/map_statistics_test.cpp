@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analyze/constructed_maps_test_support.h"
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "filigree/statistics.h"
 
 namespace filigree {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "filigree/statistics.h"
 
 namespace filigree {

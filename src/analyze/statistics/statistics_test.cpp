@@ -10,7 +10,7 @@
 #include <set>
 
 #include "analyze/statistics/statistics_report.h"
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "filigree/roles.h"
 
 namespace filigree {

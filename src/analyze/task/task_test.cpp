@@ -10,7 +10,7 @@
 
 #include "analyze/task/positions.h"
 #include "analyze/task/user_task.h"
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "filigree/autograd.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"

@@ -8,12 +8,12 @@
 #include <numeric>
 #include <set>
 
-#include "analyze/test_support.h"
+#include "analyze/analyze_test_support.h"
 #include "base/scratch_folder.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"
 #include "support/files.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -115,7 +115,7 @@ class MpiCommunicator : public Communicator {
  public:
   // MPI has been started.
   static std::unique_ptr<Communicator> make() {
-    Place place;
+    RankPlacement place;
     check(MPI_Comm_rank(MPI_COMM_WORLD, &place.rank), "read the rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &place.size), "read the number of ranks");
     MPI_Comm machine = MPI_COMM_NULL, failures = MPI_COMM_NULL;
@@ -190,7 +190,7 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
-  MpiCommunicator(const Place& place, MPI_Comm failures)
+  MpiCommunicator(const RankPlacement& place, MPI_Comm failures)
       : Communicator(place), failures_(failures) {}
 
   MPI_Comm failures_;  // where nobody but failed ranks speaks

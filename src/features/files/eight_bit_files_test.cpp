@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "features/files/layouts.h"
-#include "features/files/test_support.h"
+#include "features/files/files_test_support.h"
 #include "io/folder_checksums.h"
 #include "io/matrix_type.h"
 #include "support/errors.h"

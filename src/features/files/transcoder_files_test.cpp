@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "features/files/layouts.h"
-#include "features/files/test_support.h"
+#include "features/files/files_test_support.h"
 #include "filigree/features.h"
 #include "io/folder_checksums.h"
 #include "io/npz.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "features/graph/sweep.h"
+#include "features/graph/graph_sweep.h"
 #include "filigree/error.h"
 #include "filigree/trace.h"
 

@@ -41,7 +41,7 @@ TEST_P(GraphOnGpu, EffectsInfluenceAndScores) {
 
 TEST_P(GraphOnGpu, LoadingsAndTermsOfAScore) {
   const GoldenGraph& g = *golden_;
-  std::vector<LoadedPair> pairs;
+  std::vector<SourceReading> pairs;
   for (std::int32_t s = 0; s < g.sources.count(); ++s) pairs.push_back({&g.targets[0].reading, s});
   std::vector<float> maps;
   for (const EdgeLoading& loading :

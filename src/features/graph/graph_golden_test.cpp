@@ -72,7 +72,7 @@ TEST_P(GraphGolden, EffectsAndBiases) {
 
 TEST_P(GraphGolden, LoadingsOfEveryEdgeToTheFirstLogit) {
   const GoldenGraph& g = golden();
-  std::vector<LoadedPair> pairs;
+  std::vector<SourceReading> pairs;
   for (std::int32_t s = 0; s < g.sources.count(); ++s) pairs.push_back({&g.targets[0].reading, s});
   const std::vector<EdgeLoading> loadings =
       head_loadings(g.frozen, g.sources, pairs, {.cells = 3, .maps = true});

@@ -3,7 +3,7 @@
 #include <map>
 #include <numeric>
 
-#include "features/graph/sweep.h"
+#include "features/graph/graph_sweep.h"
 #include "filigree/error.h"
 #include "filigree/runtime.h"
 #include "filigree/trace.h"
@@ -186,11 +186,11 @@ StreamReading alone(const StreamReading& reading) {
 }  // namespace
 
 std::vector<EdgeLoading> head_loadings(const FrozenModel& frozen, const GraphSources& sources,
-                                       const std::vector<LoadedPair>& pairs,
+                                       const std::vector<SourceReading>& pairs,
                                        const LoadingOptions& options) {
   Distinct<const StreamReading*> readings;
   Distinct<std::int32_t> from;
-  for (const LoadedPair& pair : pairs) {
+  for (const SourceReading& pair : pairs) {
     readings.add(pair.reading);
     from.add(pair.source);
   }
@@ -218,7 +218,7 @@ std::vector<EdgeLoading> head_loadings(const FrozenModel& frozen, const GraphSou
       sweep.down(targets, down.watch());
       parallel_for(std::ssize(here), 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {
-          const LoadedPair& pair = pairs[here[static_cast<std::size_t>(k)]];
+          const SourceReading& pair = pairs[here[static_cast<std::size_t>(k)]];
           loadings[here[static_cast<std::size_t>(k)]] =
               split(frozen, sources, down,
                     readings.place.at(pair.reading) - static_cast<std::int64_t>(top), up,
@@ -232,7 +232,7 @@ std::vector<EdgeLoading> head_loadings(const FrozenModel& frozen, const GraphSou
 }
 
 PairLoading pair_loading(const FrozenModel& frozen, const GraphSources& sources,
-                         const std::vector<LoadedPair>& pairs, std::span<const double> effects,
+                         const std::vector<SourceReading>& pairs, std::span<const double> effects,
                          std::int64_t from, std::int64_t to) {
   require(from >= 0 && from < to && to < frozen.positions,
           "trace: nothing is carried from position {} to {}", from, to);
@@ -245,7 +245,7 @@ PairLoading pair_loading(const FrozenModel& frozen, const GraphSources& sources,
   const GraphSources there = sources_at(sources, from);
   Distinct<const StreamReading*> readings;
   Distinct<std::int32_t> chosen;
-  for (const LoadedPair& pair : pairs) {
+  for (const SourceReading& pair : pairs) {
     readings.add(pair.reading);
     chosen.add(pair.source);
   }

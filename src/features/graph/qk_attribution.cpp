@@ -3,7 +3,7 @@
 #include <map>
 #include <numeric>
 
-#include "features/graph/sweep.h"
+#include "features/graph/graph_sweep.h"
 #include "filigree/error.h"
 #include "filigree/trace.h"
 

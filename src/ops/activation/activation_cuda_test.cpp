@@ -1,5 +1,5 @@
 #include "filigree/ops.h"
-#include "ops/activation/test_support.h"
+#include "ops/activation/activation_test_support.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

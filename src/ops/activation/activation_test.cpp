@@ -2,7 +2,7 @@
 
 #include "filigree/error.h"
 #include "filigree/ops.h"
-#include "ops/activation/test_support.h"
+#include "ops/activation/activation_test_support.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kThreads) forward(AttentionArgs<float> args) {
   float *q = memory, *k = q + kTokens<D>, *v = k + kTokens<D>, *weights = v + kTokens<D>;
   const AttentionShape& s = args.shape;
   // Late queries have the most keys: they begin first.
-  const Place place(args, gridDim.x - 1 - blockIdx.x);
+  const Tile place(args, gridDim.x - 1 - blockIdx.x);
   const HeadGate gate(args.gate, place.h);
   const std::int64_t first_query = place.first_query;
   load_tokens<D>(q, place.q, s.H * D, first_query, s.Tq);
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads) maps(AttentionArgs<float> args) {
   float *q = memory, *k = q + kTokens<D>;
   const AttentionShape& s = args.shape;
   const std::int64_t key_tiles = (s.Tk + kSide - 1) / kSide;
-  const Place place(args, blockIdx.x / key_tiles);
+  const Tile place(args, blockIdx.x / key_tiles);
   const HeadGate gate(args.gate, place.h);
   const std::int64_t first_key = blockIdx.x % key_tiles * kSide;
   const bool reached = first_key < place.first_query + kSide + place.offset;
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kThreads)
   float *q = memory, *dz = q + kTokens<D>, *k = dz + kTokens<D>, *v = k + kTokens<D>,
         *dscores = v + kTokens<D>;
   const AttentionShape& s = args.shape;
-  const Place place(args, gridDim.x - 1 - blockIdx.x);
+  const Tile place(args, gridDim.x - 1 - blockIdx.x);
   const HeadGate gate(args.gate, place.h);
   const float dexpected = gate.on ? args.dexpected[place.b * s.H + place.h] : 0.0f;
   const std::int64_t first_query = place.first_query,

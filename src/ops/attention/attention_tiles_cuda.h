@@ -186,12 +186,12 @@ __device__ inline void four_uniforms(float (&u)[4], const GateArgs& gate, const 
 }
 
 template <typename Args>
-struct Place {
+struct Tile {
   std::int64_t b, h, first_query, offset;  // offset: of a query's position to its index
   const float *q, *k, *v;
 
   // Of a block whose y and z are head and batch entry.
-  __device__ Place(const Args& args, std::int64_t query_tile)
+  __device__ Tile(const Args& args, std::int64_t query_tile)
       : b(blockIdx.z),
         h(blockIdx.y),
         first_query(query_tile * kSide),

@@ -1,5 +1,5 @@
 #include "filigree/ops.h"
-#include "ops/cross_entropy/test_support.h"
+#include "ops/cross_entropy/cross_entropy_test_support.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "filigree/ops.h"
-#include "ops/activation/test_support.h"
+#include "ops/activation/activation_test_support.h"
 #include "support/check_cuda.h"
 
 namespace filigree {

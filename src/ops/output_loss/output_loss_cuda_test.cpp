@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "ops/cross_entropy/test_support.h"
+#include "ops/cross_entropy/cross_entropy_test_support.h"
 #include "ops/output_loss/output_loss.h"
 #include "ops/output_loss/output_loss_kernels.h"
 #include "support/check_cuda.h"

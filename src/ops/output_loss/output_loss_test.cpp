@@ -4,7 +4,7 @@
 
 #include "filigree/error.h"
 #include "filigree/ops.h"
-#include "ops/cross_entropy/test_support.h"
+#include "ops/cross_entropy/cross_entropy_test_support.h"
 #include "support/check_op.h"
 
 namespace filigree {

@@ -4,7 +4,7 @@
 #include "base/stopwatch.h"
 #include "filigree/model_study.h"
 #include "study/data/byte_progress.h"
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 
 namespace filigree::study {
 

@@ -9,7 +9,7 @@
 #include "filigree/model_study.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 
 namespace filigree::study {
 namespace {

@@ -14,7 +14,7 @@
 #include "filigree/names.h"
 #include "filigree/trace_study.h"
 #include "json/json.h"
-#include "study/features/feature_sheet.h"
+#include "study/features/feature_sheet_data.h"
 #include "support/errors.h"
 #include "support/model_folder.h"
 #include "support/random_transcoder.h"

@@ -113,7 +113,7 @@ std::vector<std::size_t> edges_by_influence(const PrunedGraph& pruned) {
   return order;
 }
 
-LoadedPair pair_of(const TracedModel& traced, const EffectEdge& edge) {
+SourceReading pair_of(const TracedModel& traced, const EffectEdge& edge) {
   return {reading_of(traced, edge.target),
           traced.graph.source[static_cast<std::size_t>(edge.source)]};
 }
@@ -121,7 +121,7 @@ LoadedPair pair_of(const TracedModel& traced, const EffectEdge& edge) {
 void load_edges(TracedModel& traced, const TraceRequest& request) {
   std::vector<std::size_t> order = edges_by_influence(traced.pruned);
   order.resize(request.edge_loadings ? std::min<std::size_t>(order.size(), kLoadedEdges) : 0);
-  std::vector<LoadedPair> pairs;
+  std::vector<SourceReading> pairs;
   for (const std::size_t e : order) pairs.push_back(pair_of(traced, traced.pruned.edges[e]));
   std::vector<EdgeLoading> loaded = head_loadings(traced.frozen, traced.sources, pairs);
   traced.loadings.resize(traced.pruned.edges.size());
@@ -129,7 +129,7 @@ void load_edges(TracedModel& traced, const TraceRequest& request) {
 }
 
 struct PairEdges {
-  std::vector<LoadedPair> pairs;
+  std::vector<SourceReading> pairs;
   std::vector<double> effects;
   double influence = 0.0;
 };

@@ -116,7 +116,7 @@ TrainingResult run(const PretrainRequest& request, Models given, const Context& 
   if (from_scratch) training_of.drawn_from = context.seed;
   ModelTrainable trained(*model, training_of);
   LanguageModelling objective(*model, silent_heads(request, context.seed));
-  const ModelRun run{"pretrain", training.out, start.config.context, start.data.folder,
+  const TrainingJob run{"pretrain", training.out, start.config.context, start.data.folder,
                      recorded(request)};
   TrainingResult result = train_model(run, trained, objective, training, start.data, context);
   if (!result.interrupted() && start.data.held_out)

@@ -180,7 +180,7 @@ ModelsOfRun load_start(const SparsifyRequest& request, const SparsifyStart& star
   return models;
 }
 
-ModelRun run_of(const SparsifyRequest& request, const SparsifyStart& start, const char* label,
+TrainingJob run_of(const SparsifyRequest& request, const SparsifyStart& start, const char* label,
                 const std::filesystem::path& out) {
   return {label, out, start.length, has_tokenizer(start.folder) ? start.folder : start.data.folder,
           recorded(request)};
@@ -274,7 +274,7 @@ TrainingResult train_sparse(const SparsifyRequest& request, const SparsifyStart&
   SparsificationOptions options = sparsification_of(request, context);
   follow_held_out(options, request, start, models);
   Sparsification objective(student, models.teacher, options);
-  ModelRun run = run_of(request, start, "sparsify", request.training.out);
+  TrainingJob run = run_of(request, start, "sparsify", request.training.out);
   if (start.data.held_out && !request.keep_gates)
     run.before_saving = [&](TrainingResult& result) {
       adjust(request, start, models, result, context);

@@ -33,7 +33,7 @@ TrainerOptions trainer_options(const TrainingRequest& request, Communicator& ran
 }
 
 // What the log's first line says beside the settings.
-nlohmann::json header_of(const ModelRun& run, const Model& model, const TrainingData& data,
+nlohmann::json header_of(const TrainingJob& run, const Model& model, const TrainingData& data,
                          const Context& context) {
   const nlohmann::json held_out = data.held_out
                                       ? nlohmann::json(checksum_text(data.held_out->fingerprint()))
@@ -92,7 +92,7 @@ Json gates_json(const GateAdjustment& gates) {
 }
 
 // Steps that an earlier process has done.
-std::int64_t earlier_steps(RunFolder& folder, const ModelRun& run, const TrainingRequest& request,
+std::int64_t earlier_steps(RunFolder& folder, const TrainingJob& run, const TrainingRequest& request,
                            const Context& context) {
   const ResumePoint& point = folder.resume_point();
   if (point.checkpoint.empty()) {
@@ -165,7 +165,7 @@ void check_held_out(const TrainingRequest& request, const TrainingData& data,
                           printable(data.folder.string())));
 }
 
-TrainingResult train_model(const ModelRun& run, ModelTrainable& trained, Objective& objective,
+TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Objective& objective,
                            const TrainingRequest& request, const TrainingData& data,
                            const Context& context) {
   context.throw_if_stopped();

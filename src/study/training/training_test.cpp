@@ -2,7 +2,7 @@
 // and what they refuse.
 #include "filigree/training_study.h"
 #include "json/json.h"
-#include "study/training/test_support.h"
+#include "study/training/training_test_support.h"
 #include "support/files.h"
 
 namespace filigree::study {

@@ -5,7 +5,7 @@
 // Held out: a subject with a distracting noun, each in its number.
 #include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 
 namespace filigree::corpus {
 namespace {

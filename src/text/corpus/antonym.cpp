@@ -3,7 +3,7 @@
 // Held out: a word in a sentence; the pair occurs in other sentences.
 #include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 #include "text/corpus/words.h"
 
 namespace filigree::corpus {

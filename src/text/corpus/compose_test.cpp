@@ -3,7 +3,7 @@
 #include <set>
 
 #include "text/corpus/words.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -4,7 +4,7 @@
 #include "filigree/data.h"
 #include "filigree/error.h"
 #include "filigree/runtime.h"
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 #include "text/tokenizer_files.h"
 
 namespace filigree {

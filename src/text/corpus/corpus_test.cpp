@@ -3,8 +3,8 @@
 
 #include "filigree/data.h"
 #include "filigree/runtime.h"
-#include "text/corpus/tasks.h"
-#include "text/test_support.h"
+#include "text/corpus/corpus_tasks.h"
+#include "text/text_test_support.h"
 #include "text/text_source.h"
 
 namespace filigree {

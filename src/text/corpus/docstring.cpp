@@ -10,7 +10,7 @@
 #include "filigree/data.h"
 #include "filigree/names.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 #include "text/corpus/words.h"
 
 namespace filigree::corpus {

@@ -8,7 +8,7 @@
 
 #include "filigree/data.h"
 #include "text/corpus/compose.h"
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 #include "text/corpus/words.h"
 
 namespace filigree::corpus {

@@ -7,7 +7,7 @@
 
 #include "filigree/data.h"
 #include "text/corpus/words.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree::corpus {
 namespace {

@@ -1,5 +1,5 @@
 // Every task: its answers are right, recomputed from the text alone, and its splits do not overlap.
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "text/corpus/words.h"
-#include "text/test_support.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

@@ -106,7 +106,7 @@ export class ApiSource implements Source {
       throw new Refused(`the prompt has ${bytes} bytes`, `it can have at most ${limits.prompt_bytes}, and at most ${Math.min(...models.map(({ context }) => context))} tokens`);
   }
 
-  // One request a model, so that each is answered as soon as it can be. src/serve/look.h has the format.
+  // One request a model, so that each is answered as soon as it can be. src/serve/prompt_view.h has the format.
   async look(run: Run, model: number, kind: MapKind, signal: AbortSignal): Promise<Look> {
     this.checkLength(run.prompt);
     const before = this.remembered[model]!;

@@ -5,7 +5,7 @@
 
 #include "filigree/error.h"
 #include "filigree/study.h"
-#include "serve/model_run.h"
+#include "serve/changed_run.h"
 
 namespace filigree::serve {
 namespace {
@@ -15,7 +15,7 @@ struct GrowingText {
   AppliedInterventions changes;
   study::TokenSteps steps;
 
-  GrowingText(const study::LoadedModel& model, const ModelRun& run,
+  GrowingText(const study::LoadedModel& model, const ChangedRun& run,
               const study::StepOptions& options)
       : changes(model.model(), run.interventions),
         steps(model, run.prompt.ids, options, run.interventions.empty() ? nullptr : &changes) {}
@@ -36,9 +36,9 @@ Json token_json(const study::LoadedModel& model, const study::GeneratedToken& to
 
 }  // namespace
 
-Answer generation_answer(const study::LoadedModel& model, const GenerateQuery& query, Turns& turns,
+Answer generation_answer(const study::LoadedModel& model, const GenerateQuery& query, ModelQueue& turns,
                          std::function<bool()> gone) {
-  const ModelRun run = run_of(model, query.run);
+  const ChangedRun run = run_of(model, query.run);
   std::shared_ptr<GrowingText> text;
   turns.run(gone, [&] { text = std::make_shared<GrowingText>(model, run, query.options); });
   Answer answer;

@@ -1,4 +1,4 @@
-#include "analyze/circuit/stretches.h"
+#include "analyze/circuit/run_segments.h"
 
 namespace filigree {
 namespace {
@@ -32,31 +32,31 @@ std::int64_t parting_layer(const std::vector<std::vector<std::size_t>>& branches
   return layers;
 }
 
-// The stretch that begins where the branches part in `layer`.
-Stretch parted(const std::vector<std::vector<std::size_t>>& branches,
+// The segment that begins where the branches part in `layer`.
+RunSegment parted(const std::vector<std::vector<std::size_t>>& branches,
                const std::vector<ByLayer>& runs, std::int64_t layer) {
-  Stretch stretch;
-  stretch.first = layer;
+  RunSegment segment;
+  segment.first = layer;
   for (std::size_t parent = 0; parent < branches.size(); ++parent) {
-    const std::size_t first = stretch.branches.size();
+    const std::size_t first = segment.branches.size();
     for (const std::size_t run : branches[parent]) {
       std::size_t b = first;
-      while (b < stretch.branches.size() &&
-             !same_at(runs[stretch.branches[b][0]], runs[run], layer))
+      while (b < segment.branches.size() &&
+             !same_at(runs[segment.branches[b][0]], runs[run], layer))
         ++b;
-      if (b == stretch.branches.size()) {
-        stretch.branches.emplace_back();
-        stretch.parents.push_back(static_cast<std::int64_t>(parent));
+      if (b == segment.branches.size()) {
+        segment.branches.emplace_back();
+        segment.parents.push_back(static_cast<std::int64_t>(parent));
       }
-      stretch.branches[b].push_back(run);
+      segment.branches[b].push_back(run);
     }
   }
-  return stretch;
+  return segment;
 }
 
 }  // namespace
 
-std::vector<Stretch> stretches_of(const std::vector<const PatchSet*>& runs, std::int64_t first,
+std::vector<RunSegment> run_segments_of(const std::vector<const PatchSet*>& runs, std::int64_t first,
                                   std::int64_t layers) {
   std::vector<ByLayer> targets;
   std::vector<std::vector<std::size_t>> branches(1);
@@ -64,25 +64,25 @@ std::vector<Stretch> stretches_of(const std::vector<const PatchSet*>& runs, std:
     targets.push_back(by_layer(*runs[run], first));
     branches[0].push_back(run);
   }
-  std::vector<Stretch> stretches;
-  for (std::int64_t layer = first; layer < layers; layer = stretches.back().end) {
-    Stretch stretch = parted(branches, targets, layer);
-    stretch.end = parting_layer(stretch.branches, targets, layer + 1, layers);
-    for (std::size_t b = 0; b < stretch.branches.size(); ++b) {
-      const ByLayer& of_branch = targets[stretch.branches[b][0]];
+  std::vector<RunSegment> segments;
+  for (std::int64_t layer = first; layer < layers; layer = segments.back().end) {
+    RunSegment segment = parted(branches, targets, layer);
+    segment.end = parting_layer(segment.branches, targets, layer + 1, layers);
+    for (std::size_t b = 0; b < segment.branches.size(); ++b) {
+      const ByLayer& of_branch = targets[segment.branches[b][0]];
       for (auto of_layer = of_branch.lower_bound(layer);
-           of_layer != of_branch.end() && of_layer->first < stretch.end; ++of_layer)
+           of_layer != of_branch.end() && of_layer->first < segment.end; ++of_layer)
         for_taps(of_layer->second,
                  [&](const std::string& tap, const PatchTarget* begin, const PatchTarget* end) {
-                   auto& list = stretch.changes[tap];
+                   auto& list = segment.changes[tap];
                    for (const PatchTarget* target = begin; target != end; ++target)
                      list.emplace_back(static_cast<std::int64_t>(b), *target);
                  });
     }
-    branches = stretch.branches;
-    stretches.push_back(std::move(stretch));
+    branches = segment.branches;
+    segments.push_back(std::move(segment));
   }
-  return stretches;
+  return segments;
 }
 
 }  // namespace filigree

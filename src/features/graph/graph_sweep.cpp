@@ -1,4 +1,4 @@
-#include "features/graph/sweep.h"
+#include "features/graph/graph_sweep.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "apps/cli/program/last_words.h"
+#include "apps/cli/program/exit_handlers.h"
 
 #include <unistd.h>
 

@@ -10,13 +10,13 @@
 
 namespace filigree::serve {
 
-struct ModelRun {
+struct ChangedRun {
   Prompt prompt = {};
   Interventions interventions = {};
 };
 
 // Throws Error for a prompt or a place that the model does not have.
-ModelRun run_of(const study::LoadedModel& model, const PromptQuery& query);
+ChangedRun run_of(const study::LoadedModel& model, const PromptQuery& query);
 
 std::vector<std::string> shown_tokens(const study::LoadedModel& model,
                                       std::span<const TokenId> ids);

@@ -100,7 +100,7 @@ TEST_P(GraphOf, FewerFeaturesAreTheMostInfluentialAndTheRestIsCounted) {
 TEST_P(GraphOf, LoadingsOfEveryLayerSumUpToTheEffect) {
   const Traced t = traced(GetParam());
   const AttributionGraph graph = t.graph();
-  std::vector<LoadedPair> pairs;
+  std::vector<SourceReading> pairs;
   std::vector<double> effects;
   for (std::int64_t r = 0; r < graph.rows(); r += 5)
     for (std::int64_t s = 0; s < graph.sources(); s += 3) {
@@ -169,7 +169,7 @@ TEST_P(GraphOf, ScoresAreTheModels) {
 TEST_P(GraphOf, TwoPositionsHaveOneWay) {
   const Traced t = traced(GetParam(), 2);
   const AttributionGraph graph = t.graph();
-  std::vector<LoadedPair> pairs;
+  std::vector<SourceReading> pairs;
   std::vector<double> effects;
   const std::int64_t r = graph.features;  // the first logit, at position 1
   for (std::int64_t s = 0; s < graph.sources(); ++s)
@@ -287,7 +287,7 @@ TEST(GraphInterventions, ASourceWrittenTwiceMovesEveryTargetByItsColumn) {
 
 TEST(GraphLoadings, AClosedGateCarriesExactlyNothing) {
   const Traced t = traced("gpt2+gated/cross-layer");
-  std::vector<LoadedPair> pairs;
+  std::vector<SourceReading> pairs;
   for (std::int32_t s = 0; s < t.sources.count(); s += 4)
     pairs.push_back({&t.targets[0].reading, s});
   const std::int64_t n = t.frozen.positions;

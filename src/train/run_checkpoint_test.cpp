@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/temporary_folder.h"
-#include "train/test_support.h"
+#include "train/train_test_support.h"
 
 namespace filigree {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/features/feature_sheet.h"
+#include "study/features/feature_sheet_data.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "serve/look.h"
+#include "serve/prompt_view.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "analyze/interventions/cut_edges.h"
-#include "serve/model_run.h"
+#include "serve/changed_run.h"
 
 namespace filigree::serve {
 
@@ -34,7 +34,7 @@ std::shared_ptr<const Prediction> plain_run(const study::LoadedModel& model,
 }
 
 // A run of the whole text, with its changes.
-Prediction captured(const study::LoadedModel& model, const ModelRun& run, const LookQuery& query,
+Prediction captured(const study::LoadedModel& model, const ChangedRun& run, const PromptViewQuery& query,
                     CaptureOptions options, const study::Context& context,
                     std::vector<std::uint16_t>& cells) {
   const std::vector<TokenId>& ids = run.prompt.ids;
@@ -77,16 +77,16 @@ void PlainRuns::keep(const study::LoadedModel& model, const std::vector<TokenId>
   kept_.push_back({&model, ids, std::move(prediction)});
 }
 
-Looked look(const study::LoadedModel& model, const LookQuery& query, PlainRuns& plain,
+PromptView view_prompt(const study::LoadedModel& model, const PromptViewQuery& query, PlainRuns& plain,
             TypedText& typed, const Limits& limits, const study::Context& context) {
   const ModelConfig& config = model.config();
-  const ModelRun run = run_of(model, query.run);
+  const ChangedRun run = run_of(model, query.run);
   const std::vector<TokenId>& ids = run.prompt.ids;
   const CaptureOptions options =
       CaptureOptions::of(parse_heads(query.heads, config.layers, config.heads), query.kind);
   check_cells(options.heads.size(), ids.size(), limits.map_cells);
   context.throw_if_stopped();
-  Looked looked;
+  PromptView looked;
   const bool whole = options.heads.size() == static_cast<std::size_t>(config.layers * config.heads);
   const bool remembered = run.interventions.empty() && query.kind == MapKind::kWeights && whole &&
                           typed.takes(ids.size());
@@ -118,11 +118,11 @@ Looked look(const study::LoadedModel& model, const LookQuery& query, PlainRuns& 
   return looked;
 }
 
-Answer looked_answer(std::span<Looked> models) {
+Answer prompt_views_answer(std::span<PromptView> models) {
   static_assert(std::endian::native == std::endian::little);
   Json list = Json::array();
   std::size_t cells = 0;
-  for (Looked& one : models) {
+  for (PromptView& one : models) {
     one.json["first"] = cells;
     cells += one.cells.size();
     list.push_back(std::move(one.json));
@@ -135,7 +135,7 @@ Answer looked_answer(std::span<Looked> models) {
   body.insert(0, front, sizeof front);
   std::size_t at = body.size();
   body.resize(at + cells * sizeof(std::uint16_t));
-  for (Looked& one : models) {
+  for (PromptView& one : models) {
     if (one.cells.empty()) continue;  // without cells there is no memory to copy from
     const std::size_t bytes = one.cells.size() * sizeof(std::uint16_t);
     std::memcpy(body.data() + at, one.cells.data(), bytes);

@@ -12,9 +12,9 @@
 
 namespace filigree::serve {
 
-class Turns {
+class ModelQueue {
  public:
-  explicit Turns(std::size_t most_waiting) : most_waiting_(most_waiting) {}
+  explicit ModelQueue(std::size_t most_waiting) : most_waiting_(most_waiting) {}
 
   // Waits for the turn and holds it while `work` runs, as a piece of work of its own: models that
   // are asked at the same time have a thread each. Throws Refusal when too many wait already,
@@ -22,7 +22,7 @@ class Turns {
   void run(const std::function<bool()>& gone, const std::function<void()>& work);
 
  private:
-  class Place;
+  class Ticket;
 
   std::size_t most_waiting_;
   std::mutex mutex_;

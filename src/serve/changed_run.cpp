@@ -1,4 +1,4 @@
-#include "serve/model_run.h"
+#include "serve/changed_run.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@ std::vector<std::string> shown_tokens(const study::LoadedModel& model,
   return tokens;
 }
 
-ModelRun run_of(const study::LoadedModel& model, const PromptQuery& query) {
-  ModelRun run;
+ChangedRun run_of(const study::LoadedModel& model, const PromptQuery& query) {
+  ChangedRun run;
   run.prompt.ids = study::prompt_tokens(model, query.prompt);
   run.prompt.tokens = shown_tokens(model, run.prompt.ids);
   run.interventions = study::for_text(query.interventions, model, run.prompt.ids);

@@ -52,16 +52,16 @@ class PlainRuns {
   std::vector<Kept> kept_;  // the oldest first
 };
 
-struct Looked {
+struct PromptView {
   Json json = {};
   std::vector<std::uint16_t> cells = {};
 };
 
 // `typed` is the model's, and nobody else uses it meanwhile.
-Looked look(const study::LoadedModel& model, const LookQuery& query, PlainRuns& plain,
+PromptView view_prompt(const study::LoadedModel& model, const PromptViewQuery& query, PlainRuns& plain,
             TypedText& typed, const Limits& limits, const study::Context& context);
 
 // The bytes of several.
-Answer looked_answer(std::span<Looked> models);
+Answer prompt_views_answer(std::span<PromptView> models);
 
 }  // namespace filigree::serve

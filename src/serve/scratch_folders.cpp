@@ -1,4 +1,4 @@
-#include "serve/scratch.h"
+#include "serve/scratch_folders.h"
 
 #include <string>
 #include <string_view>

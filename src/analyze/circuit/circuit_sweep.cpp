@@ -1,4 +1,4 @@
-#include "analyze/circuit/sweep.h"
+#include "analyze/circuit/circuit_sweep.h"
 
 #include <algorithm>
 #include <span>

@@ -28,7 +28,7 @@ class ChangedRuns : public ::testing::Test {
     return Json::parse(answer.body);
   }
   // What /api/look says of the first model.
-  Json look(const Json& body) {
+  Json view_prompt(const Json& body) {
     const std::string bytes = ask("/api/look", body).body;
     std::uint32_t length = 0;
     std::memcpy(&length, bytes.data(), sizeof length);
@@ -89,8 +89,8 @@ TEST_F(ChangedRuns, SaysWhereChangesAreTooManyAndWhereItIsThePrompt) {
 }
 
 TEST_F(ChangedRuns, AHeadThatIsOffHasNoArcs) {
-  EXPECT_EQ(look({{"prompt", kPrompt}})["cut"], Json::array());
-  EXPECT_EQ(look({{"prompt", kPrompt}, {"ablate", {"L1H*@-1"}}})["cut"].at(3),
+  EXPECT_EQ(view_prompt({{"prompt", kPrompt}})["cut"], Json::array());
+  EXPECT_EQ(view_prompt({{"prompt", kPrompt}, {"ablate", {"L1H*@-1"}}})["cut"].at(3),
             Json({{"head", "L1H3"}, {"query", 4}, {"key", nullptr}}));
   const auto heads_of_arcs = [&](const Json& changes) {
     Json query = {{"prompt", kPrompt}, {"view", "tokens"}, {"format", "json"}, {"least", 0.01}};
@@ -112,11 +112,11 @@ TEST_F(ChangedRuns, AHeadThatIsOffHasNoArcs) {
 }
 
 TEST_F(ChangedRuns, ThePredictionOfBeforeIsListedWithBothRanks) {
-  const Json before = look({{"prompt", kPrompt}})["next"];
+  const Json before = view_prompt({{"prompt", kPrompt}})["next"];
   EXPECT_EQ(before[0]["rank"], 1);
   EXPECT_TRUE(before[0]["plain_rank"].is_null());
   // Without any head and MLP it is another token's turn.
-  const Json now = look({{"prompt", kPrompt}, {"top", 1}, {"ablate", {"L0", "L1", "L*MLP"}}});
+  const Json now = view_prompt({{"prompt", kPrompt}, {"top", 1}, {"ablate", {"L0", "L1", "L*MLP"}}});
   ASSERT_EQ(now["next"].size(), 2u) << now["next"];
   EXPECT_EQ(now["next"][0]["rank"], 1);
   EXPECT_GT(now["next"][0]["plain_rank"], 1);

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "filigree/evaluation_study.h"
-#include "study/training/test_support.h"
+#include "study/training/training_test_support.h"
 #include "support/errors.h"
 #include "support/thread_ranks.h"
 

@@ -1,4 +1,4 @@
-#include "text/corpus/tasks.h"
+#include "text/corpus/corpus_tasks.h"
 
 #include <fmt/format.h>
 

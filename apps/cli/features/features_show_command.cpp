@@ -11,7 +11,7 @@
 #include "base/table.h"
 #include "filigree/feature_study.h"
 #include "filigree/names.h"
-#include "study/features/feature_sheet.h"
+#include "study/features/feature_sheet_data.h"
 
 namespace filigree::cli {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "io/safetensors_writer.h"
 #include "io/io_test_support.h"
+#include "io/safetensors_writer.h"
 #include "json/json.h"
 #include "json/object.h"
 #include "support/errors.h"

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "io/npz.h"
 #include "io/io_test_support.h"
+#include "io/npz.h"
 #include "support/temporary_folder.h"
 
 namespace filigree {

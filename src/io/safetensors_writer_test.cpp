@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "io/safetensors.h"
 #include "io/io_test_support.h"
+#include "io/safetensors.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/files.h"

@@ -179,7 +179,7 @@ Answer Api::view_prompt(const ApiRequest& request) {
   std::vector<PromptView> looked;
   ask(query.run.models, request, [&](const auto& model, const auto& context) {
     TypedText& typed = typed_texts_[static_cast<std::size_t>(&model - models_.data())];
-    looked.push_back(view_prompt(model, query, plain_runs_, typed, limits_, context));
+    looked.push_back(serve::view_prompt(model, query, plain_runs_, typed, limits_, context));
     return Json();
   });
   return prompt_views_answer(looked);

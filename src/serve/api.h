@@ -34,10 +34,10 @@
 #include "serve/answer.h"
 #include "serve/features_work.h"
 #include "serve/jobs.h"
-#include "serve/request_limits.h"
-#include "serve/prompt_view.h"
-#include "serve/requests.h"
 #include "serve/model_queue.h"
+#include "serve/prompt_view.h"
+#include "serve/request_limits.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 

@@ -8,14 +8,14 @@
 #pragma once
 
 #include "serve/answer.h"
-#include "serve/requests.h"
 #include "serve/model_queue.h"
+#include "serve/requests.h"
 
 namespace filigree::serve {
 
 // Runs the prompt at once, and throws what is wrong with it; the tokens come as the answer is read.
 // `model` and `turns` must outlive it.
-Answer generation_answer(const study::LoadedModel& model, const GenerateQuery& query, ModelQueue& turns,
-                         std::function<bool()> gone);
+Answer generation_answer(const study::LoadedModel& model, const GenerateQuery& query,
+                         ModelQueue& turns, std::function<bool()> gone);
 
 }  // namespace filigree::serve

@@ -1,11 +1,10 @@
-#include "serve/generation.h"
-
 #include <memory>
 #include <new>
 
 #include "filigree/error.h"
 #include "filigree/study.h"
 #include "serve/changed_run.h"
+#include "serve/generation.h"
 
 namespace filigree::serve {
 namespace {
@@ -36,8 +35,8 @@ Json token_json(const study::LoadedModel& model, const study::GeneratedToken& to
 
 }  // namespace
 
-Answer generation_answer(const study::LoadedModel& model, const GenerateQuery& query, ModelQueue& turns,
-                         std::function<bool()> gone) {
+Answer generation_answer(const study::LoadedModel& model, const GenerateQuery& query,
+                         ModelQueue& turns, std::function<bool()> gone) {
   const ChangedRun run = run_of(model, query.run);
   std::shared_ptr<GrowingText> text;
   turns.run(gone, [&] { text = std::make_shared<GrowingText>(model, run, query.options); });

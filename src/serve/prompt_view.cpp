@@ -34,9 +34,9 @@ std::shared_ptr<const Prediction> plain_run(const study::LoadedModel& model,
 }
 
 // A run of the whole text, with its changes.
-Prediction captured(const study::LoadedModel& model, const ChangedRun& run, const PromptViewQuery& query,
-                    CaptureOptions options, const study::Context& context,
-                    std::vector<std::uint16_t>& cells) {
+Prediction captured(const study::LoadedModel& model, const ChangedRun& run,
+                    const PromptViewQuery& query, CaptureOptions options,
+                    const study::Context& context, std::vector<std::uint16_t>& cells) {
   const std::vector<TokenId>& ids = run.prompt.ids;
   AppliedInterventions changes(model.model(), run.interventions);
   Prediction now;
@@ -77,8 +77,9 @@ void PlainRuns::keep(const study::LoadedModel& model, const std::vector<TokenId>
   kept_.push_back({&model, ids, std::move(prediction)});
 }
 
-PromptView view_prompt(const study::LoadedModel& model, const PromptViewQuery& query, PlainRuns& plain,
-            TypedText& typed, const Limits& limits, const study::Context& context) {
+PromptView view_prompt(const study::LoadedModel& model, const PromptViewQuery& query,
+                       PlainRuns& plain, TypedText& typed, const Limits& limits,
+                       const study::Context& context) {
   const ModelConfig& config = model.config();
   const ChangedRun run = run_of(model, query.run);
   const std::vector<TokenId>& ids = run.prompt.ids;

@@ -58,8 +58,9 @@ struct PromptView {
 };
 
 // `typed` is the model's, and nobody else uses it meanwhile.
-PromptView view_prompt(const study::LoadedModel& model, const PromptViewQuery& query, PlainRuns& plain,
-            TypedText& typed, const Limits& limits, const study::Context& context);
+PromptView view_prompt(const study::LoadedModel& model, const PromptViewQuery& query,
+                       PlainRuns& plain, TypedText& typed, const Limits& limits,
+                       const study::Context& context);
 
 // The bytes of several.
 Answer prompt_views_answer(std::span<PromptView> models);

@@ -116,7 +116,8 @@ TEST_F(ChangedRuns, ThePredictionOfBeforeIsListedWithBothRanks) {
   EXPECT_EQ(before[0]["rank"], 1);
   EXPECT_TRUE(before[0]["plain_rank"].is_null());
   // Without any head and MLP it is another token's turn.
-  const Json now = view_prompt({{"prompt", kPrompt}, {"top", 1}, {"ablate", {"L0", "L1", "L*MLP"}}});
+  const Json now =
+      view_prompt({{"prompt", kPrompt}, {"top", 1}, {"ablate", {"L0", "L1", "L*MLP"}}});
   ASSERT_EQ(now["next"].size(), 2u) << now["next"];
   EXPECT_EQ(now["next"][0]["rank"], 1);
   EXPECT_GT(now["next"][0]["plain_rank"], 1);

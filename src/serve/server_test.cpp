@@ -464,13 +464,13 @@ TEST_F(ServerTest, AClientThatIsKilledLeavesNothingBehind) {
   };
   const auto state = [&] { return get("/api/jobs").json["jobs"].back()["state"]; };
   {
-    const Connection job(server_.port()), text(server_.port()), view_prompt(server_.port());
+    const Connection job(server_.port()), text(server_.port()), view(server_.port());
     // A training on two million tokens takes longer than anybody waits here.
     job.send(post_bytes("/api/jobs", R"({"train": "dense", "features": 64, "tokens": 2000000})"));
     EXPECT_THAT(job.receive(), HasSubstr("202"));
     text.send(
         post_bytes("/api/generate", R"({"prompt": "The", "models": ["dense"], "tokens": 60})"));
-    look.send(post_bytes("/api/look", R"({"prompt": "The"})"));
+    view.send(post_bytes("/api/look", R"({"prompt": "The"})"));
     const Connection follower(server_.port());
     follower.send("GET /api/jobs/1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_THAT(follower.receive_for(0.2), HasSubstr("\"state\":\"running\""));

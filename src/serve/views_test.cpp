@@ -128,7 +128,8 @@ TEST_F(ViewsTest, TypingGoesOnWhereTheTextWasLeft) {
 
 // Whoever has the maps of the text before gets the rows that are new.
 TEST_F(ViewsTest, MapsOfATextThatGoesOnAreTheirNewRows) {
-  const auto look = [&](const std::string& prompt, const Json& after, Json more = Json::object()) {
+  const auto view_prompt = [&](const std::string& prompt, const Json& after,
+                               Json more = Json::object()) {
     more["prompt"] = prompt, more["models"] = {"sparse"};
     if (after.is_string()) more["after"] = after;
     const ViewedPrompt found = taken_apart(ask("/api/look", more).body);

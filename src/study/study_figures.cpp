@@ -1,8 +1,9 @@
+#include "filigree/study_figures.h"
+
 #include <fmt/format.h>
 
 #include "filigree/names.h"
 #include "filigree/study.h"
-#include "filigree/study_figures.h"
 
 namespace filigree::study {
 

@@ -1,8 +1,9 @@
+#include "filigree/study_figures.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "filigree/study.h"
-#include "filigree/study_figures.h"
 #include "support/temporary_folder.h"
 
 namespace filigree::study {

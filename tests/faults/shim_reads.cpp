@@ -47,7 +47,9 @@ void* map(void* address, size_t length, int protection, int flags, int descripto
 extern "C" {
 
 int stat(const char* path, struct stat* status) { return view_prompt(AT_FDCWD, path, status, 0); }
-int stat64(const char* path, struct stat64* status) { return view_prompt(AT_FDCWD, path, status, 0); }
+int stat64(const char* path, struct stat64* status) {
+  return view_prompt(AT_FDCWD, path, status, 0);
+}
 int lstat(const char* path, struct stat* status) {
   return view_prompt(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }

@@ -3,9 +3,9 @@
 #include <numeric>
 #include <set>
 
+#include "analyze/circuit/circuit_sweep.h"
 #include "analyze/circuit/clean_run.h"
 #include "analyze/circuit/gradient_run.h"
-#include "analyze/circuit/circuit_sweep.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "filigree/ops.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "analyze/circuit/induction_model_test_support.h"
 #include "analyze/circuit/circuit_test_support.h"
+#include "analyze/circuit/induction_model_test_support.h"
 #include "filigree/circuit.h"
 #include "filigree/tasks.h"
 

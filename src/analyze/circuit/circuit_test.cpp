@@ -10,8 +10,8 @@
 #include <numeric>
 #include <set>
 
-#include "analyze/circuit/induction_model_test_support.h"
 #include "analyze/circuit/circuit_test_support.h"
+#include "analyze/circuit/induction_model_test_support.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"
 

@@ -1,8 +1,7 @@
-#include "analyze/circuit/graph.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyze/circuit/graph.h"
 #include "filigree/error.h"
 
 namespace filigree {

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "analyze/circuit/circuit_sweep.h"
 #include "analyze/circuit/clean_run.h"
 #include "analyze/circuit/head_outputs.h"
-#include "analyze/circuit/circuit_sweep.h"
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "filigree/ops.h"

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
+#include "analyze/circuit/circuit_test_support.h"
 #include "analyze/circuit/edge_circuit.h"
 #include "analyze/circuit/induction_model_test_support.h"
-#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/autograd.h"
 #include "filigree/tasks.h"
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
+#include "analyze/circuit/circuit_sweep.h"
 #include "analyze/circuit/clean_run.h"
 #include "analyze/circuit/run_segments.h"
-#include "analyze/circuit/circuit_sweep.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"

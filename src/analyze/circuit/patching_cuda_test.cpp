@@ -5,9 +5,9 @@
 #include <map>
 #include <tuple>
 
+#include "analyze/circuit/circuit_test_support.h"
 #include "analyze/circuit/edge_circuit.h"
 #include "analyze/circuit/pass_limits.h"
-#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "support/check_cuda.h"

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "analyze/circuit/circuit_test_support.h"
 #include "analyze/analyze_test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"

@@ -34,7 +34,7 @@ std::int64_t parting_layer(const std::vector<std::vector<std::size_t>>& branches
 
 // The segment that begins where the branches part in `layer`.
 RunSegment parted(const std::vector<std::vector<std::size_t>>& branches,
-               const std::vector<ByLayer>& runs, std::int64_t layer) {
+                  const std::vector<ByLayer>& runs, std::int64_t layer) {
   RunSegment segment;
   segment.first = layer;
   for (std::size_t parent = 0; parent < branches.size(); ++parent) {
@@ -56,8 +56,8 @@ RunSegment parted(const std::vector<std::vector<std::size_t>>& branches,
 
 }  // namespace
 
-std::vector<RunSegment> run_segments_of(const std::vector<const PatchSet*>& runs, std::int64_t first,
-                                  std::int64_t layers) {
+std::vector<RunSegment> run_segments_of(const std::vector<const PatchSet*>& runs,
+                                        std::int64_t first, std::int64_t layers) {
   std::vector<ByLayer> targets;
   std::vector<std::vector<std::size_t>> branches(1);
   for (std::size_t run = 0; run < runs.size(); ++run) {

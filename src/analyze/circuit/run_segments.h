@@ -25,8 +25,8 @@ struct RunSegment {
 };
 
 // From `first` to the last of `layers`; the first segment has what is replaced before it too.
-std::vector<RunSegment> run_segments_of(const std::vector<const PatchSet*>& runs, std::int64_t first,
-                                  std::int64_t layers);
+std::vector<RunSegment> run_segments_of(const std::vector<const PatchSet*>& runs,
+                                        std::int64_t first, std::int64_t layers);
 
 // Calls body(tap, begin, end) for neighbours in a set that have one tap: a set may hold thousands
 // of cells, and naming a tap takes longer than patching one.

@@ -1,8 +1,7 @@
-#include "analyze/circuit/run_segments.h"
-
 #include <gtest/gtest.h>
 
 #include "analyze/circuit/circuit_test_support.h"
+#include "analyze/circuit/run_segments.h"
 #include "filigree/circuit.h"
 
 namespace filigree {

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cmath>
 
-#include "analyze/circuit/edge_scores.h"
 #include "analyze/circuit/circuit_sweep.h"
 #include "analyze/circuit/circuit_test_support.h"
+#include "analyze/circuit/edge_scores.h"
 #include "filigree/circuit.h"
 #include "support/temporary_folder.h"
 #include "support/thread_ranks.h"

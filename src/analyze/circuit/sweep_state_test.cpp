@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "analyze/circuit/edge_circuit.h"
-#include "analyze/circuit/circuit_test_support.h"
 #include "analyze/analyze_test_support.h"
+#include "analyze/circuit/circuit_test_support.h"
+#include "analyze/circuit/edge_circuit.h"
 #include "filigree/circuit.h"
 #include "filigree/error.h"
 #include "support/files.h"

@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "analyze/circuit/induction_model_test_support.h"
 #include "analyze/circuit/circuit_test_support.h"
+#include "analyze/circuit/induction_model_test_support.h"
 #include "filigree/circuit.h"
 #include "filigree/tasks.h"
 #include "support/errors.h"

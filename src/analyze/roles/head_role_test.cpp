@@ -5,8 +5,8 @@
 #include <cctype>
 #include <string>
 
-#include "analyze/constructed_maps_test_support.h"
 #include "analyze/analyze_test_support.h"
+#include "analyze/constructed_maps_test_support.h"
 #include "filigree/roles.h"
 #include "support/files.h"
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "analyze/constructed_maps_test_support.h"
 #include "analyze/analyze_test_support.h"
+#include "analyze/constructed_maps_test_support.h"
 #include "filigree/statistics.h"
 
 namespace filigree {

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <set>
 
-#include "analyze/statistics/statistics_report.h"
 #include "analyze/analyze_test_support.h"
+#include "analyze/statistics/statistics_report.h"
 #include "filigree/roles.h"
 
 namespace filigree {

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <set>
 
+#include "analyze/analyze_test_support.h"
 #include "analyze/task/positions.h"
 #include "analyze/task/user_task.h"
-#include "analyze/analyze_test_support.h"
 #include "filigree/autograd.h"
 #include "filigree/error.h"
 #include "filigree/tasks.h"

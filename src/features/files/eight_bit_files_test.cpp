@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "features/files/layouts.h"
 #include "features/files/files_test_support.h"
+#include "features/files/layouts.h"
 #include "io/folder_checksums.h"
 #include "io/matrix_type.h"
 #include "support/errors.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "features/files/layouts.h"
 #include "features/files/files_test_support.h"
+#include "features/files/layouts.h"
 #include "filigree/features.h"
 #include "io/folder_checksums.h"
 #include "io/npz.h"

@@ -1,10 +1,11 @@
+#include "filigree/attention_study.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analyze/statistics/statistics_report.h"
 #include "base/atomic_file.h"
-#include "filigree/attention_study.h"
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "study/attention/map_output.h"

@@ -1,7 +1,8 @@
+#include "filigree/attention_study.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filigree/attention_study.h"
 #include "filigree/error.h"
 #include "support/files.h"
 #include "support/model_folder.h"

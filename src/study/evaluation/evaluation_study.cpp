@@ -1,3 +1,5 @@
+#include "filigree/evaluation_study.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 
 #include "base/stopwatch.h"
 #include "filigree/error.h"
-#include "filigree/evaluation_study.h"
 #include "filigree/maps.h"
 #include "filigree/names.h"
 #include "filigree/study.h"

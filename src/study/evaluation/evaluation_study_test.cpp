@@ -1,6 +1,7 @@
+#include "filigree/evaluation_study.h"
+
 #include <cmath>
 
-#include "filigree/evaluation_study.h"
 #include "study/training/training_test_support.h"
 #include "support/errors.h"
 #include "support/thread_ranks.h"

@@ -1,11 +1,12 @@
 // Logit lens, logit attribution and head circuits as studies.
+#include "filigree/lens_study.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
-#include "filigree/lens_study.h"
 #include "support/errors.h"
 #include "support/test_task.h"
 

@@ -117,7 +117,7 @@ TrainingResult run(const PretrainRequest& request, Models given, const Context& 
   ModelTrainable trained(*model, training_of);
   LanguageModelling objective(*model, silent_heads(request, context.seed));
   const TrainingJob run{"pretrain", training.out, start.config.context, start.data.folder,
-                     recorded(request)};
+                        recorded(request)};
   TrainingResult result = train_model(run, trained, objective, training, start.data, context);
   if (!result.interrupted() && start.data.held_out)
     result.held_out.push_back(evaluate_held_out(*model, short_names({training.out})[0],

@@ -181,7 +181,7 @@ ModelsOfRun load_start(const SparsifyRequest& request, const SparsifyStart& star
 }
 
 TrainingJob run_of(const SparsifyRequest& request, const SparsifyStart& start, const char* label,
-                const std::filesystem::path& out) {
+                   const std::filesystem::path& out) {
   return {label, out, start.length, has_tokenizer(start.folder) ? start.folder : start.data.folder,
           recorded(request)};
 }

@@ -92,8 +92,8 @@ Json gates_json(const GateAdjustment& gates) {
 }
 
 // Steps that an earlier process has done.
-std::int64_t earlier_steps(RunFolder& folder, const TrainingJob& run, const TrainingRequest& request,
-                           const Context& context) {
+std::int64_t earlier_steps(RunFolder& folder, const TrainingJob& run,
+                           const TrainingRequest& request, const Context& context) {
   const ResumePoint& point = folder.resume_point();
   if (point.checkpoint.empty()) {
     if (request.resume)

@@ -4,8 +4,8 @@
 #include "filigree/data.h"
 #include "filigree/runtime.h"
 #include "text/corpus/corpus_tasks.h"
-#include "text/text_test_support.h"
 #include "text/text_source.h"
+#include "text/text_test_support.h"
 
 namespace filigree {
 namespace {

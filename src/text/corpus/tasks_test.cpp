@@ -1,12 +1,11 @@
 // Every task: its answers are right, recomputed from the text alone, and its splits do not overlap.
-#include "text/corpus/corpus_tasks.h"
-
 #include <algorithm>
 #include <cctype>
 #include <map>
 #include <regex>
 #include <set>
 
+#include "text/corpus/corpus_tasks.h"
 #include "text/corpus/words.h"
 #include "text/text_test_support.h"
 

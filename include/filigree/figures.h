@@ -69,7 +69,7 @@ struct AttentionGrid {
 
 // Throws Error for a panel without heads, a role that is not listed, maps that do not fit the
 // tokens, or marks outside their map.
-Figure attention_grid(const AttentionGrid& input, const Theme& theme);
+Figure make_figure(const AttentionGrid& input, const Theme& theme);
 
 // The columns that `columns` = 0 chooses for panels of as many heads.
 std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel, double width = 0);
@@ -109,7 +109,7 @@ struct CarriedPairFigure {
 
 // Throws Error, naming the panel, for maps that do not fit the tokens and positions that there are
 // not.
-Figure carried_pair(const CarriedPairFigure& input, const Theme& theme);
+Figure make_figure(const CarriedPairFigure& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // How much of a task the most important parts of a model explain: the effect against the number of
@@ -139,7 +139,7 @@ struct CircuitCurves {
 
 // Effects below -0.25 or above 1.3 are cut off. Throws Error, naming the curve, where lengths
 // differ, numbers are not finite, `kept` does not rise, or the size is not among them.
-Figure circuit_curves(const CircuitCurves& input, const Theme& theme);
+Figure make_figure(const CircuitCurves& input, const Theme& theme);
 
 // "2.9 × fewer", "1.4 × more" or "as many": `size` against `reference`.
 std::string size_ratio(double reference, double size);
@@ -163,7 +163,7 @@ struct CircuitDrawing {
 };
 
 // Throws Error for a panel without nodes and for graphs that check_graph() refuses.
-Figure circuit_graph(const CircuitDrawing& input, const Theme& theme);
+Figure make_figure(const CircuitDrawing& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // Heat maps with named rows and columns and, where wanted, a word in every cell: effects of patches
@@ -203,7 +203,7 @@ struct LabelledMaps {
 
 // Throws Error, naming the panel, where sizes do not fit, a value is infinite, or a magnitude is
 // negative.
-Figure labelled_maps(const LabelledMaps& input, const Theme& theme);
+Figure make_figure(const LabelledMaps& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // The correlation of every head with every other as one heat map, in an order given by whoever
@@ -227,7 +227,7 @@ struct CorrelationMap {
 
 // Throws Error where sizes do not fit, a value lies outside [-1, 1], `order` is no permutation, or
 // groups do not hold as many as there are names.
-Figure correlation_map(const CorrelationMap& input, const Theme& theme);
+Figure make_figure(const CorrelationMap& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // An attribution graph over a prompt: tokens along the bottom, layers upwards, features as labelled
@@ -270,7 +270,7 @@ inline constexpr std::size_t kMostFeatureEdges = 600;  // drawn of a panel, the 
 
 // Throws Error, naming the panel, for layers, positions and nodes that there are not and influence
 // that is negative or not finite.
-Figure feature_graph(const FeatureGraphFigure& input, const Theme& theme);
+Figure make_figure(const FeatureGraphFigure& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // One head on one page: its map on a prompt (beside its twin's), its strongest edges, what tasks
@@ -309,7 +309,7 @@ struct HeadPage {
 };
 
 // Throws Error for maps that do not fit the tokens and bars that do not fit the maps.
-Figure head_page(const HeadPage& input, const Theme& theme);
+Figure make_figure(const HeadPage& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // One head in both models: dense | sparse | difference, with the tokens along the sides.
@@ -327,7 +327,7 @@ struct HeadStrip {
 
 // The difference is sparse less dense. Throws Error where sizes do not fit or a value is not
 // finite.
-Figure head_strip(const HeadStrip& input, const Theme& theme);
+Figure make_figure(const HeadStrip& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // Pairs of heads: one small plot for each two of the chosen heads, a point for each causal (query,
@@ -358,7 +358,7 @@ struct ScatterMatrix {
 inline constexpr std::size_t kMostDots = 300;
 
 // Throws Error, naming the head, where lengths differ or a weight is not finite.
-Figure scatter_matrix(const ScatterMatrix& input, const Theme& theme);
+Figure make_figure(const ScatterMatrix& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // Statistics of the models beside each other: one small chart for each statistic, one bar a model
@@ -388,7 +388,7 @@ struct StatisticsBars {
 
 // Throws Error, naming the statistic, where numbers are missing, not finite or outside their
 // interval.
-Figure statistics_bars(const StatisticsBars& input, const Theme& theme);
+Figure make_figure(const StatisticsBars& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // Sentences with arcs between their tokens: what each takes from earlier ones, one model's above
@@ -426,7 +426,7 @@ inline constexpr std::size_t kMostArcs = 2000;
 
 // Throws Error, naming the sentence and the arc, for places that there are not, keys after their
 // query and weights that are not between 0 and 1.
-Figure token_arcs(const TokenArcs& input, const Theme& theme);
+Figure make_figure(const TokenArcs& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // The edges of a circuit over a prompt, and the lines that stand for them in a drawing: one for all
@@ -493,7 +493,7 @@ inline constexpr std::size_t kMostLines = 1500;
 
 // Throws Error, naming the panel and the edge, for layers and positions that there are not, keys
 // after their query and scores that are not finite.
-Figure token_circuit(const TokenCircuit& input, const Theme& theme);
+Figure make_figure(const TokenCircuit& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // How training went: of sparse runs loss gap, active edges and the multiplier over steps, of dense
@@ -519,7 +519,7 @@ struct TrainingCurves {
 };
 
 // A quantity that no run has gets no chart. Throws Error when nothing is left or lengths differ.
-Figure training_curves(const TrainingCurves& input, const Theme& theme);
+Figure make_figure(const TrainingCurves& input, const Theme& theme);
 
 // -------------------------------------------------------------------------------------------------
 // How well transcoders stand in for the MLPs of their models, layer by layer, a colour a model:
@@ -547,6 +547,6 @@ struct TranscoderQuality {
 // Without a measured recovery that chart is left out, and a layer whose recovery is no number is
 // left out of it; what is below -25 % or above 125 % stands at the edge. Throws Error, naming the
 // transcoder, where lengths differ or another number is not finite.
-Figure transcoder_quality(const TranscoderQuality& input, const Theme& theme);
+Figure make_figure(const TranscoderQuality& input, const Theme& theme);
 
 }  // namespace filigree::figure

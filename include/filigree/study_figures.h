@@ -1,6 +1,5 @@
 // Figures of studies: how they look, and the way from the plain inputs of src/figure to a file or
-// to SVG text. Where Cairo is missing, figures_left_out.cpp stands in for drawn_figures.cpp, and
-// what would draw throws Error that says so.
+// to SVG text.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +25,10 @@ struct FigureStyle {
 
 Knobs knobs_of(FigureStyle& style);
 
-// Whether this build can draw.
-bool has_figures();
-// Throws Error when it cannot.
-void check_figures();
-
 // Whether the ending is one of a figure (.svg, .pdf, .png).
 bool is_figure_file(const std::filesystem::path& path);
-// Before the work: throws Error when this build cannot draw and RequestError for an ending that is
-// none of a figure. An empty path is no figure, and fine.
+// Before the work: throws RequestError for an ending that is none of a figure. An empty path is no
+// figure, and fine.
 void check_figure_file(const std::filesystem::path& path);
 
 // What a figure is made of; never null.

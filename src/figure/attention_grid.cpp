@@ -230,7 +230,7 @@ std::size_t automatic_columns(std::span<const std::size_t> heads_per_panel, doub
   return best;
 }
 
-Figure attention_grid(const AttentionGrid& input, const Theme& theme) {
+Figure make_figure(const AttentionGrid& input, const Theme& theme) {
   check_input(input);
   std::vector<bool> used(input.roles.size());
   for (const GridPanel& panel : input.panels)

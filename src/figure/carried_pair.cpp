@@ -290,7 +290,7 @@ void draw_one(Canvas& canvas, const CarriedDrawing& drawing, const PlacedCarried
 
 }  // namespace
 
-Figure carried_pair(const CarriedPairFigure& input, const Theme& theme) {
+Figure make_figure(const CarriedPairFigure& input, const Theme& theme) {
   check_carried(input);
   const auto drawing = std::make_shared<CarriedDrawing>();
   drawing->input = input;

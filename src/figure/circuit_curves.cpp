@@ -139,7 +139,7 @@ std::string size_ratio(double reference, double size) {
   return fmt::format("{} × {}", digits, fewer ? "fewer" : "more");
 }
 
-Figure circuit_curves(const CircuitCurves& input, const Theme& theme) {
+Figure make_figure(const CircuitCurves& input, const Theme& theme) {
   require(!input.charts.empty(), "circuit curves: there is no chart to draw");
   std::vector<LineChart> charts;
   std::vector<LegendEntry> legend;

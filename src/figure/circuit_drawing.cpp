@@ -139,7 +139,7 @@ void draw_width_key(Canvas& canvas, Point corner, double most, const std::string
 
 }  // namespace
 
-Figure circuit_graph(const CircuitDrawing& input, const Theme& theme) {
+Figure make_figure(const CircuitDrawing& input, const Theme& theme) {
   require(!input.panels.empty(), "circuit graph: there is no panel to draw");
   const bool framed = input.panels.size() > 1 || !input.panels[0].title.empty();
   const double each = input.panels.size() == 1 ? kCircuitPageWidth : kCircuitHalfWidth;

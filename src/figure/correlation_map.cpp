@@ -69,7 +69,7 @@ std::vector<Label> labels_of(const CorrelationMap& input, const std::vector<std:
 
 }  // namespace
 
-Figure correlation_map(const CorrelationMap& input, const Theme& theme) {
+Figure make_figure(const CorrelationMap& input, const Theme& theme) {
   const std::size_t count = input.names.size();
   require(count > 0, "correlation map: there are no heads");
   check_values(input, input.correlations);

@@ -255,7 +255,7 @@ void draw_rows(Canvas& canvas, const FeatureGraphFigure& input, const FeaturePan
 
 }  // namespace
 
-Figure feature_graph(const FeatureGraphFigure& input, const Theme& theme) {
+Figure make_figure(const FeatureGraphFigure& input, const Theme& theme) {
   require(!input.panels.empty(), "feature graph: there is no panel to draw");
   require(!input.tokens.empty() && input.layers > 0,
           "feature graph: {} tokens and {} layers are no graph", input.tokens.size(), input.layers);

@@ -154,7 +154,7 @@ struct HeadPagePreparedMap {
 
 }  // namespace
 
-Figure head_page(const HeadPage& input, const Theme& theme) {
+Figure make_figure(const HeadPage& input, const Theme& theme) {
   check(input);
   const std::size_t tokens = input.tokens.size(), count = input.maps.size();
   const auto maps = std::make_shared<std::vector<HeadPagePreparedMap>>();

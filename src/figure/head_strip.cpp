@@ -51,7 +51,7 @@ void draw_positions(Canvas& canvas, const Rect& map, std::size_t tokens, const T
 
 }  // namespace
 
-Figure head_strip(const HeadStrip& input, const Theme& theme) {
+Figure make_figure(const HeadStrip& input, const Theme& theme) {
   const std::size_t tokens = input.tokens.size();
   const std::string what = fmt::format("head strip '{}'", printable(input.title));
   require(tokens > 0, "{}: there are no tokens", what);

@@ -13,7 +13,7 @@ namespace {
 TEST(TokenArcs, AreHigherForTokensFartherApartAndThickerForMore) {
   const auto dark_pixels = [](const std::vector<TokenArc>& arcs) {
     const ArcSentence sentence = {.tokens = samples::numbered_tokens(12), .above = {.arcs = arcs}};
-    const Picture picture = draw(token_arcs({.sentences = {sentence}}, print_theme()));
+    const Picture picture = draw(make_figure(TokenArcs{.sentences = {sentence}}, print_theme()));
     int count = 0;
     for (const std::uint32_t pixel : picture.pixels) count += difference(pixel, 0xFFFFFF) > 20;
     return std::pair(picture.height, count);
@@ -32,12 +32,12 @@ TEST(CarriedPair, ThreeMapsStandInOneRow) {
     for (std::int64_t h = 0; h < 3; ++h)
       panel.maps.push_back({.head = {0, h}, .weights = {0, 0, 0, 0}, .share = 0.3});
     panel.maps[map].weights[2] = weight;
-    return draw(carried_pair({.title = "title",
-                              .tokens = samples::numbered_tokens(2),
-                              .key = 0,
-                              .query = 1,
-                              .panels = {panel}},
-                             light_theme()));
+    return draw(make_figure(CarriedPairFigure{.title = "title",
+                                              .tokens = samples::numbered_tokens(2),
+                                              .key = 0,
+                                              .query = 1,
+                                              .panels = {panel}},
+                            light_theme()));
   };
   // The rows of pixels that the weight of one map changes.
   const auto rows = [&](std::size_t map) {
@@ -90,7 +90,7 @@ TEST(TokenCircuit, WidthsAreTheRootOfTheScore) {
   const auto ink = [](double score) {
     TokenCircuit input = {.tokens = {"a", "b", "c", "d"}, .layers = 1, .panels = {{}}};
     input.panels[0].edges = {{{0, 0}, 1, 0, 16.0}, {{0, 0}, 3, 2, score}};
-    const Picture picture = draw(token_circuit(input, light_theme()));
+    const Picture picture = draw(make_figure(input, light_theme()));
     const auto count = [&](int from, int to) {
       int dark = 0;
       for (int y = 90; y < 140; ++y)

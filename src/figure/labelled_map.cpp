@@ -260,7 +260,7 @@ void draw_map(Canvas& canvas, const LaidPanel& laid, Point corner, const ColorSc
 
 }  // namespace
 
-Figure labelled_maps(const LabelledMaps& input, const Theme& theme) {
+Figure make_figure(const LabelledMaps& input, const Theme& theme) {
   require(!input.panels.empty(), "heat map: there is no panel to draw");
   std::size_t most_columns = 0;
   bool words = false, undefined = false, groups = false, parted = false;

@@ -118,7 +118,7 @@ TEST(Save, APageOf288MapsStaysBelowThreeMegabytes) {
                     samples::weights(static_cast<samples::Pattern>(i % samples::kPatterns), kTokens,
                                      static_cast<std::uint64_t>(i), 2),
                     kTokens));
-  const Figure figure = attention_grid(grid, light_theme());
+  const Figure figure = make_figure(grid, light_theme());
   EXPECT_LT(figure.size.height, 800) << "more than one page";
   for (const Format format : {Format::kSvg, Format::kPdf, Format::kPng})
     EXPECT_LT(render(figure, format).size(), 3'000'000u) << static_cast<int>(format);

@@ -233,7 +233,7 @@ void draw_scatter_panel(Canvas& canvas, const Rect& rect, const Panel& panel, do
 
 }  // namespace
 
-Figure scatter_matrix(const ScatterMatrix& input, const Theme& theme) {
+Figure make_figure(const ScatterMatrix& input, const Theme& theme) {
   require(!input.panels.empty(), "scatter matrix: there is no panel; give at least one model");
   require(std::isfinite(input.axis_end) && input.axis_end > 0,
           "scatter matrix: the axes end at {}, but must end above 0", input.axis_end);

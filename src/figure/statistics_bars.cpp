@@ -178,7 +178,7 @@ void draw_statistic(Canvas& canvas, Point corner, double width, const Statistic&
 
 }  // namespace
 
-Figure statistics_bars(const StatisticsBars& input, const Theme& theme) {
+Figure make_figure(const StatisticsBars& input, const Theme& theme) {
   require(!input.statistics.empty(), "statistics: there are none to draw");
   require(!input.models.empty(), "statistics: there are no models");
   std::size_t most_groups = 1;

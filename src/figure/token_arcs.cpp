@@ -137,7 +137,7 @@ void draw_sentence(Canvas& canvas, const Sentence& sentence, Point corner, const
 
 }  // namespace
 
-Figure token_arcs(const TokenArcs& input, const Theme& theme) {
+Figure make_figure(const TokenArcs& input, const Theme& theme) {
   require(!input.sentences.empty(), "token arcs: there is no sentence to draw");
   const auto sentences = std::make_shared<std::vector<Sentence>>();
   Size size = {kArcLeastWidth, -kSentenceGap};

@@ -388,7 +388,7 @@ Frame frame_of(const TokenCircuit& input, double detail) {
 
 }  // namespace
 
-Figure token_circuit(const TokenCircuit& input, const Theme& theme) {
+Figure make_figure(const TokenCircuit& input, const Theme& theme) {
   check_input(input);
   const auto drawing = std::make_shared<TokenDrawing>();
   drawing->input = input;

@@ -81,7 +81,7 @@ AxisSpec loss_axis(const TrainingCurves& input) {
 
 }  // namespace
 
-Figure training_curves(const TrainingCurves& input, const Theme& theme) {
+Figure make_figure(const TrainingCurves& input, const Theme& theme) {
   std::vector<LineChart> charts;
   LineChart loss = chart_of(input, &TrainingRun::loss, loss_axis(input));
   LineChart gap =

@@ -153,7 +153,7 @@ std::vector<Placed> placed_charts(const TranscoderQuality& input) {
 
 }  // namespace
 
-Figure transcoder_quality(const TranscoderQuality& input, const Theme& theme) {
+Figure make_figure(const TranscoderQuality& input, const Theme& theme) {
   require(!input.transcoders.empty(), "transcoder quality: there is no transcoder");
   require(input.density_steps > 0, "transcoder quality: {} bins of a power of ten",
           input.density_steps);

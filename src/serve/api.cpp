@@ -68,7 +68,7 @@ Api::Api(std::vector<study::LoadedModel> models, const study::Context& context,
   study::common_tokenizer(models_);  // and reads them, before threads share them
   for (const study::LoadedModel& model : models_) {
     queue_.emplace_back(limits.waiting);
-    typed_texts_.emplace_back(model, limits.typed_bytes);
+    typed_texts_.try_emplace(&model, model, limits.typed_bytes);
   }
 }
 
@@ -178,7 +178,7 @@ Answer Api::view_prompt(const ApiRequest& request) {
   const PromptViewQuery query = reader_.view_prompt(request.body);
   std::vector<PromptView> looked;
   ask(query.run.models, request, [&](const auto& model, const auto& context) {
-    TypedText& typed = typed_texts_[static_cast<std::size_t>(&model - models_.data())];
+    TypedText& typed = typed_texts_.at(&model);
     looked.push_back(serve::view_prompt(model, query, plain_runs_, typed, limits_, context));
     return Json();
   });

@@ -26,6 +26,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -80,7 +81,7 @@ class Api {
   RequestReader reader_;
   std::deque<ModelQueue> queue_;  // one a model
   PlainRuns plain_runs_;
-  std::deque<TypedText> typed_texts_;  // one a model, used in its turn
+  std::map<const study::LoadedModel*, TypedText> typed_texts_;  // used in the model's turn
   std::mutex roles_mutex_;
   Json roles_;  // null: not found yet
   std::atomic<std::size_t> watchers_ = 0;

@@ -108,12 +108,10 @@ JobResult trace_work(study::Models models, const TraceQuery& query, const Traine
   for (std::size_t m = 0; m < result.through.size(); ++m)
     done.json["models"][m]["model"] = result.through[m].model->label();
   done.json["figures"] = Json::array();
-  if (study::has_figures()) {
-    done.add_figure("Graph of features", study::graph_figure(result));
-    try {
-      done.add_figure("Heads that carry it", study::heads_figure(result));
-    } catch (const Error&) {  // nothing is carried between tokens
-    }
+  done.add_figure("Graph of features", study::graph_figure(result));
+  try {
+    done.add_figure("Heads that carry it", study::heads_figure(result));
+  } catch (const Error&) {  // nothing is carried between tokens
   }
   return done;
 }

@@ -72,12 +72,11 @@ TEST_F(FilesTest, WhatIsOnTheScreenIsExported) {
   const Json text = Json::parse(file("generate", "json"));
   EXPECT_EQ(text["models"][1]["tokens"].size(), 5u + 24);
   EXPECT_EQ(text["models"][1]["finish"], "max-tokens");
-  if (study::has_figures())
-    for (const char* view : {"maps", "tokens", "lens", "attribution", "generate"}) {
-      EXPECT_THAT(file(view, "svg"), HasSubstr("<svg"));
-      EXPECT_EQ(file(view, "pdf").substr(0, 4), "%PDF");
-      EXPECT_EQ(file(view, "png").substr(1, 3), "PNG");
-    }
+  for (const char* view : {"maps", "tokens", "lens", "attribution", "generate"}) {
+    EXPECT_THAT(file(view, "svg"), HasSubstr("<svg"));
+    EXPECT_EQ(file(view, "pdf").substr(0, 4), "%PDF");
+    EXPECT_EQ(file(view, "png").substr(1, 3), "PNG");
+  }
   Json wrong = query;
   wrong["view"] = "lens", wrong["format"] = "npz";
   EXPECT_EQ(ask("/api/export", wrong).status, 400);
@@ -91,7 +90,7 @@ TEST_F(FilesTest, WhatIsOnTheScreenIsExported) {
 TEST_F(FilesTest, AFullDiskIsToldWithoutAPathOfTheMachine) {
   const std::string folder = std::filesystem::temp_directory_path().string();
   std::vector<const char*> formats = {"npz", "json"};
-  if (study::has_figures()) formats.insert(formats.end(), {"svg", "pdf", "png"});
+  formats.insert(formats.end(), {"svg", "pdf", "png"});
   for (const char* format : formats) {
     Answer answer;
     {

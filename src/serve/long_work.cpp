@@ -14,7 +14,6 @@ JobResult circuit_work(study::Models models, const CircuitQuery& query,
   JobResult done = {to_json(circuits, study::Scores::kLeftOut)};
   done.json.erase("text");  // a path of this machine
   done.json["figures"] = Json::array();
-  if (!study::has_figures()) return done;
   if (const auto curves = study::curves_of({&circuits, 1}))
     done.add_figure("Explained effect", *curves);
   if (const auto drawing = study::drawing_of(circuits))
@@ -34,7 +33,6 @@ JobResult sweep_work(study::Models models, const SweepQuery& query, const study:
   JobResult done = {to_json(result)};
   done.json.erase("text");  // a path of this machine
   done.json["figures"] = Json::array();
-  if (!study::has_figures()) return done;
   if (const auto figure = study::figure_of(result)) done.add_figure("Effects of patches", *figure);
   return done;
 }

@@ -6,6 +6,14 @@
 #include "filigree/study.h"
 
 namespace filigree::study {
+namespace {
+
+figure::Figure drawn(const FigureInput& input, const FigureStyle& style) {
+  const figure::Theme& theme = figure::theme_named(name_of(style.theme));
+  return std::visit([&](const auto* plain) { return figure::make_figure(*plain, theme); }, input);
+}
+
+}  // namespace
 
 bool is_figure_file(const std::filesystem::path& path) {
   return figure::find_format(path).has_value();
@@ -13,7 +21,6 @@ bool is_figure_file(const std::filesystem::path& path) {
 
 void check_figure_file(const std::filesystem::path& path) {
   if (path.empty()) return;
-  check_figures();
   if (!is_figure_file(path))
     throw RequestError(fmt::format("'{}': the ending of a figure must be .svg, .pdf or .png",
                                    printable(path.string())));
@@ -27,6 +34,21 @@ Knobs knobs_of(FigureStyle& style) {
   knobs.number({.name = "dpi", .what = "resolution of PNG files"}, style.dpi,
                {.min = 20.0, .max = 2400.0});
   return knobs;
+}
+
+void save_figure(const FigureInput& input, const std::filesystem::path& path,
+                 const FigureStyle& style) {
+  figure::save(drawn(input, style), path, {.dpi = style.dpi});
+}
+
+std::string figure_svg(const FigureInput& input, const FigureStyle& style) {
+  return figure::render(drawn(input, style), figure::Format::kSvg);
+}
+
+figure::GridHead grid_head(const HeadId& head, std::span<const float> values, std::int64_t length,
+                           const figure::ColorScale& scale) {
+  return figure::grid_head(static_cast<int>(head.layer), static_cast<int>(head.head), values,
+                           static_cast<std::size_t>(length), scale);
 }
 
 }  // namespace filigree::study

@@ -30,17 +30,12 @@ TEST(Figures, EndingsAreThoseOfTheFormatsInEitherCase) {
 
 TEST(Figures, AnotherEndingIsARequestThatMakesNoSense) {
   EXPECT_NO_THROW(check_figure_file(""));
-  if (!has_figures()) GTEST_SKIP() << "built without figures";
   EXPECT_NO_THROW(check_figure_file("a.svg"));
   EXPECT_THROW(check_figure_file("a.gif"), RequestError);
 }
 
 TEST(Figures, AreDrawnInTheThemeThatIsAsked) {
   const figure::LabelledMaps maps = small_map();
-  if (!has_figures()) {
-    EXPECT_THROW(figure_svg(&maps, {}), Error);
-    GTEST_SKIP() << "built without figures";
-  }
   const std::string light = figure_svg(&maps, {});
   EXPECT_THAT(light, HasSubstr("<svg"));
   EXPECT_NE(light, figure_svg(&maps, {.theme = FigureTheme::kDark}));

@@ -312,8 +312,7 @@ TEST_F(LivePage, WhatEachViewShowsIsExported) {
   set("#tokens", "3");
   EXPECT_THAT(exported("generate", "json"),
               AllOf(StartsWith("filigree generate"), HasSubstr("--max-tokens 3")));
-  if (study::has_figures())
-    for (const char* view : {"tokens", "lens", "generate"}) exported(view, "pdf");
+  for (const char* view : {"tokens", "lens", "generate"}) exported(view, "pdf");
   browser_->click("#tab-task");
   EXPECT_TRUE(browser_->run("return document.querySelector('#export').hidden"))
       << "results of jobs have buttons of their own";
@@ -340,7 +339,6 @@ TEST_F(LivePage, WhatIsShownIsExportedAndSaidAsACommand) {
   browser_->click("[data-mlp=\"L1MLP\"]");
   wait_for_changes("L1MLP");
   for (const char* format : {"npz", "json", "svg"}) {
-    if (std::string(format) == "svg" && !study::has_figures()) continue;
     set("#format", format);
     browser_->click("#export");
     browser_->wait_for("return / kB/.test(document.querySelector('#exported').textContent)");

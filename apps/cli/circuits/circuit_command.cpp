@@ -95,7 +95,6 @@ void run_circuit(const CircuitCommand& command, Session& session) {
                   files_text(output, files));
   }
   // Only now, so that what needs no figures was written.
-  if (!output.folder.empty()) study::check_figures();
 }
 
 }  // namespace

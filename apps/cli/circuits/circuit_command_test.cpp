@@ -16,7 +16,6 @@
 namespace filigree::cli {
 namespace {
 
-using study::has_figures;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::EndsWith;
@@ -131,10 +130,7 @@ TEST(CircuitCommand, WritesFiguresGraphvizAndJson) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const ProgramRun run = run_program(arguments);
     // What needs no figures is there in any build.
-    EXPECT_EQ(run.code, has_figures() ? 0 : 1) << run.err;
-    if (!has_figures()) {
-      EXPECT_THAT(run.err, HasSubstr("built without figures"));
-    }
+    EXPECT_EQ(run.code, 0) << run.err;
     const auto json = nlohmann::json::parse(run.out, nullptr, false);
     std::vector<std::string> files = json.value("files", std::vector<std::string>());
     for (const std::string& name : files)
@@ -145,7 +141,6 @@ TEST(CircuitCommand, WritesFiguresGraphvizAndJson) {
     return files;
   };
   const auto drawn = [](std::vector<std::string> figures, const std::vector<std::string>& others) {
-    if (!has_figures()) figures.clear();
     figures.insert(figures.end(), others.begin(), others.end());
     return figures;
   };
@@ -164,7 +159,7 @@ TEST(CircuitCommand, WritesFiguresGraphvizAndJson) {
   // Both models are one folder: the second file has a number.
   const std::string label = model.path().filename().string();
   const std::vector<std::string> edges = written("edges");
-  ASSERT_EQ(edges.size(), has_figures() ? 9u : 7u);
+  ASSERT_EQ(edges.size(), 9u);
   const std::string& first_dot = edges[edges.size() - 7];
   std::vector<std::string> others = {first_dot, edges[edges.size() - 6]};
   for (const std::string& table : tables("own-task-edges")) others.push_back(table);
@@ -177,7 +172,6 @@ TEST(CircuitCommand, WritesFiguresGraphvizAndJson) {
 }
 
 TEST(CircuitCommand, WritesOneFigureWhereItIsAsked) {
-  if (!has_figures()) GTEST_SKIP() << "built without figures";
   const ModelFolder model;
   const ScratchFolder scratch;
   const std::string file = (scratch.path() / "own.jsonl").string();
@@ -206,7 +200,7 @@ TEST(CircuitCommand, ListsTheFilesItWroteAndNoneOfWhatIsNotThere) {
                                       "20", "--parts", "edges", "--out", out, "--quiet"});
   EXPECT_THAT(run.out, AllOf(HasSubstr("none claimed"), HasSubstr("1 file in "),
                              HasSubstr("  pronoun-edges.json\n")));
-  EXPECT_EQ(run.code, has_figures() ? 3 : 1) << run.err;
+  EXPECT_EQ(run.code, 3) << run.err;
   std::ofstream(scratch.path() / "file") << "x";
   const std::vector<std::string> common = {"circuit", model.name(), "--task", "pronoun", "--quiet"};
   const auto refused = [&](const std::vector<std::string>& more) {
@@ -217,9 +211,7 @@ TEST(CircuitCommand, ListsTheFilesItWroteAndNoneOfWhatIsNotThere) {
   EXPECT_THAT(refused({"--out", (scratch.path() / "file" / "x").string()}),
               HasSubstr("cannot create"));
   EXPECT_THAT(refused({"--out", out, "--format", "gif"}), HasSubstr("none of svg, pdf, png"));
-  if (has_figures()) {
-    EXPECT_THAT(refused({"--out", out, "--theme", "pink"}), HasSubstr("light"));
-  }
+  EXPECT_THAT(refused({"--out", out, "--theme", "pink"}), HasSubstr("light"));
 }
 
 // Unequal lengths, answers of several tokens.

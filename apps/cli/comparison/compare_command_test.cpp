@@ -24,9 +24,7 @@ using Arguments = std::vector<std::string>;
 
 class CompareCommandTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!study::has_figures()) GTEST_SKIP() << "this program was built without figures";
-  }
+  void SetUp() override {}
 
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
   std::string dense() const { return model_.path().string(); }

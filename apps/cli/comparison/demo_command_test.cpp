@@ -25,7 +25,6 @@ using Arguments = std::vector<std::string>;
 class DemoTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!study::has_figures()) GTEST_SKIP() << "this program was built without figures";
     model_.gated(path("sparse"), {{-0.1f}});
     write_own_task(model_, path("own.jsonl"), 12);
     std::ofstream(path("prose.txt")) << "It was a bright cold day in April, and the clocks were "
@@ -149,7 +148,7 @@ TEST_F(DemoTest, RefusesBeforeItWrites) {
   };
   expect_failure(demo({"--task", "pronuon"}), "pronoun");
   expect_failure(demo({"--text", path("absent.txt")}), "absent.txt");
-  expect_failure({"demo", "--dense", "no-such-model", "--out", path("out")}, "no-such-model");
+  expect_failure({"demo", "no-such-model", "none-such", "--out", path("out")}, "no-such-model");
   EXPECT_FALSE(fs::exists(path("out")));
   std::ofstream(path("file")) << "in the way";
   expect_failure(demo({"--task", path("own.jsonl"), "--out", path("file")}), path("file"));

@@ -129,7 +129,7 @@ TEST_F(FeatureCommandsTest, EvaluationFitsWhatTrainingMeasured) {
   const ProgramRun text =
       expect_success(Arguments{"eval", path("dense"), "--features", path("run"), "--data", shards_,
                                "--show", "densities,layers", "--quiet"} +
-                     figure_option(path("quality.svg")));
+                     Arguments{"--out", path("quality.svg")});
   expect_figure(path("quality.svg"));
   EXPECT_THAT(text.out, HasSubstr("top-1 agreement"));
   EXPECT_THAT(text.out, HasSubstr("how often features are active"));

@@ -22,7 +22,7 @@ TEST(HeadCommand, SaysWhatAHeadDoes) {
   std::vector<std::string> arguments = {"head",   model.name(), "L1H2",  "--task", task,
                                         "--twin", model.name(), "--top", "3",      "--quiet"};
   std::vector<std::string> drawn = arguments;
-  for (const std::string& option : figure_option(figure)) drawn.push_back(option);
+  drawn.insert(drawn.end(), {"--out", figure});
   const ProgramRun run = run_program(drawn);
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("L1H2 of "), HasSubstr("role "), HasSubstr("copying "),

@@ -39,7 +39,7 @@ TEST(LogitLensCommand, ShowsEveryLayer) {
                                "--token", " the"};
   Arguments drawn = arguments;
   drawn.push_back("--quiet");
-  for (const std::string& option : figure_option(figure)) drawn.push_back(option);
+  drawn.insert(drawn.end(), {"--out", figure});
   const ProgramRun run = run_program(drawn);
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("L0 resid_pre"), HasSubstr("L1 resid_post"),
@@ -76,7 +76,7 @@ TEST(LogitAttributionCommand, SumsToTheLogitDifference) {
   write_own_task(model, task, 8);
   const std::string figure = (scratch.path() / "attribution.svg").string();
   Arguments arguments = {"lens", model.name(), "--task", task};
-  for (const std::string& option : figure_option(figure)) arguments.push_back(option);
+  arguments.insert(arguments.end(), {"--out", figure});
   const auto json = json_of(arguments);
   const auto& found = json["models"][0];
   // Embedding, positions, 2 layers of 4 heads with bias and MLP, rest and output bias.
@@ -131,7 +131,7 @@ TEST(HeadCircuitsCommand, ListsScoresCompositionsAndTokenPairs) {
   const std::string figure = (scratch.path() / "composition.pdf").string();
   Arguments arguments = {"head", model.name(), "--heads", "L1H2",   "--token",
                          " the", "--top",      "4",       "--quiet"};
-  for (const std::string& option : figure_option(figure)) arguments.push_back(option);
+  arguments.insert(arguments.end(), {"--out", figure});
   const ProgramRun run = run_program(arguments);
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out,

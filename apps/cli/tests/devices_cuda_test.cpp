@@ -120,7 +120,6 @@ class CommandsOnBothDevices : public ::testing::TestWithParam<Command> {
     if (!has_device(DeviceKind::kCuda)) GTEST_SKIP() << "this machine has no GPU";
     if (!study::find_named_model("dense-12x12") || !study::find_named_model("sparse-12x12"))
       GTEST_SKIP() << "there is no bundled model";
-    if (GetParam().draws && !study::has_figures()) GTEST_SKIP() << "built without figures";
   }
 };
 

@@ -70,9 +70,8 @@ TEST_F(ModelPlaces, EveryCommandTakesAName) {
   expect_success({"patch", "named", "--task", "pronoun", "--prompts", "4"}, 3);
   expect_success({"lens", "named", "--prompt", "a cat"});
   expect_success({"lens", "named", "--task", "pronoun", "--prompts", "4"}, 3);
-  if (study::has_figures())
-    expect_success({"compare", "named", "named", "--out", path("out"), "--prompt", "a cat",
-                    "--format", "svg"});
+  expect_success(
+      {"compare", "named", "named", "--out", path("out"), "--prompt", "a cat", "--format", "svg"});
 }
 
 TEST_F(ModelPlaces, AreSearchedInOrderAndNamesAreNoPaths) {

@@ -88,7 +88,6 @@ TEST_F(OutputFoldersTest, AllCommandsThatWriteAFolderAreInTheTable) {
 TEST_F(OutputFoldersTest, AFolderInUseIsRefusedByEveryCommand) {
   for (const auto& [writer, rest] : writers()) {
     SCOPED_TRACE(writer);
-    if ((writer == "compare --out" || writer == "demo --out") && !study::has_figures()) continue;
     const TemporaryFolder folder;
     const OutputFolder held(folder.path());
     const ProgramRun run = run_program(command_line(writer, rest, folder.path().string()));
@@ -112,13 +111,11 @@ TEST_F(OutputFoldersTest, LinksToFilesAreReplacedAndLinksToFoldersRefused) {
   EXPECT_EQ(contents_of(out / "model.safetensors"), weights("dense"));
   EXPECT_FALSE(fs::is_symlink(out / "model.safetensors"));
 
-  if (study::has_figures()) {
-    const TemporaryFolder comparison;
-    fs::create_directory_symlink(elsewhere.path(), comparison / "tables");
-    expect_failure({"compare", path("dense"), path("sparse"), "--prompt", "the cat sat", "--out",
-                    comparison.path().string(), "--quiet"},
-                   "tables' is a symbolic link, and nothing is written through links");
-  }
+  const TemporaryFolder comparison;
+  fs::create_directory_symlink(elsewhere.path(), comparison / "tables");
+  expect_failure({"compare", path("dense"), path("sparse"), "--prompt", "the cat sat", "--out",
+                  comparison.path().string(), "--quiet"},
+                 "tables' is a symbolic link, and nothing is written through links");
   EXPECT_EQ(read_file(elsewhere / "precious"), "text");
   EXPECT_EQ(elsewhere.file_count(), 1u);
 }

@@ -42,7 +42,7 @@ TEST_F(AttentionStudyTest, LoadsNothingWhateverIsAskedFor) {
   request_.files = {scratch_ / "maps.npz", scratch_ / "stats.csv"};
   const AttentionResult result = run();
   request_.average = true;
-  if (has_figures()) request_.files.push_back(scratch_ / "mean.svg");
+  request_.files.push_back(scratch_ / "mean.svg");
   run();
   EXPECT_EQ(models_loaded(), before);
   EXPECT_EQ(result.models[1].label, "sparse");
@@ -95,7 +95,6 @@ TEST_F(AttentionStudyTest, MapsAreTakenAlongInThePass) {
 }
 
 TEST_F(AttentionStudyTest, AFigureShowsOnePromptOrTheMean) {
-  if (!has_figures()) GTEST_SKIP() << "this program was built without figures";
   request_.files = {scratch_ / "maps.svg"};
   EXPECT_THAT([&] { run(); }, ThrowsMessage<RequestError>(HasSubstr("or the mean of 2")));
   request_.average = true;

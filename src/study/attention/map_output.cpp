@@ -56,7 +56,6 @@ MapOutput::MapOutput(MapOutputOptions options, Models models, const std::vector<
                                     options_.interventions));
       continue;
     }
-    check_figures();
     if (!options_.average && prompts.size() > 1)
       throw RequestError(
           fmt::format("a figure shows one prompt, or the mean of {}; a file of data holds them all",

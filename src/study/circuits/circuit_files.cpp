@@ -32,8 +32,6 @@ std::unique_ptr<OutputFolder> prepare_output(const CircuitOutput& output, const 
     check_figure_file(output.folder);
     return nullptr;
   }
-  if (!has_figures())
-    context.say("this program was built without figures; it writes JSON and Graphviz files only");
   return open_output(output.folder, context);
 }
 
@@ -53,20 +51,18 @@ std::vector<std::string> write_circuit_files(const CircuitsOfKind& circuits, Mod
     files.push_back(stem + ending);
     return output.folder / files.back();
   };
-  if (has_figures()) {
-    const std::optional<figure::CircuitCurves> curves = curves_of(std::span(&circuits, 1));
-    const std::optional<figure::AttentionGrid> grid = grid_of(circuits, models);
-    const std::optional<figure::CircuitDrawing> drawing = drawing_of(circuits);
-    const std::optional<figure::TokenCircuit> tokens = token_circuit_of(circuits, models);
-    for (const figure::Format format : output.formats) {
-      const auto path = [&](const char* what) {
-        return add(fmt::format("-{}.{}", what, name_of(format)));
-      };
-      if (curves) save_figure(&*curves, path("curves"), output.style);
-      if (grid) save_figure(&*grid, path("maps"), output.style);
-      if (drawing) save_figure(&*drawing, path("drawing"), output.style);
-      if (tokens) save_figure(&*tokens, path("drawing"), output.style);
-    }
+  const std::optional<figure::CircuitCurves> curves = curves_of(std::span(&circuits, 1));
+  const std::optional<figure::AttentionGrid> grid = grid_of(circuits, models);
+  const std::optional<figure::CircuitDrawing> drawing = drawing_of(circuits);
+  const std::optional<figure::TokenCircuit> tokens = token_circuit_of(circuits, models);
+  for (const figure::Format format : output.formats) {
+    const auto path = [&](const char* what) {
+      return add(fmt::format("-{}.{}", what, name_of(format)));
+    };
+    if (curves) save_figure(&*curves, path("curves"), output.style);
+    if (grid) save_figure(&*grid, path("maps"), output.style);
+    if (drawing) save_figure(&*drawing, path("drawing"), output.style);
+    if (tokens) save_figure(&*tokens, path("drawing"), output.style);
   }
   for (const DotFile& dot : dots_of(circuits))
     write_file_atomically(add(fmt::format("-{}.dot", dot.name)), dot.text);

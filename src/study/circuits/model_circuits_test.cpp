@@ -59,42 +59,39 @@ TEST_F(Circuits, OfEveryKindWithTheirFiguresAndFilesLoadNoModelAgain) {
     ASSERT_TRUE(circuits[0].size());
     EXPECT_EQ(circuits[0].size(), circuits[1].size());  // the same model twice
   }
-  if (has_figures()) {
-    const TaskFigures figures = task_figures(found, *models_);
-    ASSERT_TRUE(figures.grid);
-    EXPECT_EQ(figures.grid->panels.size(), 2u);
-    EXPECT_EQ(figures.grid->panels[0].heads.size(),
-              found.find(Parts::kHeads)->front().found->heads.size());
-    EXPECT_EQ(task_section(found, figures, {}).figures.size(), 4u);
-    // The drawn prompt has the edges that its circuit keeps, the strongest of its cells.
-    const ModelCircuit& circuit = found.find(Parts::kAttentionEdges)->front();
-    const CellScores::OfPrompt& cells = circuit.found->cells->prompts[0];
-    ASSERT_TRUE(figures.tokens);
-    ASSERT_EQ(figures.tokens->panels.size(), 2u);
-    EXPECT_EQ(figures.tokens->tokens, circuit.task.prompts.prompts[0].tokens);
-    EXPECT_EQ(figures.tokens->roles.back(), "END");
-    const std::vector<figure::TokenEdge>& edges = figures.tokens->panels[0].edges;
-    ASSERT_EQ(edges.size(), std::min(*circuit.size(), cells.cells.size()));
-    double weakest = std::abs(edges[0].score);
-    for (const figure::TokenEdge& edge : edges) weakest = std::min(weakest, std::abs(edge.score));
-    EXPECT_EQ(std::count_if(cells.drops.begin(), cells.drops.end(),
-                            [&](double drop) { return std::abs(drop) > weakest; }),
-              std::count_if(edges.begin(), edges.end(), [&](const figure::TokenEdge& edge) {
-                return std::abs(edge.score) > weakest;
-              }));
-    // With what its head attends with, as a tap of the plain run has it.
-    const std::vector<TokenId>& ids = circuit.task.prompts.prompts[0].clean;
-    const auto T = static_cast<std::int64_t>(ids.size());
-    Taps taps;
-    taps.observe("blocks.*.attn.hook_pattern");
-    models_->front().model().forward(Tensor::from_ids({1, T}, ids), {.taps = &taps});
-    for (const figure::TokenEdge& edge : edges) {
-      const Tensor& pattern =
-          taps.value(fmt::format("blocks.{}.attn.hook_pattern", edge.head.layer));
-      const std::int64_t at = (edge.head.head * T + static_cast<std::int64_t>(edge.query)) * T +
-                              static_cast<std::int64_t>(edge.key);
-      EXPECT_NEAR(edge.attention.value(), pattern.f32()[at], 1e-6);
-    }
+  const TaskFigures figures = task_figures(found, *models_);
+  ASSERT_TRUE(figures.grid);
+  EXPECT_EQ(figures.grid->panels.size(), 2u);
+  EXPECT_EQ(figures.grid->panels[0].heads.size(),
+            found.find(Parts::kHeads)->front().found->heads.size());
+  EXPECT_EQ(task_section(found, figures, {}).figures.size(), 4u);
+  // The drawn prompt has the edges that its circuit keeps, the strongest of its cells.
+  const ModelCircuit& circuit = found.find(Parts::kAttentionEdges)->front();
+  const CellScores::OfPrompt& cells = circuit.found->cells->prompts[0];
+  ASSERT_TRUE(figures.tokens);
+  ASSERT_EQ(figures.tokens->panels.size(), 2u);
+  EXPECT_EQ(figures.tokens->tokens, circuit.task.prompts.prompts[0].tokens);
+  EXPECT_EQ(figures.tokens->roles.back(), "END");
+  const std::vector<figure::TokenEdge>& edges = figures.tokens->panels[0].edges;
+  ASSERT_EQ(edges.size(), std::min(*circuit.size(), cells.cells.size()));
+  double weakest = std::abs(edges[0].score);
+  for (const figure::TokenEdge& edge : edges) weakest = std::min(weakest, std::abs(edge.score));
+  EXPECT_EQ(std::count_if(cells.drops.begin(), cells.drops.end(),
+                          [&](double drop) { return std::abs(drop) > weakest; }),
+            std::count_if(edges.begin(), edges.end(), [&](const figure::TokenEdge& edge) {
+              return std::abs(edge.score) > weakest;
+            }));
+  // With what its head attends with, as a tap of the plain run has it.
+  const std::vector<TokenId>& ids = circuit.task.prompts.prompts[0].clean;
+  const auto T = static_cast<std::int64_t>(ids.size());
+  Taps taps;
+  taps.observe("blocks.*.attn.hook_pattern");
+  models_->front().model().forward(Tensor::from_ids({1, T}, ids), {.taps = &taps});
+  for (const figure::TokenEdge& edge : edges) {
+    const Tensor& pattern = taps.value(fmt::format("blocks.{}.attn.hook_pattern", edge.head.layer));
+    const std::int64_t at = (edge.head.head * T + static_cast<std::int64_t>(edge.query)) * T +
+                            static_cast<std::int64_t>(edge.key);
+    EXPECT_NEAR(edge.attention.value(), pattern.f32()[at], 1e-6);
   }
   CircuitOutput output;
   output.folder = scratch_->path() / "out";
@@ -161,7 +158,6 @@ TEST_F(Circuits, AreTablesToo) {
 }
 
 TEST_F(Circuits, ShowTheEdgesOfTheirHeads) {
-  if (!has_figures()) GTEST_SKIP() << "built without figures";
   const CircuitsOfKind circuits = run(request(Parts::kHeads), *models_, {});
   const std::optional<figure::AttentionGrid> grid = grid_of(circuits, *models_);
   ASSERT_TRUE(grid);

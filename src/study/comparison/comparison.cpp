@@ -11,9 +11,7 @@
 #include "filigree/study.h"
 #include "filigree/version.h"
 #include "study/attention/map_output.h"
-#include "study/comparison/comparison_files.h"
-#include "study/comparison/comparison_page.h"
-#include "study/comparison/comparison_trace.h"
+#include "study/comparison/comparison_output.h"
 #include "study/comparison/stored_runs.h"
 
 namespace filigree::study {
@@ -102,7 +100,6 @@ void store_runs(const ComparisonResult& result, Models models, Report& page,
 }  // namespace
 
 void check_request(const ComparisonRequest& request) {
-  check_figures();
   for (const TaskSelection& task : request.tasks) find_task(task.name);
   if (!request.features.empty() && request.features.size() != 2)
     throw RequestError("a prompt is traced through the features of both models or of none");

@@ -1,5 +1,3 @@
-#include "study/comparison/comparison_files.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "study/circuits/circuit_tables.h"
+#include "study/comparison/comparison_output.h"
 
 namespace filigree::study {
 namespace {

@@ -1,6 +1,6 @@
-#include "study/comparison/comparison_maps.h"
-
 #include <algorithm>
+
+#include "study/comparison/comparison_output.h"
 
 namespace filigree::study {
 namespace {

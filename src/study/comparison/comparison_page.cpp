@@ -1,5 +1,3 @@
-#include "study/comparison/comparison_page.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "filigree/evaluation_study.h"
 #include "filigree/names.h"
+#include "study/comparison/comparison_output.h"
 
 namespace filigree::study {
 namespace {

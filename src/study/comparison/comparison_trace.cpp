@@ -1,5 +1,3 @@
-#include "study/comparison/comparison_trace.h"
-
 #include <fmt/format.h>
 
 #include "base/atomic_file.h"
@@ -7,6 +5,7 @@
 #include "filigree/names.h"
 #include "filigree/study.h"
 #include "filigree/trace_study.h"
+#include "study/comparison/comparison_output.h"
 
 namespace filigree::study {
 namespace {

@@ -70,7 +70,6 @@ void choose_tasks(const DemoRequest& request, const LoadedModel& dense, const Co
 
 DemoResult run(const DemoRequest& request, Models models, const Context& context) {
   const Stopwatch watch;
-  check_figures();
   for (const std::string& task : request.tasks) find_task(task);  // throws for one there is not
   require(models.size() == 2, "the story is about a dense and a sparse model, and {} were given",
           models.size());

@@ -75,7 +75,6 @@ TEST_F(Curves, HaveTheLossOfDenseRunsAndWhereTheyWentWrong) {
   EXPECT_EQ(curve.events[0].what, "stopped");
   EXPECT_THAT(failure(log("both.jsonl", header_ + steps_ + "{\"step\": 9, \"loss\": 1}\n")),
               HasSubstr("of dense and of sparse"));
-  if (!has_figures()) return;
   const std::string warned = log(
       "sparse.jsonl",
       header_ + steps_ + R"({"step": 2, "event": "warning", "warning": "gap climbs; do"})" + "\n");
@@ -87,7 +86,6 @@ TEST_F(Curves, HaveTheLossOfDenseRunsAndWhereTheyWentWrong) {
 }
 
 TEST_F(Curves, AreDrawnAndToldAsJson) {
-  if (!has_figures()) GTEST_SKIP() << "this build has no Cairo";
   const std::string run = log("run/log.jsonl", header_ + steps_);
   const std::string out = (folder_ / "curves.svg").string();
   const CurvesResult result = study::run(CurvesRequest{{run}, out, {}}, {}, {});

@@ -7,8 +7,8 @@
 //     - layer_0.safetensors
 //   hooks: [a, 'b']
 //
-// Anything else (nested keys, texts of several lines, anchors, tags) is refused by its line,
-// because half of YAML read wrongly is worse than an error.
+// yaml-cpp reads it. What such a file has no use for (nested keys, anchors, tags, a key twice) is
+// refused by its line.
 #pragma once
 
 #include <filesystem>

@@ -14,7 +14,7 @@
 namespace filigree {
 namespace {
 
-std::optional<FileStatus> look_at(const std::filesystem::path& path, int flags) {
+std::optional<FileStatus> status_at(const std::filesystem::path& path, int flags) {
   // The system would look at what stands before the zero byte.
   require(path.native().find('\0') == std::string::npos,
           "'{}' is no name of a file: it holds a zero byte", printable(path.string(), 400));
@@ -36,10 +36,12 @@ FileStatus status_from(const struct stat& status) {
   return {kind, static_cast<std::uint64_t>(status.st_size)};
 }
 
-std::optional<FileStatus> status_of(const std::filesystem::path& path) { return look_at(path, 0); }
+std::optional<FileStatus> status_of(const std::filesystem::path& path) {
+  return status_at(path, 0);
+}
 
 std::optional<FileStatus> entry_status_of(const std::filesystem::path& path) {
-  return look_at(path, AT_SYMLINK_NOFOLLOW);
+  return status_at(path, AT_SYMLINK_NOFOLLOW);
 }
 
 bool is_there(const std::filesystem::path& path) { return entry_status_of(path).has_value(); }

@@ -125,25 +125,14 @@ std::vector<HeadId> heads_in_order(const std::string& text, const ModelConfig& c
 // The number of heads a layer where `heads` are whole layers of them, layer by layer; else 0.
 std::size_t columns_of_layers(const std::vector<HeadId>& heads, std::int64_t heads_a_layer);
 
-// The grid of small maps, one panel a model. Maps come one after the other and are kept as levels.
-class MapGrid {
- public:
-  MapGrid(MapKind kind, const std::vector<std::string>& titles);
+// A grid of small maps of one kind, with an empty panel for each title. Maps are added to the panels
+// as figure::grid_head() makes them, on the grid's scale; title, prompt and metric are the caller's.
+figure::AttentionGrid empty_grid(MapKind kind, const std::vector<std::string>& titles);
 
-  void add(std::size_t panel, const HeadId& head, std::span<const float> map, std::int64_t length);
-
-  // Marks the roles of the maps in the order they were added, none where they are not known, and
-  // puts the maps of a panel into `order`: places, the first one first; empty: as they came.
-  void arrange(std::size_t panel, const std::vector<HeadRole>& roles,
-               const std::vector<std::size_t>& order = {});
-
-  // Title, prompt and metric are the caller's.
-  figure::AttentionGrid& figure() { return grid_; }
-  const figure::AttentionGrid& figure() const { return grid_; }
-
- private:
-  figure::AttentionGrid grid_;
-};
+// Marks the roles of a panel's maps, in the order they were added, and puts the maps into `order`:
+// indices, the first one first. Either may be empty: no roles, as they were added.
+void arrange_panel(figure::AttentionGrid& grid, std::size_t panel,
+                   const std::vector<HeadRole>& roles, const std::vector<std::size_t>& order = {});
 
 // One head of two models and the difference; maps [T, T].
 figure::HeadStrip head_strip_of(const HeadId& head, std::span<const AnalysedModel> models,

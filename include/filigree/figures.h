@@ -33,7 +33,7 @@ struct GridCell {
 };
 
 struct GridHead {
-  int layer = 0, head = 0;
+  HeadId head = {};
   std::size_t tokens = 0;
   LevelMap map = {};
   // Places in AttentionGrid::roles; two for a hybrid. None: no colour.
@@ -44,7 +44,7 @@ struct GridHead {
 };
 
 // The head's map from its weights, tokens x tokens, query by query. Errors name the head.
-GridHead grid_head(int layer, int head, std::span<const float> weights, std::size_t tokens,
+GridHead grid_head(const HeadId& head, std::span<const float> weights, std::int64_t tokens,
                    const ColorScale& scale = {});
 
 struct GridPanel {

@@ -45,10 +45,6 @@ void save_figure(const FigureInput& input, const std::filesystem::path& path,
 // For pages that hold their pictures.
 std::string figure_svg(const FigureInput& input, const FigureStyle& style);
 
-// A head's map for a panel of the grid, from its values [length, length].
-figure::GridHead grid_head(const HeadId& head, std::span<const float> values, std::int64_t length,
-                           const figure::ColorScale& scale = {});
-
 }  // namespace filigree::study
 
 namespace filigree {

@@ -35,7 +35,7 @@ std::size_t rows_for(std::size_t heads, std::size_t columns) {
   return (heads + columns - 1) / columns;
 }
 
-std::string name_of(const GridHead& head) { return head_name({head.layer, head.head}); }
+std::string name_of(const GridHead& head) { return head_name(head.head); }
 
 void check_input(const AttentionGrid& input) {
   require(input.width == 0 || (input.width >= kGridLeastWidth && input.width <= kMostWidth),
@@ -190,10 +190,10 @@ void draw_head(Canvas& canvas, const AttentionGrid& input, const Layout& layout,
 
 }  // namespace
 
-GridHead grid_head(int layer, int head, std::span<const float> weights, std::size_t tokens,
+GridHead grid_head(const HeadId& head, std::span<const float> weights, std::int64_t tokens,
                    const ColorScale& scale) {
-  GridHead result = {.layer = layer, .head = head, .tokens = tokens};
-  result.map = make_levels(weights, {tokens, tokens, true}, scale,
+  GridHead result = {.head = head, .tokens = static_cast<std::size_t>(tokens)};
+  result.map = make_levels(weights, {result.tokens, result.tokens, true}, scale,
                            "attention grid: head " + name_of(result));
   return result;
 }

@@ -31,7 +31,7 @@ TEST(AttentionGrid, WithoutHeadsIsAnError) {
 
 TEST(AttentionGrid, NamesTheHeadThatIsWrong) {
   EXPECT_THAT(error_of([] {
-                grid_head(3, 4, std::vector<float>{1, 0, kNan, 1}, 2);
+                grid_head({3, 4}, std::vector<float>{1, 0, kNan, 1}, 2);
               }),
               AllOf(HasSubstr("head L3H4"), HasSubstr("query 1, key 0"), HasSubstr("nan")));
   AttentionGrid grid = grid_of({samples::sample_head(5, 8, false)});
@@ -42,7 +42,7 @@ TEST(AttentionGrid, NamesTheHeadThatIsWrong) {
   EXPECT_THAT(error_of([&] { make_figure(grid, light_theme()); }),
               AllOf(HasSubstr("L0H5"), HasSubstr("8 tokens"), HasSubstr("2 tokens")));
   grid.tokens.clear();
-  grid.panels[0].heads.push_back({.layer = 7, .head = 1});
+  grid.panels[0].heads.push_back({.head = {7, 1}});
   EXPECT_THAT(error_of([&] { make_figure(grid, light_theme()); }), HasSubstr("L7H1"));
 }
 
@@ -84,8 +84,8 @@ TEST(AttentionGrid, OneTokenAndAThousand) {
   for (const std::size_t tokens : {std::size_t{1}, std::size_t{2}, std::size_t{1024}}) {
     std::vector<float> map(tokens * tokens);
     for (std::size_t i = 0; i < tokens; ++i) map[i * tokens + i] = 1;
-    const Picture picture =
-        draw(make_figure(grid_of({grid_head(0, 0, map, tokens)}), light_theme()));
+    const Picture picture = draw(make_figure(
+        grid_of({grid_head({0, 0}, map, static_cast<std::int64_t>(tokens))}), light_theme()));
     const auto dark = static_cast<std::size_t>(
         std::count(picture.pixels.begin(), picture.pixels.end(), 0x08306Bu));
     EXPECT_GT(dark, tokens == 1024 ? 150u : 5000u) << tokens;
@@ -95,7 +95,7 @@ TEST(AttentionGrid, OneTokenAndAThousand) {
 TEST(AttentionGrid, AnEmptyMapHasNoColour) {
   const std::vector<float> zero(16 * 16), tiny(16 * 16, 1e-20f);
   const auto tinted = [](const std::vector<float>& map) {
-    const Picture picture = draw(make_figure(grid_of({grid_head(0, 0, map, 16)}), print_theme()));
+    const Picture picture = draw(make_figure(grid_of({grid_head({0, 0}, map, 16)}), print_theme()));
     return std::count(picture.pixels.begin(), picture.pixels.end(), 0xE6EFF8u);
   };
   EXPECT_LT(tinted(zero), 100);  // the colour bar

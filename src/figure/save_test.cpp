@@ -114,7 +114,7 @@ TEST(Save, APageOf288MapsStaysBelowThreeMegabytes) {
   for (GridPanel& panel : grid.panels)
     for (int i = 0; i < 144; ++i)
       panel.heads.push_back(
-          grid_head(i / 12, i % 12,
+          grid_head({i / 12, i % 12},
                     samples::weights(static_cast<samples::Pattern>(i % samples::kPatterns), kTokens,
                                      static_cast<std::uint64_t>(i), 2),
                     kTokens));

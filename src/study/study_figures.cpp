@@ -45,10 +45,4 @@ std::string figure_svg(const FigureInput& input, const FigureStyle& style) {
   return figure::render(drawn(input, style), figure::Format::kSvg);
 }
 
-figure::GridHead grid_head(const HeadId& head, std::span<const float> values, std::int64_t length,
-                           const figure::ColorScale& scale) {
-  return figure::grid_head(static_cast<int>(head.layer), static_cast<int>(head.head), values,
-                           static_cast<std::size_t>(length), scale);
-}
-
 }  // namespace filigree::study

@@ -81,7 +81,7 @@ inline GridHead sample_head(int index, std::size_t tokens, bool sparse) {
   const auto pattern = static_cast<Pattern>(index % kPatterns);
   std::vector<float> map = weights(pattern, tokens, static_cast<std::uint64_t>(index) + 1);
   if (sparse) map = gated(std::move(map));
-  GridHead head = grid_head(index / 12, index % 12, map, tokens);
+  GridHead head = grid_head({index / 12, index % 12}, map, static_cast<std::int64_t>(tokens));
   const auto role = static_cast<std::size_t>(pattern);
   const bool empty = std::all_of(map.begin(), map.end(), [](float weight) { return weight == 0; });
   head.roles = empty                         ? std::vector<std::size_t>{8}

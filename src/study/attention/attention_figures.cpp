@@ -59,21 +59,18 @@ std::size_t columns_of_layers(const std::vector<HeadId>& heads, std::int64_t hea
   return static_cast<std::size_t>(heads_a_layer);
 }
 
-MapGrid::MapGrid(MapKind kind, const std::vector<std::string>& titles) {
-  if (kind == MapKind::kScores) grid_.scale = {figure::ScaleKind::kDifference, kScoreEnd};
-  grid_.scale_label = scale_label(kind);
-  for (const std::string& title : titles) grid_.panels.push_back({title, {}});
+figure::AttentionGrid empty_grid(MapKind kind, const std::vector<std::string>& titles) {
+  figure::AttentionGrid grid;
+  if (kind == MapKind::kScores) grid.scale = {figure::ScaleKind::kDifference, kScoreEnd};
+  grid.scale_label = scale_label(kind);
+  for (const std::string& title : titles) grid.panels.push_back({title, {}});
+  return grid;
 }
 
-void MapGrid::add(std::size_t panel, const HeadId& head, std::span<const float> map,
-                  std::int64_t length) {
-  grid_.panels.at(panel).heads.push_back(grid_head(head, map, length, grid_.scale));
-}
-
-void MapGrid::arrange(std::size_t panel, const std::vector<HeadRole>& roles,
-                      const std::vector<std::size_t>& order) {
-  std::vector<figure::GridHead>& heads = grid_.panels.at(panel).heads;
-  if (!roles.empty()) grid_.roles = names_of<Pattern>();
+void arrange_panel(figure::AttentionGrid& grid, std::size_t panel,
+                   const std::vector<HeadRole>& roles, const std::vector<std::size_t>& order) {
+  std::vector<figure::GridHead>& heads = grid.panels.at(panel).heads;
+  if (!roles.empty()) grid.roles = names_of<Pattern>();
   for (std::size_t slot = 0; !roles.empty() && slot < heads.size(); ++slot)
     for (const Pattern pattern : roles.at(slot).patterns)
       heads[slot].roles.push_back(static_cast<std::size_t>(pattern));

@@ -48,7 +48,7 @@ MapOutput::MapOutput(MapOutputOptions options, Models models, const std::vector<
     : options_(std::move(options)),
       heads_(heads),
       prompts_(prompts),
-      grid_(options_.kind, labels_of(models)),
+      grid_(empty_grid(options_.kind, labels_of(models))),
       heads_a_layer_(models[0].config().heads) {
   for (const std::filesystem::path& file : options_.files) {
     if (!is_figure_file(file)) {
@@ -68,7 +68,8 @@ MapOutput::MapOutput(MapOutputOptions options, Models models, const std::vector<
 void MapOutput::add(std::size_t model, const HeadId& head, std::span<const float> map,
                     std::int64_t length) {
   for (const std::unique_ptr<MapFile>& file : data_) file->add(map);
-  if (!figures_.empty()) grid_.add(model, head, map, length);
+  if (!figures_.empty())
+    grid_.panels[model].heads.push_back(figure::grid_head(head, map, length, grid_.scale));
 }
 
 void MapOutput::watch(std::size_t model, AnalysisPlan& plan) {
@@ -101,21 +102,20 @@ void MapOutput::finish(std::span<const AnalysedModel> models) {
                    [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
   std::vector<HeadId> shown;
   for (const std::size_t slot : order) shown.push_back(heads_[slot]);
-  for (std::size_t m = 0; m < models.size(); ++m) grid_.arrange(m, models[m].roles, order);
-  grid_.figure().title = options_.grid.title;
-  grid_.figure().width = options_.grid.width;
-  grid_.figure().columns =
+  for (std::size_t m = 0; m < models.size(); ++m) arrange_panel(grid_, m, models[m].roles, order);
+  grid_.title = options_.grid.title;
+  grid_.width = options_.grid.width;
+  grid_.columns =
       options_.grid.columns > 0 ? options_.grid.columns : columns_of_layers(shown, heads_a_layer_);
   if (options_.average) {
-    grid_.figure().prompt = fmt::format("Mean over {} prompts.", prompts_.size());
+    grid_.prompt = fmt::format("Mean over {} prompts.", prompts_.size());
   } else {
-    grid_.figure().tokens = prompts_[0].tokens;
-    grid_.figure().prompt = fmt::format("Prompt: {}", fmt::join(prompts_[0].tokens, ""));
+    grid_.tokens = prompts_[0].tokens;
+    grid_.prompt = fmt::format("Prompt: {}", fmt::join(prompts_[0].tokens, ""));
   }
   if (!options_.interventions.empty())
-    grid_.figure().metric = fmt::format("Changed: {}.", text_of(options_.interventions));
-  for (const std::filesystem::path& file : figures_)
-    save_figure(&grid_.figure(), file, options_.style);
+    grid_.metric = fmt::format("Changed: {}.", text_of(options_.interventions));
+  for (const std::filesystem::path& file : figures_) save_figure(&grid_, file, options_.style);
 }
 
 }  // namespace filigree::study

@@ -52,7 +52,7 @@ class MapOutput {
   const std::vector<Prompt>& prompts_;
   std::vector<std::unique_ptr<MapFile>> data_;
   std::vector<std::filesystem::path> figures_;
-  MapGrid grid_;
+  figure::AttentionGrid grid_;
   std::int64_t heads_a_layer_ = 0;
   std::vector<float> map_;  // the one at hand
 };

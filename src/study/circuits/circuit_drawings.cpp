@@ -102,7 +102,7 @@ figure::GridPanel panel_of(const Model& model, const ModelCircuit& circuit, cons
                  for (const HeadMap& map : maps) {
                    const auto place = std::find(order.begin(), order.end(), map.head);
                    panel.heads[static_cast<std::size_t>(place - order.begin())] =
-                       grid_head(map.head, map.weights, map.length);
+                       figure::grid_head(map.head, map.weights, map.length);
                  }
                });
   return panel;

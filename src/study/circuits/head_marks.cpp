@@ -11,11 +11,9 @@
 namespace filigree::study {
 namespace {
 
-HeadId id_of(const figure::GridHead& head) { return {head.layer, head.head}; }
-
 bool has_head(const figure::GridPanel& panel, const HeadId& wanted) {
   return std::any_of(panel.heads.begin(), panel.heads.end(),
-                     [&](const figure::GridHead& head) { return id_of(head) == wanted; });
+                     [&](const figure::GridHead& head) { return head.head == wanted; });
 }
 
 }  // namespace
@@ -38,7 +36,7 @@ void mark_strong_edges(figure::GridPanel& panel, const ModelCircuit& circuit, co
     if (!fresh && std::abs(drops[i]) > std::abs(drops[place->second])) place->second = i;
   }
   for (figure::GridHead& head : panel.heads) {
-    const auto found = strongest.find(id_of(head));
+    const auto found = strongest.find(head.head);
     if (found == strongest.end()) continue;
     const AttentionCell& cell = scores.prompts[0].cells[found->second];
     head.marks = {{static_cast<std::size_t>(cell.query), static_cast<std::size_t>(cell.key)}};
@@ -52,13 +50,13 @@ std::size_t align_heads(figure::AttentionGrid& grid) {
   std::vector<HeadId> shared;
   for (const figure::GridHead& head : grid.panels[0].heads)
     if (std::all_of(grid.panels.begin(), grid.panels.end(),
-                    [&](const figure::GridPanel& panel) { return has_head(panel, id_of(head)); }))
-      shared.push_back(id_of(head));
+                    [&](const figure::GridPanel& panel) { return has_head(panel, head.head); }))
+      shared.push_back(head.head);
   for (figure::GridPanel& panel : grid.panels)
     std::stable_sort(panel.heads.begin(), panel.heads.end(),
                      [&](const figure::GridHead& a, const figure::GridHead& b) {
-                       return std::find(shared.begin(), shared.end(), id_of(a)) <
-                              std::find(shared.begin(), shared.end(), id_of(b));
+                       return std::find(shared.begin(), shared.end(), a.head) <
+                              std::find(shared.begin(), shared.end(), b.head);
                      });
   return shared.size();
 }

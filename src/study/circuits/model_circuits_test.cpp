@@ -174,7 +174,7 @@ TEST_F(Circuits, ShowTheEdgesOfTheirHeads) {
     double marked = 0, most = 0;
     for (std::size_t i = 0; i < scores.prompts[0].cells.size(); ++i) {
       const AttentionCell& cell = scores.prompts[0].cells[i];
-      if (cell.layer != head.layer || cell.head != head.head) continue;
+      if (HeadId{cell.layer, cell.head} != head.head) continue;
       const double drop = std::abs(scores.prompts[0].drops[i]);
       most = std::max(most, drop);
       if (static_cast<std::size_t>(cell.query) == head.marks[0].query &&
@@ -198,8 +198,7 @@ TEST(AlignHeads, PutsSharedOnesAtTheSamePlaces) {
   EXPECT_EQ(align_heads(grid), 2u);
   const auto names = [](const figure::GridPanel& of) {
     std::vector<std::string> list;
-    for (const figure::GridHead& head : of.heads)
-      list.push_back(head_name({head.layer, head.head}));
+    for (const figure::GridHead& head : of.heads) list.push_back(head_name(head.head));
     return list;
   };
   EXPECT_EQ(names(grid.panels[0]), (std::vector<std::string>{"L9H1", "L7H2", "L3H0", "L5H5"}));

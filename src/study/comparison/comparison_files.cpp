@@ -27,7 +27,7 @@ std::size_t slot_of(const std::vector<HeadId>& heads, const HeadId& head) {
 
 // Puts a panel of the grid into the order that was asked for, with the heads' roles.
 void arrange_grid(const ComparisonRequest& request, const ComparisonPlan& plan,
-                  const ComparisonResult& result, std::size_t model, MapGrid& grid) {
+                  const ComparisonResult& result, std::size_t model, figure::AttentionGrid& grid) {
   std::vector<HeadRole> roles;
   for (const HeadId& head : plan.grid)
     roles.push_back(result.models[model].roles[slot_of(result.heads, head)]);
@@ -43,7 +43,7 @@ void arrange_grid(const ComparisonRequest& request, const ComparisonPlan& plan,
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return slot_of(plan.first, plan.grid[a]) < slot_of(plan.first, plan.grid[b]);
   });
-  grid.arrange(model, roles, order);
+  arrange_panel(grid, model, roles, order);
 }
 
 // Those worth seeing side by side: of the heads that live in both models the ones whose peak weight
@@ -176,7 +176,7 @@ void write_figures(const ComparisonRequest& request, const ComparisonPlan& plan,
   };
   for (std::size_t m = 0; m < result.models.size(); ++m)
     arrange_grid(request, plan, result, m, maps.grid());
-  figure::AttentionGrid& grid = maps.grid().figure();
+  figure::AttentionGrid& grid = maps.grid();
   grid.title = page_title(request, result);
   grid.width = request.layout.width;
   grid.columns = request.layout.columns;

@@ -23,7 +23,7 @@ ComparisonMaps::ComparisonMaps(ComparisonPlan plan, const std::vector<HeadId>& h
     : plan_(std::move(plan)),
       first_prompt_(prompts[0]),
       models_(models),
-      grid_(MapKind::kWeights, labels_of(models)),
+      grid_(empty_grid(MapKind::kWeights, labels_of(models))),
       page_(models.size(), heads.size(), prompts),
       kept_(models.size()) {
   const std::size_t count = plan_.strips.empty() ? heads.size() : plan_.strips.size();
@@ -35,7 +35,9 @@ void ComparisonMaps::add(std::size_t model, std::span<const HeadMap> maps) {
   page_.add(model, maps);
   for (const HeadMap& map : maps) {
     if (map.prompt != 0) return;
-    if (contains(plan_.grid, map.head)) grid_.add(model, map.head, map.weights, map.length);
+    if (contains(plan_.grid, map.head))
+      grid_.panels[model].heads.push_back(
+          figure::grid_head(map.head, map.weights, map.length, grid_.scale));
     if (keeps_ && (plan_.strips.empty() || contains(plan_.strips, map.head)))
       kept_[model][map.head].assign(map.weights.begin(), map.weights.end());
   }

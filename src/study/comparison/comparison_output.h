@@ -72,7 +72,7 @@ class ComparisonMaps {
   // A HeadMapConsumer that wants prompts one by one and models one after the other.
   void add(std::size_t model, std::span<const HeadMap> maps);
 
-  MapGrid& grid() { return grid_; }
+  figure::AttentionGrid& grid() { return grid_; }
   const PageMaps& page() const { return page_; }
 
   // The maps [T, T] of these heads on the first prompt. Runs the model once more when they were
@@ -84,7 +84,7 @@ class ComparisonMaps {
   ComparisonPlan plan_;
   Prompt first_prompt_;
   Models models_;
-  MapGrid grid_;
+  figure::AttentionGrid grid_;
   PageMaps page_;
   bool keeps_;
   std::vector<std::map<HeadId, std::vector<float>>> kept_;  // by model

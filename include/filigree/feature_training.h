@@ -16,17 +16,11 @@
 
 #include "filigree/autograd.h"
 #include "filigree/data.h"
-#include "filigree/evaluation.h"
 #include "filigree/features.h"
 #include "filigree/model.h"
-#include "filigree/names.h"
-#include "filigree/ops.h"
 #include "filigree/ranks.h"
 #include "filigree/sparsification.h"
-#include "filigree/taps.h"
-#include "filigree/tokenizer.h"
 #include "filigree/train.h"
-#include "filigree/weights.h"
 
 namespace filigree {
 

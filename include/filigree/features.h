@@ -14,19 +14,17 @@
 #include <vector>
 
 #include "filigree/autograd.h"
-#include "filigree/data.h"
-#include "filigree/evaluation.h"
 #include "filigree/model.h"
 #include "filigree/names.h"
 #include "filigree/ops.h"
 #include "filigree/ranks.h"
-#include "filigree/sparsification.h"
 #include "filigree/taps.h"
 #include "filigree/tokenizer.h"
-#include "filigree/train.h"
 #include "filigree/weights.h"
 
 namespace filigree {
+
+struct EvaluationWindows;
 
 // -------------------------------------------------------------------------------------------------
 // A transcoder: features that read what a layer's MLP reads and write what MLPs write, those of the

@@ -10,11 +10,14 @@
 #include <string_view>
 #include <vector>
 
-#include "filigree/model.h"
 #include "filigree/names.h"
+#include "filigree/taps.h"
 #include "filigree/tokenizer.h"
 
 namespace filigree {
+
+class Model;
+struct ModelConfig;
 
 // -------------------------------------------------------------------------------------------------
 // What an intervention replaces: a place in the model, whole or by layer, head and position.

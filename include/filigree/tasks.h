@@ -16,12 +16,13 @@
 
 #include "filigree/autograd.h"
 #include "filigree/data.h"
-#include "filigree/model.h"
 #include "filigree/names.h"
 #include "filigree/random.h"
 #include "filigree/tokenizer.h"
 
 namespace filigree {
+
+class Model;
 
 // -------------------------------------------------------------------------------------------------
 // A text that tasks are drawn from, with the places of its words and sentences: any prose will do,

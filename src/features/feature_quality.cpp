@@ -5,6 +5,7 @@
 
 #include "features/replacement.h"
 #include "filigree/error.h"
+#include "filigree/evaluation.h"
 #include "filigree/features.h"
 #include "filigree/ops.h"
 #include "filigree/runtime.h"

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "filigree/error.h"
+#include "filigree/evaluation.h"
 #include "filigree/feature_training.h"
 #include "filigree/features.h"
 #include "filigree/random.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -22,8 +23,12 @@
 #include "serve/generation.h"
 #include "serve/head_answer.h"
 #include "serve/head_order.h"
+#include "serve/jobs.h"
 #include "serve/lens_answers.h"
 #include "serve/long_work.h"
+#include "serve/prompt_view.h"
+#include "serve/requests.h"
+#include "serve/typed_text.h"
 
 namespace filigree::serve {
 namespace {
@@ -49,14 +54,25 @@ void check_files() {
 
 }  // namespace
 
+struct Api::Session {
+  Session(const std::vector<study::LoadedModel>& models, const Limits& limits)
+      : reader(models, limits), trained(models.size()), jobs(limits) {}
+
+  RequestReader reader;
+  PlainRuns plain_runs;
+  std::map<const study::LoadedModel*, TypedText> typed_texts;  // used in the model's turn
+  TrainedFeatures trained;
+  Jobs jobs;  // last, so that it ends first
+};
+
+Api::~Api() = default;
+
 Api::Api(std::vector<study::LoadedModel> models, const study::Context& context,
          const Limits& limits)
     : models_(std::move(models)),
       seed_(context.seed),
       limits_(limits),
-      reader_(models_, limits),
-      trained_(models_.size()),
-      jobs_(limits) {
+      session_(std::make_unique<Session>(models_, limits)) {
   require(!models_.empty(), "serve: there is no model to look at");
   const ModelConfig& first = models_[0].config();
   for (const study::LoadedModel& model : models_)
@@ -68,7 +84,7 @@ Api::Api(std::vector<study::LoadedModel> models, const study::Context& context,
   study::common_tokenizer(models_);  // and reads them, before threads share them
   for (const study::LoadedModel& model : models_) {
     queue_.emplace_back(limits.waiting);
-    typed_texts_.try_emplace(&model, model, limits.typed_bytes);
+    session_->typed_texts.try_emplace(&model, model, limits.typed_bytes);
   }
 }
 
@@ -95,12 +111,12 @@ Answer Api::route(const ApiRequest& request) {
   const std::string number = one_job ? request.path.substr(kJobs.size() + 1) : "";
   if (request.method == "DELETE") {
     if (!one_job) refuse_path(request);
-    return json_answer(jobs_.cancel(number));
+    return json_answer(session_->jobs.cancel(number));
   }
   if (number.ends_with(kEvents))
     return follow_job(number.substr(0, number.size() - kEvents.size()), request.gone);
-  if (one_job) return json_answer(jobs_.describe(number));
-  if (request.path == kJobs) return json_answer(jobs_.list());
+  if (one_job) return json_answer(session_->jobs.describe(number));
+  if (request.path == kJobs) return json_answer(session_->jobs.list());
   if (request.path == "/api/models") return json_answer(models_json(models_, limits_));
   if (request.path == "/api/roles") return json_answer(roles(request));
   if (const Asset* asset = find_asset(request.path))
@@ -117,34 +133,35 @@ Answer Api::post(const ApiRequest& request) {
   using Context = study::Context;
   if (path == "/api/look") return view_prompt(request);
   if (path == "/api/head") {
-    const HeadQuery query = reader_.head(body);
+    const HeadQuery query = session_->reader.head(body);
     return each(query.run.models, [&](const Model& model, const Context& context) {
       return head_json(model, query, limits_, context);
     });
   }
   if (path == "/api/importance") {
-    const ImportanceQuery query = reader_.importance(body);
+    const ImportanceQuery query = session_->reader.importance(body);
     return each(query.run.models, [&](const Model& model, const Context& context) {
       return importance_json(model, query, context);
     });
   }
   if (path == "/api/lens") {
-    const LensQuery query = reader_.lens(body);
+    const LensQuery query = session_->reader.lens(body);
     return each(query.run.models, [&](const Model& model, const Context& context) {
       return lens_json(model, query, limits_, context);
     });
   }
   if (path == "/api/attribution") {
-    const AttributionQuery query = reader_.attribution(body);
+    const AttributionQuery query = session_->reader.attribution(body);
     return each(query.run.models, [&](const Model& model, const Context& context) {
       return attribution_json(model, query, context);
     });
   }
-  if (path == "/api/task") return json_answer(task_json(models_[0], reader_.task(body), quiet()));
+  if (path == "/api/task")
+    return json_answer(task_json(models_[0], session_->reader.task(body), quiet()));
   if (path == "/api/changes")
-    return json_answer(changes_json(models_, reader_.changes(body), limits_));
+    return json_answer(changes_json(models_, session_->reader.changes(body), limits_));
   if (path == "/api/generate") {
-    const GenerateQuery query = reader_.generate(body);
+    const GenerateQuery query = session_->reader.generate(body);
     const std::size_t m = query.run.models[0];
     return generation_answer(models_[m], query, queue_[m], request.gone);
   }
@@ -175,11 +192,12 @@ Json Api::ask(const std::vector<std::size_t>& models, const ApiRequest& request,
 }
 
 Answer Api::view_prompt(const ApiRequest& request) {
-  const PromptViewQuery query = reader_.view_prompt(request.body);
+  const PromptViewQuery query = session_->reader.view_prompt(request.body);
   std::vector<PromptView> looked;
   ask(query.run.models, request, [&](const auto& model, const auto& context) {
-    TypedText& typed = typed_texts_.at(&model);
-    looked.push_back(serve::view_prompt(model, query, plain_runs_, typed, limits_, context));
+    TypedText& typed = session_->typed_texts.at(&model);
+    looked.push_back(
+        serve::view_prompt(model, query, session_->plain_runs, typed, limits_, context));
     return Json();
   });
   return prompt_views_answer(looked);
@@ -201,7 +219,7 @@ Json Api::roles(const ApiRequest& request) {
 }
 
 Answer Api::export_view(const ApiRequest& request) {
-  const ExportQuery query = reader_.exported(request.body);
+  const ExportQuery query = session_->reader.exported(request.body);
   study::Context context = quiet();
   context.stop = request.gone;
   std::vector<std::size_t> order = query.run.models;
@@ -220,12 +238,12 @@ Answer Api::export_view(const ApiRequest& request) {
 }
 
 Answer Api::export_job(const std::string& number, const std::string& body) {
-  const JobExportQuery query = reader_.job_export(body);
-  return job_export_answer(jobs_.result(number), query);
+  const JobExportQuery query = session_->reader.job_export(body);
+  return job_export_answer(session_->jobs.result(number), query);
 }
 
 Answer Api::follow_job(const std::string& number, const std::function<bool()>& gone) {
-  jobs_.describe(number);  // is there one?
+  session_->jobs.describe(number);  // is there one?
   ++watchers_;
   const std::shared_ptr<void> place(nullptr, [this](void*) { --watchers_; });
   if (watchers_ > limits_.job_watchers)
@@ -239,12 +257,12 @@ Answer Api::follow_job(const std::string& number, const std::function<bool()>& g
     try {
       std::string last;
       while (true) {
-        const Json job = jobs_.describe(number);
+        const Json job = session_->jobs.describe(number);
         const std::string line = json_answer(job).body + "\n";
         const bool left = (gone && gone()) || (line != last && !write(line));
         last = line;
         if (job.at("state") != name_of(JobState::kRunning)) break;
-        if (left) jobs_.cancel(number);
+        if (left) session_->jobs.cancel(number);
         if (left || Clock::now() > until) break;
         std::this_thread::sleep_for(kLookAtJob);
       }
@@ -261,7 +279,7 @@ Json Api::start_job(const std::string& body) {
     return list;
   };
   const auto start = [&](const Json& about, const Jobs::Work& work) {
-    return jobs_.start(about, quiet(), [work](const study::Context& watched) {
+    return session_->jobs.start(about, quiet(), [work](const study::Context& watched) {
       JobResult result = work(watched);
       check_files();
       return result;
@@ -271,16 +289,16 @@ Json Api::start_job(const std::string& body) {
                               const std::vector<std::size_t>& models) {
     return Json{{"task", task.name}, {"models", labels(models)}, {"prompts", task.prompts}};
   };
-  switch (reader_.job_kind(body)) {
+  switch (session_->reader.job_kind(body)) {
     case JobKind::kTrace: {
-      const TraceQuery query = reader_.trace(body);
+      const TraceQuery query = session_->reader.trace(body);
       return start({{"trace", query.request.prompt}, {"models", labels(query.models)}},
                    [this, query](const study::Context& watched) {
-                     return trace_work(models_, query, trained_, watched);
+                     return trace_work(models_, query, session_->trained, watched);
                    });
     }
     case JobKind::kSweep: {
-      const SweepQuery query = reader_.sweep(body);
+      const SweepQuery query = session_->reader.sweep(body);
       Json about = about_task(query.request.task, query.models);
       about["sweep"] = name_of(query.request.sites[0]);
       return start(about, [this, query](const study::Context& watched) {
@@ -288,17 +306,17 @@ Json Api::start_job(const std::string& body) {
       });
     }
     case JobKind::kTraining: {
-      const TrainingQuery query = reader_.training(body);
+      const TrainingQuery query = session_->reader.training(body);
       return start({{"train", models_[query.model].label()},
                     {"features", query.features},
                     {"tokens", query.tokens}},
                    [this, query](const study::Context& watched) {
-                     return training_work(models_, query, trained_, watched);
+                     return training_work(models_, query, session_->trained, watched);
                    });
     }
     case JobKind::kCircuit: break;
   }
-  const CircuitQuery query = reader_.circuit(body);
+  const CircuitQuery query = session_->reader.circuit(body);
   Json about = about_task(query.request.task, query.models);
   about["parts"] = name_of(query.request.search.parts);
   about["level"] = query.request.search.level;

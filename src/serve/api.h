@@ -26,19 +26,15 @@
 #include <atomic>
 #include <deque>
 #include <functional>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "filigree/study.h"
 #include "serve/answer.h"
-#include "serve/features_work.h"
-#include "serve/jobs.h"
 #include "serve/model_queue.h"
-#include "serve/prompt_view.h"
 #include "serve/request_limits.h"
-#include "serve/requests.h"
 
 namespace filigree::serve {
 
@@ -53,6 +49,7 @@ class Api {
   // studies; nobody watches them through it.
   Api(std::vector<study::LoadedModel> models, const study::Context& context,
       const Limits& limits = {});
+  ~Api();
 
   // Throws nothing.
   Answer answer(const ApiRequest& request);
@@ -78,15 +75,13 @@ class Api {
   std::vector<study::LoadedModel> models_;
   std::uint64_t seed_;
   Limits limits_;
-  RequestReader reader_;
   std::deque<ModelQueue> queue_;  // one a model
-  PlainRuns plain_runs_;
-  std::map<const study::LoadedModel*, TypedText> typed_texts_;  // used in the model's turn
   std::mutex roles_mutex_;
   Json roles_;  // null: not found yet
   std::atomic<std::size_t> watchers_ = 0;
-  TrainedFeatures trained_;
-  Jobs jobs_;  // last, so that it ends first
+  // What is read and kept between requests; last, so that its jobs end first.
+  struct Session;
+  std::unique_ptr<Session> session_;
 };
 
 }  // namespace filigree::serve

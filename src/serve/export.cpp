@@ -9,6 +9,7 @@
 #include "analyze/maps/map_file.h"
 #include "base/mapped_file.h"
 #include "filigree/attention_study.h"
+#include "filigree/generation_study.h"
 #include "filigree/lens_study.h"
 #include "filigree/version.h"
 #include "serve/arcs.h"

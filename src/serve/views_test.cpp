@@ -7,6 +7,7 @@
 
 #include "filigree/lens_study.h"
 #include "serve/api.h"
+#include "serve/typed_text.h"
 #include "support/looked_at.h"
 #include "support/served_models.h"
 

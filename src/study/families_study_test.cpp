@@ -7,6 +7,7 @@
 
 #include "filigree/attention_study.h"
 #include "filigree/error.h"
+#include "filigree/generation_study.h"
 #include "filigree/lens_study.h"
 #include "model/family_samples_test_support.h"
 #include "support/files.h"

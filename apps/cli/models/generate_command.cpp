@@ -11,6 +11,7 @@
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "base/table.h"
+#include "filigree/generation_study.h"
 #include "filigree/lens_study.h"
 
 namespace filigree::cli {

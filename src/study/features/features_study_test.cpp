@@ -9,6 +9,7 @@
 #include <set>
 
 #include "filigree/feature_study.h"
+#include "filigree/generation_study.h"
 #include "filigree/lens.h"
 #include "filigree/lens_study.h"
 #include "filigree/names.h"

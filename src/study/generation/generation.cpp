@@ -6,7 +6,7 @@
 #include "base/stopwatch.h"
 #include "filigree/error.h"
 #include "filigree/feature_study.h"
-#include "filigree/lens_study.h"
+#include "filigree/generation_study.h"
 #include "filigree/study.h"
 
 namespace filigree::study {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "filigree/error.h"
-#include "filigree/lens_study.h"
+#include "filigree/generation_study.h"
 #include "study/generation/token_steps.h"
 #include "support/model_folder.h"
 

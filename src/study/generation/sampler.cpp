@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "filigree/error.h"
-#include "filigree/lens_study.h"
+#include "filigree/generation_study.h"
 
 namespace filigree::study {
 

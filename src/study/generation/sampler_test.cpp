@@ -6,7 +6,7 @@
 #include <map>
 
 #include "filigree/error.h"
-#include "filigree/lens_study.h"
+#include "filigree/generation_study.h"
 
 namespace filigree::study {
 namespace {

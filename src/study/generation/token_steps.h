@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyze/interventions/cut_edges.h"
-#include "filigree/lens_study.h"
+#include "filigree/generation_study.h"
 #include "filigree/names.h"
 
 namespace filigree::study {

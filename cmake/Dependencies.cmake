@@ -70,6 +70,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   set(false_warnings -Wno-restrict)
 endif()
 
+# GCC's -Wconversion leaves changes of sign out in C++.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(false_warnings -Wno-sign-conversion)
+endif()
+
 # What a user of the library is compiled with too: where the headers are, the language, and the
 # definitions that headers read (FILIGREE_HAS_...).
 add_library(filigree_headers INTERFACE)

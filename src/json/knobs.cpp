@@ -296,7 +296,9 @@ nlohmann::ordered_json Knobs::values() const {
 void Knobs::read(const nlohmann::ordered_json& values, const std::string& source) const {
   require(values.is_object(), "{}: settings are an object of names and values", source);
   std::vector<std::pair<const Knob*, const Knob::Json*>> given;
-  for (const auto& [key, value] : values.items()) {
+  for (const auto& item : values.items()) {
+    const std::string& key = item.key();
+    const Knob::Json& value = item.value();
     const auto knob =
         std::find_if(all_.begin(), all_.end(), [&](const Knob& one) { return one.key == key; });
     require(knob != all_.end(), "{}: there is no setting '{}'{}", source, printable(key),

@@ -16,7 +16,7 @@ struct SortedIds {
 };
 
 // A counting sort on the CPU, where the ids are, while the GPU is busy with the backward pass.
-SortedIds sort_ids(const Tensor& ids, std::int64_t V, DeviceKind device) {
+[[maybe_unused]] SortedIds sort_ids(const Tensor& ids, std::int64_t V, DeviceKind device) {
   const std::int32_t* id = ids.i32();
   const std::int64_t count = ids.elements();
   std::vector<std::int32_t> begin(static_cast<std::size_t>(V) + 1, 0);

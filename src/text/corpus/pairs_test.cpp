@@ -269,8 +269,9 @@ TEST(Roles, OfTheOthersAreWhatTheCorruptPromptChanges) {
                                              {"WORD", pair_antonym},
                                              {"COUNTRY", pair_capital},
                                              {"B", pair_addition}};
-  for (const auto& [role, draw] : tasks)
-    for_pairs(draw, [&](const TaskPair& pair) {
+  for (const auto& task : tasks) {
+    const std::string& role = task.first;
+    for_pairs(task.second, [&](const TaskPair& pair) {
       const auto roles = roles_of(pair);
       ASSERT_GE(roles.count(role), 1u) << role;
       // Up to the first of that role both prompts are the same, but for a capital or an article
@@ -280,6 +281,7 @@ TEST(Roles, OfTheOthersAreWhatTheCorruptPromptChanges) {
       EXPECT_EQ(pair.clean.prompt.substr(0, span->begin), pair.corrupt.substr(0, span->begin));
       EXPECT_NE(pair.clean.prompt.substr(span->begin), pair.corrupt.substr(span->begin));
     });
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "io/torch_file.h"
 #include "json/json.h"
 #include "model/family_samples_test_support.h"
+#include "model/lens_state_dict.h"
 #include "model/transformer_lens.h"
 #include "support/check_op.h"
 #include "support/errors.h"

@@ -172,13 +172,20 @@ void merge_lora(const LinearWeight& w, const LoraAdapter& adapter);
 //   gated   (f(x W_gate) * x W_in) W_out,
 //
 // with taps hook_pre and hook_post before and after f, and in a gated one hook_pre_linear, what the
-// gate is multiplied with; hook_post is then the product.
+// gate is multiplied with; hook_post is then the product. SoLU has x softmax(x) over the hidden
+// values for f(x), and may be followed by a layer norm: hook_mid is then before it, hook_post behind
+// it, and the norm has its own taps inside "ln".
 
 struct MlpWeights {
   LinearWeight in;         // width -> hidden
   LinearWeight out;        // hidden -> width
   LinearWeight gate = {};  // width -> hidden; without a weight the MLP is plain
   Activation activation = Activation::kGeluNew;
+  bool solu = false;            // in place of the activation
+  NormWeights norm = kNoNorm;   // behind SoLU
+  Variable product_bias = {};   // [hidden], added to the product of a gated MLP; or undefined
+
+  bool on() const { return out.weight.defined(); }  // a block of attention only has none
 };
 
 Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap);
@@ -218,6 +225,8 @@ struct AttentionWeights {
 struct AttentionInputs {
   Variable shared;   // not read where q, k and v are all defined
   Variable q, k, v;  // undefined: the shared stream
+  // [B, T, width], added to what queries and keys read, and values do not; or undefined.
+  Variable positions;
 
   AttentionInputs() = default;
   AttentionInputs(Variable x)  // NOLINT(google-explicit-constructor)

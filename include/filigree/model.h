@@ -50,11 +50,19 @@ struct GateConfig {
 
 // How a model knows where a token stands.
 enum class PositionKind {
-  kLearned,  // a vector a position, added to the token's
-  kRotary,   // queries and keys turned by the position (ops/rotary)
+  kLearned,      // a vector a position, added to the token's
+  kRotary,       // queries and keys turned by the position (ops/rotary)
+  kShortformer,  // a vector a position, added to what queries and keys read, in every layer
+  kNone,         // by the causal mask alone
 };
 
-enum class MlpKind { kPlain, kGated };  // filigree/layers.h
+// filigree/layers.h
+enum class MlpKind {
+  kPlain,
+  kGated,
+  kSolu,  // x softmax(x) in place of an activation
+  kNone,  // attention only
+};
 
 // What the MLP of a block reads.
 enum class ResidualKind {
@@ -82,6 +90,7 @@ struct ModelConfig {
   std::int64_t mlp_width = 0;
   std::int64_t context = 0;  // longest input
   std::int64_t vocabulary = 0;
+  std::int64_t classes = 0;     // of which the logits are; 0: the tokens of the vocabulary
   bool tied_embeddings = true;  // the output matrix is the token embedding
   NormKind norm = NormKind::kLayer;
   double norm_epsilon = 1e-5;
@@ -96,23 +105,30 @@ struct ModelConfig {
   RotaryScaling rotary_scaling = {};
   double attention_scale = 0.0;            // of the scores; 0: 1 / sqrt(head_width)
   bool scale_by_layer = false;             // divided further by the layer's number, counted from 1
+  bool bidirectional = false;              // queries see the keys behind them too
   std::vector<std::int64_t> windows = {};  // keys that a query of each layer sees; 0 and empty: all
   float score_soft_cap = 0.0f;             // of the scores; 0: none
   float logit_soft_cap = 0.0f;             // of the logits; 0: none
   float clip_qkv = 0.0f;                   // bound of the elements of q, k and v; 0: none
   MlpKind mlp = MlpKind::kPlain;
   Activation activation = Activation::kGeluNew;  // of the MLPs
+  bool mlp_norm = false;                         // of kSolu: a layer norm of the hidden values
   ResidualKind residual = ResidualKind::kSequential;
   GateConfig gate = {};
   nlohmann::json source;  // config.json as it was read, and as it will be written
+  // What neither the file nor its shapes tell and was taken to be so: "attention_dir causal, ...".
+  std::string assumed = {};
+
+  std::int64_t outputs() const { return classes > 0 ? classes : vocabulary; }  // logits a position
 
   // 0: all keys.
   std::int64_t window(std::int64_t layer) const {
     return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
   }
-  // Edges of one head of a layer among so many tokens, within the causal mask and the window.
-  double causal_edges(std::int64_t layer, std::int64_t tokens) const {
+  // Edges of one head of a layer among so many tokens: pairs of a query and a key that it sees.
+  double edges_seen(std::int64_t layer, std::int64_t tokens) const {
     const auto T = static_cast<double>(tokens), W = static_cast<double>(window(layer));
+    if (bidirectional) return T * T;
     if (W == 0.0 || W >= T) return 0.5 * T * (T + 1.0);
     return 0.5 * W * (W + 1.0) + (T - W) * W;
   }
@@ -206,7 +222,7 @@ struct LayerWeights {
   NormWeights norm;  // before the attention
   const AttentionWeights* attention = nullptr;
   NormWeights mlp_norm;
-  const MlpWeights* mlp = nullptr;
+  const MlpWeights* mlp = nullptr;  // null: attention only
   NormWeights attention_post_norm = kNoNorm, mlp_post_norm = kNoNorm;  // behind them
 };
 struct ModelWeights {
@@ -214,7 +230,7 @@ struct ModelWeights {
   Variable position_embedding;  // [context, width], where positions are learned
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
-  LinearWeight output;  // width -> V
+  LinearWeight output;  // width -> V, or the classes
 };
 
 class Model {
@@ -238,7 +254,7 @@ class Model {
   // What the output layer reads, [B, T, width] on the model's device in its precision, for losses
   // that never form the logits of the whole batch (ops/output_loss).
   Variable final_hidden(const Tensor& ids, const ForwardOptions& options = {}) const;
-  virtual const LinearWeight& output_layer() const = 0;  // width -> V
+  virtual const LinearWeight& output_layer() const = 0;  // width -> V, or the classes
   // The residual stream before a layer, [B, T, width] on the model's device in its precision: of a
   // run that ends there, and that others may go on from with ForwardStart. A cache needs to hold
   // the layers that are passed only.
@@ -285,7 +301,8 @@ class Model {
   bool recomputes() const { return recomputes_; }
 
   std::unique_ptr<KeyValueCache> make_cache(std::int64_t batch, std::int64_t capacity) const;
-  // For runs that pass the layers from `first` to before `end` only.
+  // For runs that pass the layers from `first` to before `end` only. Both throw Error where
+  // attention is bidirectional.
   std::unique_ptr<KeyValueCache> make_cache(std::int64_t batch, std::int64_t capacity,
                                             std::int64_t first, std::int64_t end) const;
 
@@ -346,7 +363,11 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, std::uint64_t seed,
 
 // The configuration in a Hugging Face folder, of a state dict, or in memory (`source` names it in
 // messages).
-ModelConfig read_model_config(const std::filesystem::path& folder);
+// `lens` is null, or has what a state dict of TransformerLens's names does not tell, under the names
+// of its configuration: {"attention_dir": "bidirectional"}. The file NAME.json beside NAME.pt, or
+// config.json, may say the same.
+ModelConfig read_model_config(const std::filesystem::path& folder,
+                              const nlohmann::json& lens = nullptr);
 ModelConfig parse_model_config(const nlohmann::json& json, const std::string& source);
 
 // Numbers in the parameters of a model of this configuration, without adapters; reads no weights.

@@ -177,11 +177,12 @@ Variable log_softmax(const Variable& x);
 Variable rotary(const Variable& x, const Tensor& cos, const Tensor& sin);
 
 // -------------------------------------------------------------------------------------------------
-// Causal attention, fused and in parts.
+// Attention, fused and in parts.
 //
 // q is [B, Tq, H, D]; k and v are [B, Tk, G, D] with G dividing H: query head h reads key head
-// h / (H / G). Query i stands at position Tk - Tq + i and sees the keys up to its own position, or
-// with a window the last so many of them. With a soft cap c the scores are c tanh(s / c).
+// h / (H / G). Query i stands at position Tk - Tq + i and sees the keys up to its own position
+// (causal), with a window the last so many of them, or all keys (bidirectional). With a soft cap c
+// the scores are c tanh(s / c).
 //
 //   s_ij = scale * q_i . k_j      A_ij = exp(s_ij) / sum_{j' <= i} exp(s_ij')      z_i = sum_j A_ij
 //   v_j
@@ -190,12 +191,13 @@ Variable rotary(const Variable& x, const Tensor& cos, const Tensor& sin);
 // grows with T; maps are written when asked for. The parts form is for analyses that change or
 // differentiate scores and patterns: it holds them as [B, H, Tq, Tk] Variables.
 
-// What becomes of scores beside the causal mask.
+// What becomes of scores, and which keys a query sees.
 struct ScoreMask {
-  std::int64_t window = 0;  // keys that a query sees, its own the last; 0: all
-  float soft_cap = 0.0f;    // 0: none
+  std::int64_t window = 0;     // keys that a query sees, its own the last; 0: all
+  float soft_cap = 0.0f;       // 0: none
+  bool bidirectional = false;  // queries see the keys behind them too; takes no window
 
-  bool on() const { return window > 0 || soft_cap > 0.0f; }
+  bool on() const { return window > 0 || soft_cap > 0.0f || bidirectional; }
 };
 
 struct AttentionOptions {
@@ -231,16 +233,15 @@ Variable attention_scores(const Variable& q, const Variable& k, float scale = 0.
 Variable attention_mix(const Variable& pattern, const Variable& v);
 
 // -------------------------------------------------------------------------------------------------
-// Causal attention whose edges are switched by gates; with every gate open it is ordinary
-// attention.
+// Attention whose edges are switched by gates; with every gate open it is ordinary attention.
 //
-//   s_ij = scale * q_i . k_j           A_ij = softmax over all causal keys of s
+//   s_ij = scale * q_i . k_j           A_ij = softmax of s over all keys that query i sees
 //   gate logit g_ij = s_ij + b_h       z_i = sum_j A_ij e_ij v_j          (no renormalisation)
 //
 //   evaluation:  e_ij = 1[g_ij > 0]
 //   training:    e_ij = 1[g_ij + noise > 0], noise = log u - log(1 - u), u uniform (gate_noise.h)
 //
-//   expected edges of a head: p = sum_{j <= i} sigmoid(g_ij) / (number of causal pairs)
+//   expected edges of a head: p = sum_{j seen} sigmoid(g_ij) / (number of pairs)
 //
 // The hard gate's gradient is that of r = sigmoid(g + noise) (straight-through):
 //
@@ -269,7 +270,7 @@ struct GatedAttentionOptions {
 struct GatedAttention {
   Variable z;         // [B, Tq, H, D]
   Variable expected;  // [B, H]: p, differentiable
-  Tensor active;      // [B, H]: open gates / causal pairs inside the window
+  Tensor active;      // [B, H]: open gates / pairs of a query and a key that it sees
 };
 
 // Shapes as in attention.h; gradients flow to q, k, v and the bias. Throws Error for shapes that do

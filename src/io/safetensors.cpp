@@ -107,8 +107,15 @@ void read_f32(const TensorView& view, std::span<float> to) {
     convert_halves(view.bytes(), to, bf16_to_f32);
   } else if (view.kind == TensorKind::kF16) {
     convert_halves(view.bytes(), to, f16_to_f32);
+  } else if (view.kind == TensorKind::kF64) {
+    const std::span<const std::byte> bytes = view.bytes();
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      double value = 0.0;
+      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+      to[i] = static_cast<float>(value);
+    }
   } else {
-    fail("safetensors: tensor '{}' has dtype {}, cannot be read as f32; F32, BF16 and F16 can",
+    fail("safetensors: tensor '{}' has dtype {}, cannot be read as f32; F64, F32, BF16 and F16 can",
          printable(view.name), name_of(view.kind));
   }
 }

@@ -57,8 +57,8 @@ struct TensorView {
   DType dtype() const;
 };
 
-// Copies F32, BF16 or F16 elements to f32, aligned or not. Throws Error for other kinds or when the
-// sizes differ.
+// Copies F64, F32, BF16 or F16 elements to f32, aligned or not. Throws Error for other kinds or
+// when the sizes differ.
 void read_f32(const TensorView& view, std::span<float> to);
 
 // Copies I32 elements; same rules.

@@ -144,10 +144,13 @@ class StateDict {
   const Value& find(const Value& value, int depth) const {
     require(value.kind == Kind::kDictionary && depth < 4,
             "{}: there is no dictionary of tensors in this file", label_);
+    // Beside a model others keep tensors too, such as losses.
+    for (const char* key : {"state_dict", "model_state_dict", "model", "module", "net", "weights"})
+      if (const Value* inner = pickle_.find(value, key);
+          inner != nullptr && inner->kind == Kind::kDictionary)
+        return find(*inner, depth + 1);
     for (std::size_t i = 1; i < value.items.size(); i += 2)
       if (is_tensor(at(value.items[i]))) return value;
-    for (const char* key : {"state_dict", "model_state_dict", "model", "module"})
-      if (const Value* inner = pickle_.find(value, key)) return find(*inner, depth + 1);
     fail("{}: there is no dictionary of tensors in this file", label_);
   }
 

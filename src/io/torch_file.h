@@ -6,7 +6,8 @@
 // After a file has opened, names are unique, every tensor lies inside its storage, and its data has
 // the size of its shape. Of archives the CRC-32 of the dictionary has been compared, that of a
 // storage is when a tensor in it is first read. The dictionary may be the file itself or its
-// "state_dict", "model_state_dict", "model" or "module"; what in it is no tensor is left out.
+// "state_dict", "model_state_dict", "model", "module", "net" or "weights"; what in it is no tensor
+// is left out.
 #pragma once
 
 #include <cstddef>

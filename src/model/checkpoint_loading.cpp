@@ -16,7 +16,8 @@
 #include "io/torch_file.h"
 #include "json/object.h"
 #include "model/adapters_file.h"
-#include "model/family.h"
+#include "model/families.h"
+#include "model/lens_state_dict.h"
 #include "model/transformer_lens.h"
 
 namespace filigree {
@@ -65,10 +66,10 @@ Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec
                         const std::filesystem::path& folder) {
   const TensorView& view = *stored.values;
   const Shape& wanted = spec.shape;
-  const std::span<const std::int64_t> extents = wanted.extents();
+  const std::span<const std::int64_t> extents = spec.stored_shape().extents();
   require(std::equal(view.shape.begin(), view.shape.end(), extents.begin(), extents.end()),
           "'{}': tensor '{}' is {}, but config.json asks for {}", folder.string(), view.name,
-          shape_text(view.shape), wanted.to_string());
+          shape_text(view.shape), spec.stored_shape().to_string());
   if (stored.scales != nullptr) {
     Tensor value = Tensor::empty(wanted);
     read_eight_bits(view, *stored.scales,
@@ -76,11 +77,11 @@ Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec
     return in_our_order(spec, value);
   }
   require(view.kind == TensorKind::kF32 || view.kind == TensorKind::kBf16 ||
-              view.kind == TensorKind::kF16,
-          "'{}': tensor '{}' is {}; weights must be F32, BF16 or F16", folder.string(), view.name,
-          name_of(view.kind));
+              view.kind == TensorKind::kF16 || view.kind == TensorKind::kF64,
+          "'{}': tensor '{}' is {}; weights must be F64, F32, BF16 or F16", folder.string(),
+          view.name, name_of(view.kind));
   if (view.kind == TensorKind::kF32 && view.aligned() && view.owner != nullptr &&
-      spec.interleaved_heads == 0)
+      spec.interleaved_heads == 0 && !spec.by_head)
     return Tensor::borrow(wanted, DType::kF32, view.owner, view.bytes().data());
   Tensor value = Tensor::empty(wanted);
   read_f32(view, {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
@@ -161,9 +162,37 @@ bool is_state_dict(const std::filesystem::path& path) {
 
 ModelConfig config_from(const JsonObject& json) {
   refuse_what_is_not_computed(json);
-  ModelConfig config = family_of(json.string("model_type"), json.source()).read_config(json);
+  // TransformerLens's own configurations have no model_type.
+  const bool lens = !json.has("model_type") && json.has("d_model") && json.has("n_ctx");
+  const std::string family =
+      lens ? std::string(kHookedTransformerFamily.model_type) : json.string("model_type");
+  ModelConfig config = family_of(family, json.source()).read_config(json);
   config.gate = read_gate(json, config);
   return config;
+}
+
+// The configuration of a state dict: that of a JSON file beside it, which of TransformerLens's
+// names need say only what the tensors do not.
+ModelConfig state_dict_config(const std::filesystem::path& file, nlohmann::json settings) {
+  std::filesystem::path beside = file;
+  beside.replace_extension(".json");
+  if (!is_there(beside)) beside = file.parent_path() / "config.json";
+  if (is_there(beside)) {
+    const JsonObject json = JsonObject::open(beside);
+    if (json.string_or("model_type", kHookedTransformerFamily.model_type.data()) !=
+        kHookedTransformerFamily.model_type)
+      return config_from(json);
+    nlohmann::json found = json.raw();
+    if (settings.is_object()) found.update(settings);
+    settings = std::move(found);
+  }
+  const Checkpoint checkpoint = Checkpoint::open(file);
+  require(has_transformer_lens_names(checkpoint.tensors()),
+          "model '{}': a state dict needs its config.json beside it; put it there, or make a "
+          "model folder with 'convert --config FILE'",
+          file.string());
+  return transformer_lens_config(lens_tensors(checkpoint.tensors(), file.string()), settings,
+                                 file.string());
 }
 
 // The adapters that save_model kept: a "lora" section and a file of tensors.
@@ -193,7 +222,7 @@ void read_adapters(const std::filesystem::path& folder, Model& model, const Load
   std::vector<std::string> names;
   for (const TensorView& view : checkpoint.tensors()) names.push_back(view.name);
   fail("'{}': tensor '{}' {} is missing{}", checkpoint.folder().string(), spec.name,
-       spec.shape.to_string(), nearest_tensor_names(spec.name, names));
+       spec.stored_shape().to_string(), nearest_tensor_names(spec.name, names));
 }
 
 }  // namespace
@@ -202,17 +231,8 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& so
   return config_from(JsonObject(json, source));
 }
 
-ModelConfig read_model_config(const std::filesystem::path& folder) {
-  if (is_state_dict(folder)) {
-    const std::filesystem::path beside = folder.parent_path() / "config.json";
-    if (is_there(beside)) return config_from(JsonObject::open(beside));
-    const Checkpoint checkpoint = Checkpoint::open(folder);
-    require(has_transformer_lens_names(checkpoint.tensors()),
-            "model '{}': a state dict needs its config.json beside it; put it there, or make a "
-            "model folder with 'convert --config FILE'",
-            folder.string());
-    return transformer_lens_config(checkpoint.tensors(), folder.string());
-  }
+ModelConfig read_model_config(const std::filesystem::path& folder, const nlohmann::json& lens) {
+  if (is_state_dict(folder)) return state_dict_config(folder, lens);
   require(is_folder(folder),
           "model '{}': no such folder; a model is a folder with config.json and *.safetensors",
           folder.string());
@@ -221,11 +241,19 @@ ModelConfig read_model_config(const std::filesystem::path& folder) {
 
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options) {
   const ModelConfig config = options.config ? *options.config : read_model_config(folder);
+  if (!config.assumed.empty())
+    warn(
+        "'{}': the file does not tell everything about the model; taken to be: {}. If that is "
+        "wrong, say so under TransformerLens's names in a JSON file of that name beside it, or "
+        "with 'convert --set'",
+        folder.string(), config.assumed);
   if (has_checksums(folder)) require_whole(folder, options.check);
   const Family& family = family_of(config.family, folder.string());
   const Checkpoint checkpoint = Checkpoint::open(folder);
-  if (has_transformer_lens_names(checkpoint.tensors())) {
-    auto model = model_from_transformer_lens(checkpoint.tensors(), config, folder.string());
+  if (has_transformer_lens_names(checkpoint.tensors()) &&
+      (&family != &kHookedTransformerFamily || is_state_dict(folder))) {
+    const std::vector<TensorView> tensors = lens_tensors(checkpoint.tensors(), folder.string());
+    auto model = model_from_transformer_lens(tensors, config, folder.string());
     if (options.warn_about_values) warn_if_not_finite(model->parameters());
     model->place(options.placement);
     ++loads;
@@ -240,6 +268,10 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Loa
   std::vector<NamedParameter> parameters;
   for (const ParameterSpec& spec : specs) {
     const StoredParameter& stored = tensors.at(spec.name);
+    if (stored.values == nullptr && spec.may_be_absent) {
+      parameters.push_back({spec.name, Tensor::zeros(spec.shape)});
+      continue;
+    }
     if (stored.values == nullptr) missing(checkpoint, spec);
     parameters.push_back({spec.name, read_parameter(stored, spec, folder)});
   }

@@ -18,7 +18,7 @@ namespace {
 // The two tensors of an 8-bit matrix, made one after the other in `buffer`.
 void add_eight_bits(std::vector<TensorToWrite>& tensors, const NamedParameter& parameter,
                     const ParameterSpec& spec, std::vector<std::byte>& buffer) {
-  const Shape& shape = parameter.variable.shape();
+  const Shape& shape = spec.stored_shape();
   std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
   const auto width = static_cast<std::size_t>(extents.back());
   const auto rows = static_cast<std::size_t>(shape.elements()) / width;
@@ -61,9 +61,13 @@ void write_parameters(const std::filesystem::path& path,
   std::vector<TensorToWrite> tensors;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const NamedParameter& parameter = parameters[p];
-    const Shape& shape = parameter.variable.shape();
-    const ParameterSpec spec = p < specs.size() ? specs[p] : ParameterSpec();
-    if (type == MatrixType::kI8 && shape.rank() > 1) {
+    ParameterSpec spec;
+    if (p < specs.size())
+      spec = specs[p];
+    else
+      spec.shape = parameter.variable.shape();
+    const Shape& shape = spec.stored_shape();
+    if (type == MatrixType::kI8 && parameter.variable.shape().rank() > 1) {
       add_eight_bits(tensors, parameter, spec, integers);
       continue;
     }

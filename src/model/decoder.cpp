@@ -41,10 +41,13 @@ class Decoder final : public Model {
       block.attention.key_heads = config.key_heads;
       block.attention.head_width = config.head_width;
       block.attention.scale = score_scale(config, l);
-      block.attention.mask = {config.window(static_cast<std::int64_t>(l)), config.score_soft_cap};
+      block.attention.mask = {config.window(static_cast<std::int64_t>(l)), config.score_soft_cap,
+                              config.bidirectional};
       block.attention.clip = config.clip_qkv;
       block.attention.rotary = rotary;
       block.mlp.activation = config.activation;
+      block.mlp.solu = config.mlp == MlpKind::kSolu;
+      if (config.mlp_norm) configure_mlp_norm(block.mlp.norm);
     }
     name_taps();
   }
@@ -53,8 +56,9 @@ class Decoder final : public Model {
     ModelWeights weights = {
         w_.token_embedding, w_.position_embedding, {}, w_.final_norm, w_.output};
     for (const DecoderBlock& block : w_.blocks)
-      weights.layers.push_back({block.attention_norm, &block.attention, block.mlp_norm, &block.mlp,
-                                block.attention_post_norm, block.mlp_post_norm});
+      weights.layers.push_back({block.attention_norm, &block.attention, block.mlp_norm,
+                                block.mlp.on() ? &block.mlp : nullptr, block.attention_post_norm,
+                                block.mlp_post_norm});
     return weights;
   }
   const LinearWeight& output_layer() const override { return w_.output; }
@@ -68,7 +72,8 @@ class Decoder final : public Model {
     const DType dtype = placement().precision;
     std::size_t first = 0;
     bool skip_attention = false;
-    Variable x;  // [B, T, d]
+    Variable x;          // [B, T, d]
+    Variable positions;  // the same, of which every layer's queries and keys read
     if (options.start != nullptr) {
       first = static_cast<std::size_t>(options.start->layer);
       skip_attention = options.start->after_attention;
@@ -77,9 +82,11 @@ class Decoder final : public Model {
       x = embedding(w_.token_embedding, ids, dtype);
       if (config_.embedding_scale != 1.0) x = scale(x, static_cast<float>(config_.embedding_scale));
       x = tap("hook_embed", x);
-      if (config_.positions == PositionKind::kLearned)
-        x = add(x, tap("hook_pos_embed",
-                       embedding(w_.position_embedding, position_ids(B, T, past), dtype)));
+    }
+    if (shortformer() || (has_position_vectors() && options.start == nullptr)) {
+      positions =
+          tap("hook_pos_embed", embedding(w_.position_embedding, position_ids(B, T, past), dtype));
+      if (!shortformer()) x = add(x, std::exchange(positions, Variable()));
     }
     const bool again = recomputes() && Tape::current() != nullptr && options.taps == nullptr &&
                        options.cache == nullptr && !options.last_position_only;
@@ -87,8 +94,8 @@ class Decoder final : public Model {
         options.end_layer ? static_cast<std::size_t>(*options.end_layer) : w_.blocks.size();
     for (std::size_t l = first; l < end; ++l) {
       const bool skip = l == first && skip_attention;
-      x = again ? recomputed_block(l, x, options, skip)
-                : run_block(l, x, options, skip, report_of(l, options));
+      x = again ? recomputed_block(l, x, positions, options, skip)
+                : run_block(l, x, positions, options, skip, report_of(l, options));
     }
     if (options.end_layer) return x;
     if (options.precise_logits) x = placed(x, placement().device, DType::kF32);
@@ -97,8 +104,8 @@ class Decoder final : public Model {
   }
 
   // One layer, x being [B, T, d]; with `skip_attention` its MLP alone.
-  Variable run_block(std::size_t l, Variable x, const ForwardOptions& options, bool skip_attention,
-                     GateReport* report) const {
+  Variable run_block(std::size_t l, Variable x, const Variable& positions,
+                     const ForwardOptions& options, bool skip_attention, GateReport* report) const {
     const DecoderBlock& block = w_.blocks[l];
     const std::int64_t T = x.size(1);
     const TapScope here = TapScope(options.taps, "").inside("blocks").inside(std::to_string(l));
@@ -110,8 +117,8 @@ class Decoder final : public Model {
     Variable attended;
     if (!skip_attention) {
       x = here("hook_resid_pre", x);
-      const AttentionInputs inputs =
-          attention_inputs(x, block.attention_norm, block.attention, here);
+      AttentionInputs inputs = attention_inputs(x, block.attention_norm, block.attention, here);
+      inputs.positions = positions;
       const std::optional<GateOptions> gate = gate_of(l, options);
       attended = self_attention(inputs, block.attention, here.inside("attn"), options.cache,
                                 static_cast<std::int64_t>(l), gate ? &*gate : nullptr, report,
@@ -122,6 +129,7 @@ class Decoder final : public Model {
     if (only_last) x = slice(x, 1, T - 1, T);
     if (!parallel()) {
       if (attended.defined()) x = add(x, std::exchange(attended, Variable()));
+      if (!block.mlp.on()) return here("hook_resid_post", x);
       x = here("hook_resid_mid", x);
     }
     const Variable mlp_in = normalise(mlp_input(x, here), block.mlp_norm, here.inside("ln2"));
@@ -133,16 +141,19 @@ class Decoder final : public Model {
   }
 
   // The same, of which the backward pass keeps x alone.
-  Variable recomputed_block(std::size_t l, const Variable& x, const ForwardOptions& options,
-                            bool skip_attention) const {
+  Variable recomputed_block(std::size_t l, const Variable& x, const Variable& positions,
+                            const ForwardOptions& options, bool skip_attention) const {
     ForwardOptions own = options;
     own.reports = nullptr, own.start = nullptr;  // of the caller, who may be gone by then
     GateReport* const wanted = report_of(l, options);
     const bool reported = wanted != nullptr;
-    const Recomputed result =
-        recompute(x, leaves_of(l), [this, l, own, skip_attention, reported](const Variable& in) {
+    std::vector<Variable> leaves = leaves_of(l);
+    if (positions.defined()) leaves.push_back(positions);
+    const Recomputed result = recompute(
+        x, leaves, [this, l, positions, own, skip_attention, reported](const Variable& in) {
           GateReport report;
-          const Variable y = run_block(l, in, own, skip_attention, reported ? &report : nullptr);
+          const Variable y =
+              run_block(l, in, positions, own, skip_attention, reported ? &report : nullptr);
           return Recomputed{y, report.expected, report.active};
         });
     if (reported) *wanted = {result.second, result.note};
@@ -159,7 +170,7 @@ class Decoder final : public Model {
     };
     for (const NormWeights* norm :
          {&block.attention_norm, &block.mlp_norm, &block.attention_post_norm, &block.mlp_post_norm,
-          &attention.q_norm, &attention.k_norm}) {
+          &attention.q_norm, &attention.k_norm, &block.mlp.norm}) {
       add(norm->weight);
       add(norm->bias);
     }
@@ -173,6 +184,7 @@ class Decoder final : public Model {
       add(adapter->down);
       add(adapter->up);
     }
+    add(block.mlp.product_bias);
     if (l < gate_biases().size()) add(gate_biases()[l]);
     return leaves;
   }
@@ -191,13 +203,26 @@ class Decoder final : public Model {
   }
 
   bool parallel() const { return config_.residual == ResidualKind::kParallel; }
+  bool shortformer() const { return config_.positions == PositionKind::kShortformer; }
+  bool has_position_vectors() const {
+    return config_.positions == PositionKind::kLearned || shortformer();
+  }
 
   void configure(NormWeights& norm) {
     if (!norm.on()) return;
     configure_as_it_is(norm);
-    if (norm.weight.defined()) return;
-    if (constants_.empty()) constants_.emplace_back(Tensor::full({config_.width}, 1.0f));
-    norm.weight = constants_[0];
+    if (norm.on() && !norm.weight.defined()) norm.weight = ones(config_.width);
+  }
+  // A layer norm whatever the norms of the stream are.
+  void configure_mlp_norm(NormWeights& norm) {
+    norm.kind = NormKind::kLayer;
+    norm.epsilon = static_cast<float>(config_.norm_epsilon);
+    if (!norm.weight.defined()) norm.weight = ones(config_.mlp_width);
+  }
+  Variable ones(std::int64_t width) {
+    for (const Variable& constant : constants_)
+      if (constant.size(0) == width) return constant;
+    return constants_.emplace_back(Tensor::full({width}, 1.0f));
   }
   void configure_as_it_is(NormWeights& norm) const {
     norm.kind = config_.norm;
@@ -208,14 +233,15 @@ class Decoder final : public Model {
   // In the order in which a run passes them.
   void name_taps() {
     tap_names_ = {"hook_embed"};
-    if (config_.positions == PositionKind::kLearned) tap_names_.emplace_back("hook_pos_embed");
+    if (has_position_vectors()) tap_names_.emplace_back("hook_pos_embed");
     std::vector<const char*> names = {"hook_resid_pre", "hook_q_input", "hook_k_input",
                                       "hook_v_input"};
     const auto add = [&](std::initializer_list<const char*> more) {
       names.insert(names.end(), more);
     };
-    const bool before = config_.branch_norms != BranchNorms::kAfter;
-    const bool after = config_.branch_norms != BranchNorms::kBefore;
+    const bool normed = config_.norm != NormKind::kNone;
+    const bool before = normed && config_.branch_norms != BranchNorms::kAfter;
+    const bool after = normed && config_.branch_norms != BranchNorms::kBefore;
     if (before) add({"ln1.hook_scale", "ln1.hook_normalized"});
     add({"attn.hook_q", "attn.hook_k", "attn.hook_v"});
     if (config_.query_key_norm != QueryKeyNorm::kNone)
@@ -225,17 +251,22 @@ class Decoder final : public Model {
     add({"attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "attn.hook_result"});
     if (after) add({"ln1_post.hook_scale", "ln1_post.hook_normalized"});
     add({"hook_attn_out"});
-    if (!parallel()) add({"hook_resid_mid"});
-    add({"hook_mlp_in"});
-    if (before) add({"ln2.hook_scale", "ln2.hook_normalized"});
-    add({"mlp.hook_pre"});
-    if (config_.mlp == MlpKind::kGated) add({"mlp.hook_pre_linear"});
-    add({"mlp.hook_post"});
-    if (after) add({"ln2_post.hook_scale", "ln2_post.hook_normalized"});
-    add({"hook_mlp_out", "hook_resid_post"});
+    if (config_.mlp != MlpKind::kNone) {
+      if (!parallel()) add({"hook_resid_mid"});
+      add({"hook_mlp_in"});
+      if (before) add({"ln2.hook_scale", "ln2.hook_normalized"});
+      add({"mlp.hook_pre"});
+      if (config_.mlp == MlpKind::kGated) add({"mlp.hook_pre_linear"});
+      if (config_.mlp_norm) add({"mlp.hook_mid", "mlp.ln.hook_scale", "mlp.ln.hook_normalized"});
+      add({"mlp.hook_post"});
+      if (after) add({"ln2_post.hook_scale", "ln2_post.hook_normalized"});
+      add({"hook_mlp_out"});
+    }
+    add({"hook_resid_post"});
     for (std::size_t l = 0; l < w_.blocks.size(); ++l)
       for (const char* name : names) tap_names_.push_back(fmt::format("blocks.{}.{}", l, name));
-    tap_names_.insert(tap_names_.end(), {"ln_final.hook_scale", "ln_final.hook_normalized"});
+    if (normed)
+      tap_names_.insert(tap_names_.end(), {"ln_final.hook_scale", "ln_final.hook_normalized"});
   }
 
   DecoderWeights w_;

@@ -30,7 +30,7 @@ struct DecoderWeights {
   Variable position_embedding;  // [context, width], where positions are learned
   std::vector<DecoderBlock> blocks;
   NormWeights final_norm;
-  LinearWeight output;  // width -> V
+  LinearWeight output;  // width -> V, or the classes
 };
 
 std::unique_ptr<Model> make_decoder(const ModelConfig& config,

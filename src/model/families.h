@@ -15,5 +15,6 @@ extern const Family kQwen3Family;
 extern const Family kOlmoFamily;
 extern const Family kOlmo2Family;
 extern const Family kGemma2Family;
+extern const Family kHookedTransformerFamily;
 
 }  // namespace filigree

@@ -92,7 +92,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "family-gpt_neo", "family-gpt_neox", "family-llama", "family-mistral",
                     "family-qwen2", "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2",
                     "family-mistral+gated", "family-gemma2+gated", "family-gpt_neo+gated",
-                    "family-gpt_neox+gated", "family-qwen3+gated", "family-gpt_neox+adapted"),
+                    "family-gpt_neox+gated", "family-qwen3+gated", "family-gpt_neox+adapted",
+                    "hooked-attn_only", "hooked-no_norm+gated", "hooked-bidirectional",
+                    "hooked-bidirectional+gated", "hooked-shortformer", "hooked-solu",
+                    "hooked-rotary", "hooked-solu_folded"),
     [](const auto& sample) { return sample_test_name(sample.param); });
 
 }  // namespace

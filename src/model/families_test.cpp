@@ -85,26 +85,31 @@ TEST_P(AgainstReference, LogitsAndEveryGradient) {
       values[place] = before - step;
       const double slope = (above - reference.loss(tokens, targets)) / (2 * step);
       values[place] = before;
-      EXPECT_NEAR(static_cast<double>(grad.f32()[place]), slope, 3e-5 * largest + 1e-8)
+      // A bias of keys moves all scores of a query alike, so that its slope is rounding.
+      const double rounding = parameter.name.ends_with(".b_K") ? 1e-7 : 1e-8;
+      EXPECT_NEAR(static_cast<double>(grad.f32()[place]), slope, 3e-5 * largest + rounding)
           << parameter.name << " at " << place;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, AgainstReference,
-                         testing::Values("gpt2", "gpt2-gelu", "gpt2-relu", "gpt2-silu",
-                                         "gpt2-gelu_pytorch_tanh", "gpt2-unscaled", "gpt2-by-layer",
-                                         "gpt2-untied", "llama", "llama-tied", "llama-linear",
-                                         "parallel", "parallel-gpt2", "family-gpt_neo",
-                                         "family-gpt_neox", "family-llama", "family-mistral",
-                                         "family-qwen2", "family-qwen3", "family-olmo",
-                                         "family-olmo2", "family-gemma2"),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(
+    Models, AgainstReference,
+    testing::Values("gpt2", "gpt2-gelu", "gpt2-relu", "gpt2-silu", "gpt2-gelu_pytorch_tanh",
+                    "gpt2-unscaled", "gpt2-by-layer", "gpt2-untied", "llama", "llama-tied",
+                    "llama-linear", "parallel", "parallel-gpt2", "family-gpt_neo",
+                    "family-gpt_neox", "family-llama", "family-mistral", "family-qwen2",
+                    "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2",
+                    "hooked-attn_only", "hooked-no_norm", "hooked-bidirectional",
+                    "hooked-shortformer", "hooked-solu", "hooked-rotary", "hooked-solu_folded"),
+    test_name);
 
 class EveryFamily : public testing::TestWithParam<std::string> {
  protected:
   std::unique_ptr<Model> model_ = sample_model(GetParam());
   bool parallel() const { return model_->config().residual == ResidualKind::kParallel; }
+  bool has_mlp() const { return model_->config().mlp != MlpKind::kNone; }
+  bool has_middle() const { return has_mlp() && !parallel(); }
 };
 
 TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
@@ -116,11 +121,17 @@ TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
   EXPECT_EQ(taps.passed().size(), listed.size());
   const ModelConfig& config = model_->config();
   const bool rotary = config.positions == PositionKind::kRotary;
-  EXPECT_EQ(listed.count("hook_pos_embed"), rotary ? 0u : 1u);
+  const bool turned_or_none = rotary || config.positions == PositionKind::kNone;
+  EXPECT_EQ(listed.count("hook_pos_embed"), turned_or_none ? 0u : 1u);
   EXPECT_EQ(listed.count("blocks.1.attn.hook_rot_q"), rotary ? 1u : 0u);
   EXPECT_EQ(listed.count("blocks.1.attn.hook_rot_k"), rotary ? 1u : 0u);
   EXPECT_EQ(listed.count("blocks.1.mlp.hook_pre_linear"), config.mlp == MlpKind::kGated ? 1u : 0u);
-  EXPECT_EQ(listed.count("blocks.1.hook_resid_mid"), parallel() ? 0u : 1u);
+  EXPECT_EQ(listed.count("blocks.1.hook_resid_mid"), has_middle() ? 1u : 0u);
+  EXPECT_EQ(listed.count("blocks.1.hook_mlp_out"), has_mlp() ? 1u : 0u);
+  EXPECT_EQ(listed.count("blocks.1.mlp.hook_mid"), config.mlp_norm ? 1u : 0u);
+  const bool normed = config.norm != NormKind::kNone;
+  EXPECT_EQ(listed.count("blocks.1.ln1.hook_scale") + listed.count("blocks.1.ln1_post.hook_scale"),
+            normed ? (config.branch_norms == BranchNorms::kBoth ? 2u : 1u) : 0u);
   const Shape queries{2, 5, config.heads, config.head_width};
   const Shape keys{2, 5, config.key_heads, config.head_width};
   const auto shape = [&](const char* name) { return taps.value(name).shape(); };
@@ -131,16 +142,20 @@ TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
   EXPECT_EQ(shape("blocks.0.hook_v_input"), Shape({2, 5, config.key_heads, config.width}));
   EXPECT_EQ(shape("blocks.0.attn.hook_attn_scores"), Shape({2, config.heads, 5, 5}));
   EXPECT_EQ(shape("blocks.0.attn.hook_result"), Shape({2, 5, config.heads, config.width}));
-  EXPECT_EQ(shape("blocks.0.mlp.hook_post"), Shape({2, 5, config.mlp_width}));
-  EXPECT_EQ(shape("ln_final.hook_scale"), Shape({2, 5, 1}));
+  if (has_mlp()) {
+    EXPECT_EQ(shape("blocks.0.mlp.hook_post"), Shape({2, 5, config.mlp_width}));
+  }
+  if (normed) {
+    EXPECT_EQ(shape("ln_final.hook_scale"), Shape({2, 5, 1}));
+  }
   EXPECT_THROW(taps.value("blocks.9.attn.hook_q"), Error);
   if (rotary) {
     EXPECT_EQ(shape("blocks.0.attn.hook_rot_q"), queries);
     EXPECT_EQ(shape("blocks.0.attn.hook_rot_k"), keys);
     // Position 0 is not turned, the others are.
-    const bool normed = config.query_key_norm != QueryKeyNorm::kNone;
-    const Tensor &k = taps.value(normed ? "blocks.0.attn.k_norm.hook_normalized"
-                                        : "blocks.0.attn.hook_k"),
+    const bool keys_normed = config.query_key_norm != QueryKeyNorm::kNone;
+    const Tensor &k = taps.value(keys_normed ? "blocks.0.attn.k_norm.hook_normalized"
+                                             : "blocks.0.attn.hook_k"),
                  &turned = taps.value("blocks.0.attn.hook_rot_k");
     const std::int64_t row = config.key_heads * config.head_width;
     EXPECT_TRUE(std::equal(k.f32(), k.f32() + row, turned.f32()));
@@ -207,6 +222,11 @@ Tensor positions_of(const Tensor& x, std::int64_t begin, std::int64_t end) {
 }
 
 TEST_P(EveryFamily, ACacheGivesTheLogitsOfAFullRun) {
+  if (model_->config().bidirectional) {
+    EXPECT_THAT(error_of([&] { model_->make_cache(2, 12); }),
+                testing::HasSubstr("needs causal attention"));
+    return;
+  }
   const Tensor tokens = sample_ids(2, 12);
   Taps taps;
   for (const std::string& name : model_->tap_names())
@@ -246,6 +266,11 @@ TEST_P(EveryFamily, ARunMayEndInTheMiddleAndAnotherGoOn) {
   ForwardStart start;
   start.layer = 1, start.residual = middle;
   EXPECT_LT(error(model_->forward(tokens, {.start = &start}).value(), full), 2e-5);
+  EXPECT_THAT(error_of([&] { model_->residual_before(layers + 1, tokens); }),
+              testing::HasSubstr("cannot end before layer"));
+  EXPECT_THAT(error_of([&] { model_->residual_before(0, tokens, {.start = &start}); }),
+              testing::HasSubstr("a run from layer 1"));
+  if (model_->config().bidirectional) return;  // without a cache
   // In two steps, behind cached positions of the layers that each step passes.
   const Tensor before = positions_of(tokens, 0, 4), after = positions_of(tokens, 4, 9);
   const auto cache = model_->make_cache(2, 9, 0, 1), rest = model_->make_cache(2, 9, 1, layers);
@@ -256,10 +281,6 @@ TEST_P(EveryFamily, ARunMayEndInTheMiddleAndAnotherGoOn) {
   late.residual = model_->residual_before(1, after, {.cache = cache.get()});
   const Tensor logits = model_->forward(after, {.start = &late, .cache = rest.get()}).value();
   EXPECT_LT(error(logits, positions_of(full, 4, 9)), 2e-5);
-  EXPECT_THAT(error_of([&] { model_->residual_before(layers + 1, tokens); }),
-              testing::HasSubstr("cannot end before layer"));
-  EXPECT_THAT(error_of([&] { model_->residual_before(0, tokens, {.start = &start}); }),
-              testing::HasSubstr("a run from layer 1"));
 }
 
 TEST_P(EveryFamily, TheLastPositionAloneHasTheSameLogitsAndGradients) {
@@ -277,7 +298,7 @@ TEST_P(EveryFamily, TheLastPositionAloneHasTheSameLogitsAndGradients) {
   const auto [logits, gradient] = run(false, false);
   for (const bool tapped : {false, true}) {
     const auto [last, last_gradient] = run(true, tapped);
-    ASSERT_EQ(last.shape(), Shape({2, 1, 50}));
+    ASSERT_EQ(last.shape(), Shape({2, 1, model_->config().outputs()}));
     EXPECT_LT(error(last, logits), 1e-5);
     EXPECT_LT(error(last_gradient, gradient), 1e-4);
   }
@@ -288,7 +309,7 @@ TEST_P(EveryFamily, StartsWhereAnEarlierRunWas) {
   Taps taps;
   taps.observe("blocks.*.hook_resid_pre");
   taps.observe("blocks.*.hook_resid_post");
-  if (!parallel()) taps.observe("blocks.*.hook_resid_mid");
+  if (has_middle()) taps.observe("blocks.*.hook_resid_mid");
   const Tensor all = model_->forward(ids, {.taps = &taps}).value();
   const Tensor last = model_->forward(ids, {.last_position_only = true}).value();
   const auto check = [&](std::int64_t layer, bool after, const std::string& tap) {
@@ -299,7 +320,7 @@ TEST_P(EveryFamily, StartsWhereAnEarlierRunWas) {
   };
   for (std::int64_t layer = 0; layer < 2; ++layer) {
     check(layer, false, fmt::format("blocks.{}.hook_resid_pre", layer));
-    if (!parallel()) check(layer, true, fmt::format("blocks.{}.hook_resid_mid", layer));
+    if (has_middle()) check(layer, true, fmt::format("blocks.{}.hook_resid_mid", layer));
   }
   check(2, false, "blocks.1.hook_resid_post");
   for (const ForwardStart& wrong :
@@ -308,7 +329,7 @@ TEST_P(EveryFamily, StartsWhereAnEarlierRunWas) {
         ForwardStart{-1, false, taps.value("blocks.1.hook_resid_post")}})
     EXPECT_THROW(model_->forward(ids, {.start = &wrong}), Error);
   const ForwardStart between = {1, true, taps.value("blocks.1.hook_resid_pre")};
-  if (parallel()) {
+  if (!has_middle()) {
     EXPECT_THROW(model_->forward(ids, {.start = &between}), Error);
   }
 }
@@ -420,31 +441,40 @@ TEST_P(EveryFamily, AnInputOfOneHeadReachesThatHeadAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamily,
-                         testing::Values("gpt2", "gpt2+gated", "llama", "llama+gated",
-                                         "llama+adapted", "llama+gated+adapted", "parallel",
-                                         "parallel+gated", "parallel-gpt2", "family-gpt_neo",
-                                         "family-gpt_neox", "family-llama", "family-mistral",
-                                         "family-qwen2", "family-qwen3", "family-olmo",
-                                         "family-olmo2", "family-gemma2", "family-mistral+gated",
-                                         "family-gemma2+gated", "family-gpt_neo+gated",
-                                         "family-gpt_neox+gated", "family-qwen3+gated",
-                                         "family-gpt_neox+adapted", "family-olmo2+adapted"),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(
+    Models, EveryFamily,
+    testing::Values("gpt2", "gpt2+gated", "llama", "llama+gated", "llama+adapted",
+                    "llama+gated+adapted", "parallel", "parallel+gated", "parallel-gpt2",
+                    "family-gpt_neo", "family-gpt_neox", "family-llama", "family-mistral",
+                    "family-qwen2", "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2",
+                    "family-mistral+gated", "family-gemma2+gated", "family-gpt_neo+gated",
+                    "family-gpt_neox+gated", "family-qwen3+gated", "family-gpt_neox+adapted",
+                    "family-olmo2+adapted", "hooked-attn_only", "hooked-no_norm",
+                    "hooked-bidirectional", "hooked-shortformer", "hooked-solu", "hooked-rotary",
+                    "hooked-solu_folded", "hooked-attn_only+gated", "hooked-no_norm+gated",
+                    "hooked-bidirectional+gated", "hooked-shortformer+gated",
+                    "hooked-bidirectional+adapted", "hooked-shortformer+adapted",
+                    "hooked-rotary+adapted"),
+    test_name);
 // Clipped values (OLMo) have kinks, where slopes are not what steps find.
 INSTANTIATE_TEST_SUITE_P(Models, DenseFamily,
                          testing::Values("gpt2", "llama", "llama+adapted", "parallel",
                                          "parallel-gpt2", "family-gpt_neo", "family-gpt_neox",
                                          "family-llama", "family-mistral", "family-qwen2",
-                                         "family-qwen3", "family-olmo2", "family-gemma2"),
+                                         "family-qwen3", "family-olmo2", "family-gemma2",
+                                         "hooked-attn_only", "hooked-no_norm",
+                                         "hooked-bidirectional", "hooked-shortformer",
+                                         "hooked-solu", "hooked-rotary", "hooked-solu_folded"),
                          test_name);
-INSTANTIATE_TEST_SUITE_P(Models, SavedFamily,
-                         testing::Values("gpt2", "llama", "llama+gated", "llama+adapted",
-                                         "family-gpt_neo", "family-gpt_neox", "family-llama",
-                                         "family-mistral", "family-qwen2", "family-qwen3",
-                                         "family-olmo", "family-olmo2", "family-gemma2",
-                                         "family-gpt_neox+adapted", "family-gemma2+gated"),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(
+    Models, SavedFamily,
+    testing::Values("gpt2", "llama", "llama+gated", "llama+adapted", "family-gpt_neo",
+                    "family-gpt_neox", "family-llama", "family-mistral", "family-qwen2",
+                    "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2",
+                    "family-gpt_neox+adapted", "family-gemma2+gated", "hooked-attn_only",
+                    "hooked-no_norm", "hooked-bidirectional+gated", "hooked-shortformer",
+                    "hooked-solu+adapted", "hooked-rotary", "hooked-solu_folded"),
+    test_name);
 
 }  // namespace
 }  // namespace filigree

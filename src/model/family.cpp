@@ -9,9 +9,17 @@
 namespace filigree {
 
 const Family& family_of(std::string_view model_type, const std::string& source) {
-  static const Family* const kFamilies[] = {
-      &kGpt2Family,  &kGptNeoFamily, &kGptNeoxFamily, &kLlamaFamily, &kMistralFamily,
-      &kQwen2Family, &kQwen3Family,  &kOlmoFamily,    &kOlmo2Family, &kGemma2Family};
+  static const Family* const kFamilies[] = {&kGpt2Family,
+                                            &kGptNeoFamily,
+                                            &kGptNeoxFamily,
+                                            &kLlamaFamily,
+                                            &kMistralFamily,
+                                            &kQwen2Family,
+                                            &kQwen3Family,
+                                            &kOlmoFamily,
+                                            &kOlmo2Family,
+                                            &kGemma2Family,
+                                            &kHookedTransformerFamily};
   std::string known;
   for (const Family* family : kFamilies) {
     if (family->model_type == model_type) return *family;
@@ -59,10 +67,12 @@ Tensor exchanged(const Tensor& value, std::int64_t first, std::int64_t second) {
 }  // namespace
 
 Tensor in_our_order(const ParameterSpec& spec, const Tensor& value) {
+  if (spec.by_head) return exchanged(value, spec.file_shape[0], spec.file_shape[1]);
   return spec.interleaved_heads == 0 ? value : exchanged(value, spec.interleaved_heads, 3);
 }
 
 Tensor in_file_order(const ParameterSpec& spec, const Tensor& value) {
+  if (spec.by_head) return exchanged(value, spec.file_shape[1], spec.file_shape[0]);
   return spec.interleaved_heads == 0 ? value : exchanged(value, 3, spec.interleaved_heads);
 }
 

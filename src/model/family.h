@@ -24,9 +24,17 @@ struct ParameterSpec {
   // Of rows (or numbers) for q, k and v of heads: in a file those of a head lie together, here all
   // queries before all keys before all values. 0: as in the file.
   std::int64_t interleaved_heads = 0;
+  // The extents in a file, where they are others: of rank 3 and `by_head` [heads, in, D], whose
+  // heads are side by side here, [in, heads D]; else the same numbers in the same order.
+  Shape file_shape = {};
+  bool by_head = false;
+  bool may_be_absent = false;  // a file without it has it as it starts: zeros, or ones
+
+  const Shape& stored_shape() const { return file_shape.rank() > 0 ? file_shape : shape; }
 };
 
-// A parameter in the order of its file from ours, and back; the tensor itself where they agree.
+// A parameter in the order of its file from ours, and back, always of our shape; the tensor itself
+// where they agree.
 Tensor in_file_order(const ParameterSpec& spec, const Tensor& value);
 Tensor in_our_order(const ParameterSpec& spec, const Tensor& value);
 

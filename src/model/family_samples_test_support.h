@@ -71,10 +71,58 @@ inline nlohmann::json sample_family_json(const std::string& family) {
   return json;
 }
 
-// "gpt2", "llama", "parallel" (rotary in part, biases), "parallel-gpt2", or "family-" and a name.
+// Models of TransformerLens: each kind that its configuration has and no other family.
+inline nlohmann::json sample_hooked_json(const std::string& kind) {
+  nlohmann::json json = {{"model_type", "hooked_transformer"},
+                         {"n_layers", 2},
+                         {"n_heads", 3},
+                         {"d_model", kSampleWidth},
+                         {"d_head", 7},
+                         {"d_mlp", 40},
+                         {"n_ctx", 32},
+                         {"d_vocab", kSampleVocabulary},
+                         {"act_fn", "gelu"}};
+  if (kind == "attn_only") json.update({{"attn_only", true}, {"normalization_type", "LNPre"}});
+  if (kind == "no_norm")
+    json.update({{"normalization_type", nullptr},
+                 {"positional_embedding_type", "none"},
+                 {"d_vocab_out", 53},
+                 {"attn_scale", 0.4}});
+  if (kind == "bidirectional")
+    json.update({{"attention_dir", "bidirectional"}, {"use_attn_scale", false}});
+  if (kind == "shortformer")
+    json.update(
+        {{"positional_embedding_type", "shortformer"}, {"act_fn", "solu_ln"}, {"attn_scale", 4.0}});
+  if (kind == "solu")
+    json.update({{"act_fn", "solu"}, {"parallel_attn_mlp", true}, {"normalization_type", "RMS"}});
+  if (kind == "rotary")
+    json.update({{"positional_embedding_type", "rotary"},
+                 {"d_head", 8},
+                 {"rotary_dim", 6},
+                 {"normalization_type", "RMSPre"},
+                 {"gated_mlp", true},
+                 {"n_heads", 4},
+                 {"n_key_value_heads", 2},
+                 {"use_qk_norm", true},
+                 {"attn_scores_soft_cap", 2.0}});
+  if (kind == "solu_folded")
+    json.update({{"act_fn", "solu_ln"},
+                 {"normalization_type", "LNPre"},
+                 {"use_local_attn", true},
+                 {"window_size", 4},
+                 {"attn_types", {"global", "local"}}});
+  return json;
+}
+inline constexpr const char* kHookedKinds[] = {
+    "attn_only", "no_norm", "bidirectional", "shortformer", "solu", "rotary", "solu_folded"};
+
+// "gpt2", "llama", "parallel" (rotary in part, biases), "parallel-gpt2", "family-" and a name, or
+// "hooked-" and a kind.
 inline ModelConfig sample_config(const std::string& kind) {
   if (kind.starts_with("family-"))
     return parse_model_config(sample_family_json(kind.substr(7)), "test");
+  if (kind.starts_with("hooked-"))
+    return parse_model_config(sample_hooked_json(kind.substr(7)), "test");
   const bool gpt2 = kind.ends_with("gpt2");
   nlohmann::json json = gpt2 ? sample_gpt2_json() : sample_llama_json();
   if (kind == "parallel") json["attention_bias"] = json["mlp_bias"] = true;
@@ -86,14 +134,15 @@ inline ModelConfig sample_config(const std::string& kind) {
 
 inline std::unique_ptr<Model> sample_model(const ModelConfig& config) {
   auto model = make_model(config, 11);
-  // Random weights of 0.02 give flat maps; larger ones make every path matter. So do norms that do
-  // something, and biases that are not zero.
+  // Random weights of 0.02 give flat maps; larger ones, as TransformerLens draws them, make every
+  // path matter. So do norms that do something, and biases that are not zero.
+  const float larger = config.family == "hooked_transformer" ? 1.0f : 8.0f;
   std::uint64_t stream = 100;
   for (const NamedParameter& parameter : model->parameters()) {
     Tensor& value = parameter.variable.mutable_value();
     const std::span<float> values(value.mutable_f32(), static_cast<std::size_t>(value.elements()));
     if (value.shape().rank() == 2) {
-      for (float& x : values) x *= 8.0f;
+      for (float& x : values) x *= larger;
     } else {
       const bool norm = values[0] == 1.0f;
       fill_uniform(values, 3, stream++);

@@ -74,6 +74,8 @@ Variable Model::checked_run(const Tensor& ids, const ForwardOptions& options) co
     require(!start.after_attention || config_.residual == ResidualKind::kSequential,
             "forward: the attention and the MLP of a layer read the same stream, so that there is "
             "nothing to start with between them");
+    require(!start.after_attention || config_.mlp != MlpKind::kNone,
+            "forward: a layer of attention only has no MLP to start at");
     const Shape expected = {ids.size(0), ids.size(1), config_.width};
     require(start.residual.defined() && start.residual.shape() == expected,
             "forward: the residual to start with is {}, not {}",
@@ -164,6 +166,9 @@ std::unique_ptr<KeyValueCache> Model::make_cache(std::int64_t batch, std::int64_
 
 std::unique_ptr<KeyValueCache> Model::make_cache(std::int64_t batch, std::int64_t capacity,
                                                  std::int64_t first, std::int64_t end) const {
+  require(!config_.bidirectional,
+          "a cache of keys and values needs causal attention; this model's is bidirectional, so "
+          "that every position changes with what follows it");
   return std::make_unique<KeyValueCache>(end - first, batch, std::min(capacity, config_.context),
                                          config_.key_heads, config_.head_width, placement_.device,
                                          placement_.precision, first);

@@ -30,6 +30,11 @@ class ReferenceForward {
         if (norm->weight.defined())
           values_.try_emplace(norm->weight.id(), norm->weight.value().values().begin(),
                               norm->weight.value().values().end());
+    for (const LayerWeights& layer : weights_.layers)
+      if (layer.mlp != nullptr && layer.mlp->norm.on())
+        values_.try_emplace(layer.mlp->norm.weight.id(),
+                            layer.mlp->norm.weight.value().values().begin(),
+                            layer.mlp->norm.weight.value().values().end());
   }
 
   // To be moved about, for slopes.
@@ -52,6 +57,10 @@ class ReferenceForward {
       const Doubles attended = attention(normalised(x, layer.norm), l);
       Doubles middle = x;
       add(middle, normalised(attended, layer.attention_post_norm));
+      if (config_.mlp == MlpKind::kNone) {
+        x = middle;
+        continue;
+      }
       const bool parallel = config_.residual == ResidualKind::kParallel;
       const Doubles& read = parallel ? x : middle;
       Doubles next = middle;
@@ -101,7 +110,7 @@ class ReferenceForward {
     Doubles y(x.size());
     for (std::int64_t r = 0; r < rows; ++r) {
       double mean = 0.0, square = 0.0;
-      if (config_.norm == NormKind::kLayer)
+      if (norm.kind == NormKind::kLayer)
         for (std::int64_t i = 0; i < d; ++i) mean += at(x, r, i, d) / static_cast<double>(d);
       for (std::int64_t i = 0; i < d; ++i)
         square += std::pow(at(x, r, i, d) - mean, 2.0) / static_cast<double>(d);
@@ -169,8 +178,12 @@ class ReferenceForward {
   Doubles attention(const Doubles& x, std::size_t layer) const {
     const AttentionWeights& w = *weights_.layers[layer].attention;
     const std::int64_t H = config_.heads, G = config_.key_heads, D = config_.head_width;
-    Doubles q = normalised(clipped(linear(x, w.q)), w.q_norm);
-    Doubles k = normalised(clipped(linear(x, w.k)), w.k_norm);
+    Doubles placed = x;
+    if (config_.positions == PositionKind::kShortformer)
+      for (std::size_t i = 0; i < placed.size(); ++i)
+        placed[i] += of(weights_.position_embedding, static_cast<std::int64_t>(i));
+    Doubles q = normalised(clipped(linear(placed, w.q)), w.q_norm);
+    Doubles k = normalised(clipped(linear(placed, w.k)), w.k_norm);
     const Doubles v = clipped(linear(x, w.v));
     const std::int64_t window = config_.window(static_cast<std::int64_t>(layer));
     if (config_.positions == PositionKind::kRotary) turn(q, H), turn(k, G);
@@ -184,7 +197,8 @@ class ReferenceForward {
       for (std::int64_t t = 0; t < T; ++t) {
         Doubles pattern;
         double sum = 0.0;
-        for (std::int64_t s = 0; s <= t; ++s) {
+        const std::int64_t end = config_.bidirectional ? T : t + 1;
+        for (std::int64_t s = 0; s < end; ++s) {
           if (window > 0 && t - s >= window) {
             pattern.push_back(0.0);
             continue;
@@ -196,7 +210,7 @@ class ReferenceForward {
               std::exp(capped(score * scale, static_cast<double>(config_.score_soft_cap))));
           sum += pattern.back();
         }
-        for (std::int64_t s = 0; s <= t; ++s)
+        for (std::int64_t s = 0; s < end; ++s)
           for (std::int64_t i = 0; i < D; ++i)
             at(z, t, h * D + i, H * D) +=
                 pattern[static_cast<std::size_t>(s)] / sum * at(v, s, g * D + i, G * D);
@@ -217,12 +231,29 @@ class ReferenceForward {
     return x;
   }
 
+  // x softmax(x) over rows of the hidden width.
+  Doubles solu(Doubles x) const {
+    const auto width = static_cast<std::size_t>(config_.mlp_width);
+    for (std::size_t begin = 0; begin < x.size(); begin += width) {
+      double sum = 0.0;
+      for (std::size_t i = begin; i < begin + width; ++i) sum += std::exp(x[i]);
+      for (std::size_t i = begin; i < begin + width; ++i) x[i] *= std::exp(x[i]) / sum;
+    }
+    return x;
+  }
+
   Doubles perceptron(const Doubles& x, const MlpWeights& w) const {
+    if (config_.mlp == MlpKind::kSolu)
+      return linear(normalised(solu(linear(x, w.in)), w.norm), w.out);
     Doubles hidden = linear(x, config_.mlp == MlpKind::kGated ? w.gate : w.in);
     for (double& value : hidden) value = activated(value);
     if (config_.mlp == MlpKind::kGated) {
       const Doubles up = linear(x, w.in);
-      for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] *= up[i];
+      for (std::size_t i = 0; i < hidden.size(); ++i) {
+        hidden[i] *= up[i];
+        if (w.product_bias.defined())
+          hidden[i] += of(w.product_bias, static_cast<std::int64_t>(i) % config_.mlp_width);
+      }
     }
     return linear(hidden, w.out);
   }

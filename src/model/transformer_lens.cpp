@@ -8,6 +8,7 @@
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "model/family.h"
+#include "model/hooked_state_dict.h"
 
 namespace filigree {
 namespace {
@@ -181,9 +182,9 @@ std::vector<float> unembedding(LensTensors& from, const ModelConfig& config) {
 
 // A bias of the logits has no place in these models, but that of the final norm does the same: the
 // x for which W x is the bias, which there is where the norm was folded into both. Solved on some
-// of the rows and checked on all.
+// of the rows and checked on all; `off` receives how far it is off, as a share of the largest.
 std::vector<float> norm_bias_for(const std::vector<float>& matrix, const std::vector<float>& bias,
-                                 std::int64_t d, const std::string& source) {
+                                 std::int64_t d, double& off) {
   const auto V = static_cast<std::int64_t>(bias.size());
   const auto n = static_cast<std::size_t>(d);
   const std::int64_t step = std::max<std::int64_t>(1, V / (4 * d));
@@ -224,12 +225,11 @@ std::vector<float> norm_bias_for(const std::vector<float>& matrix, const std::ve
     worst = std::max(worst, std::abs(sum - wanted));
     largest = std::max(largest, std::abs(wanted));
   }
-  require(worst <= 1e-3 * largest,
-          "'{}': unembed.b_U is a bias of the logits that no bias of the final norm gives, and "
-          "models of this family have no other; it is off by {:.3g} of {:.3g}",
-          source, worst, largest);
+  off = largest > 0.0 ? worst / largest : 0.0;
   return {x.begin(), x.end()};
 }
+
+constexpr double kMostOff = 1e-3;
 
 void place_ends(LensTensors& from, const ModelConfig& config, const ModelWeights& to,
                 const std::vector<float>& output) {
@@ -256,51 +256,61 @@ void place_ends(LensTensors& from, const ModelConfig& config, const ModelWeights
   require(to.final_norm.bias.defined(),
           "'{}': unembed.b_U is not zero, but models of the family {} have no such bias",
           from.source(), config.family);
-  const std::vector<float> more = norm_bias_for(output, bias, d, from.source());
+  double off = 0.0;
+  const std::vector<float> more = norm_bias_for(output, bias, d, off);
+  require(off <= kMostOff,
+          "'{}': unembed.b_U is a bias of the logits that no bias of the final norm gives, and "
+          "models of this family have no other; it is off by {:.3g} of the largest",
+          from.source(), off);
   for (std::int64_t i = 0; i < d; ++i)
     Placing::at(to.final_norm.bias, i) += more[static_cast<std::size_t>(i)];
 }
 
 }  // namespace
 
-bool has_transformer_lens_names(const std::vector<TensorView>& tensors) {
-  return std::ranges::any_of(tensors,
-                             [](const TensorView& view) { return view.name == kEmbedding; });
+namespace {
+
+// A GPT-2 as TransformerLens has it: its extents; an output layer that is the embedding, or norms
+// folded into what follows, and with them a bias of the logits that a norm's bias gives.
+bool is_gpt2(const ModelConfig& c, LensTensors& from) {
+  const bool shaped = c.positions == PositionKind::kLearned && c.mlp == MlpKind::kPlain &&
+                      c.norm == NormKind::kLayer && c.outputs() == c.vocabulary &&
+                      c.heads * c.head_width == c.width && c.mlp_width == 4 * c.width &&
+                      c.key_heads == c.heads;
+  if (!shaped) return false;
+  const std::vector<float> output = unembedding(from, c);
+  const std::vector<float> bias = from.values_if_any("unembed.b_U", {c.vocabulary});
+  if (from.find("ln_final.w") != nullptr)
+    return all_zero(bias) && output == from.values(kEmbedding, {c.vocabulary, c.width});
+  double off = 0.0;
+  if (!all_zero(bias)) norm_bias_for(output, bias, c.width, off);
+  return off <= kMostOff;
 }
 
+}  // namespace
+
 ModelConfig transformer_lens_config(const std::vector<TensorView>& tensors,
-                                    const std::string& source) {
+                                    const nlohmann::json& settings, const std::string& source) {
+  const ModelConfig toy = hooked_config(tensors, settings, source);
   LensTensors from(tensors, source);
-  const auto shape = [&](const std::string& name, std::size_t rank) {
-    const TensorView& view = from.at(name);
-    require(view.shape.size() == rank, "'{}': tensor '{}' is {}, which is not of {} axes", source,
-            name, shape_text(view.shape), rank);
-    return view.shape;
-  };
-  const TensorView* positions = from.find("pos_embed.W_pos");
-  require(positions != nullptr && from.find("blocks.0.mlp.W_gate") == nullptr,
-          "'{}': a state dict under TransformerLens's names that is not a GPT-2's; give the "
-          "configuration with --config FILE",
-          source);
-  const Extents embedding = shape(kEmbedding, 2), query = shape("blocks.0.attn.W_Q", 3);
-  std::int64_t layers = 1;
-  while (from.find(fmt::format("blocks.{}.attn.W_Q", layers)) != nullptr) ++layers;
+  if (!settings.is_null() || !is_gpt2(toy, from)) return toy;
   const nlohmann::json json = {{"model_type", "gpt2"},
                                {"architectures", {"GPT2LMHeadModel"}},
                                {"activation_function", "gelu_new"},
                                {"layer_norm_epsilon", 1e-5},
-                               {"n_layer", layers},
-                               {"n_head", query[0]},
-                               {"n_embd", embedding[1]},
-                               {"n_inner", shape("blocks.0.mlp.W_in", 2)[1]},
-                               {"n_positions", shape("pos_embed.W_pos", 2)[0]},
-                               {"vocab_size", embedding[0]},
+                               {"n_layer", toy.layers},
+                               {"n_head", toy.heads},
+                               {"n_embd", toy.width},
+                               {"n_inner", toy.mlp_width},
+                               {"n_positions", toy.context},
+                               {"vocab_size", toy.vocabulary},
                                {"tie_word_embeddings", true}};
   return parse_model_config(json, source);
 }
 
 std::unique_ptr<Model> model_from_transformer_lens(const std::vector<TensorView>& tensors,
                                                    ModelConfig config, const std::string& source) {
+  if (config.family == "hooked_transformer") return hooked_model(tensors, config, source);
   LensTensors from(tensors, source);
   require(config.query_key_norm == QueryKeyNorm::kNone,
           "'{}': models of the family {} are not read under TransformerLens's names", source,

@@ -11,12 +11,11 @@
 
 namespace filigree {
 
-bool has_transformer_lens_names(const std::vector<TensorView>& tensors);
-
-// The shape that the tensors have, as a GPT-2: what they do not tell (activation, epsilon) is
-// GPT-2's. Throws Error for tensors that are not a GPT-2's.
+// The shape that the tensors (lens_tensors()) have. Without settings (hooked_config()) those of a
+// GPT-2 are one, and what they do not tell (activation, epsilon) is GPT-2's; all others are of the
+// family hooked_transformer.
 ModelConfig transformer_lens_config(const std::vector<TensorView>& tensors,
-                                    const std::string& source);
+                                    const nlohmann::json& settings, const std::string& source);
 
 // A model of the configuration with these weights. A vocabulary that is padded beyond the
 // configuration's is cut; norms that are folded into what follows have a gain of 1; an output layer

@@ -7,13 +7,24 @@ namespace {
 Variable gated(const Variable& x, const MlpWeights& weights, const TapScope& tap) {
   const Variable gate = tap("hook_pre", linear(x, weights.gate));
   const Variable up = tap("hook_pre_linear", linear(x, weights.in));
-  return linear(tap("hook_post", gated_product(gate, up, weights.activation)), weights.out);
+  Variable product = gated_product(gate, up, weights.activation);
+  if (weights.product_bias.defined()) product = add(product, weights.product_bias);
+  return linear(tap("hook_post", product), weights.out);
+}
+
+Variable solu(const Variable& x, const MlpWeights& weights, const TapScope& tap) {
+  const Variable pre = tap("hook_pre", linear(x, weights.in));
+  Variable hidden = mul(pre, softmax(pre));
+  if (weights.norm.on())
+    hidden = normalise(tap("hook_mid", hidden), weights.norm, tap.inside("ln"));
+  return linear(tap("hook_post", hidden), weights.out);
 }
 
 }  // namespace
 
 Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap) {
   if (weights.gate.weight.defined()) return gated(x, weights, tap);
+  if (weights.solu) return solu(x, weights, tap);
   const Activation f = weights.activation;
   if (!tap.wants("hook_pre") && !tap.wants("hook_post"))
     return feed_forward(x, weights.in, weights.out, f);

@@ -26,16 +26,22 @@ Variable head_results(const Variable& z, const LinearWeight& o, const LoraAdapte
   return reshape(transpose(written, 0, 1), {B, T, H, width});
 }
 
-// [B, T, width] or [B, T, heads, width] -> the heads' [B, T, heads, D].
-Variable projected(const Variable& shared, const Variable& by_head, const LinearWeight& w,
-                   const LoraAdapter& lora, std::int64_t heads) {
+// [B, T, width] or [B, T, heads, width] -> the heads' [B, T, heads, D]; `positions` [B, T, width]
+// are added before, or undefined.
+Variable projected(const Variable& shared, const Variable& by_head, const Variable& positions,
+                   const LinearWeight& w, const LoraAdapter& lora, std::int64_t heads) {
   if (!by_head.defined()) {
-    const Variable y = linear(shared, w, lora);
+    const Variable y = linear(positions.defined() ? add(shared, positions) : shared, w, lora);
     return reshape(y, {y.size(0), y.size(1), heads, w.outputs() / heads});
   }
-  const Variable y = linear_by_head(by_head, w);
+  Variable read = by_head;
+  if (positions.defined()) {
+    const Shape& p = positions.shape();
+    read = add(read, reshape(positions, {p[0], p[1], 1, p[2]}));
+  }
+  const Variable y = linear_by_head(read, w);
   if (!lora.on()) return y;
-  const Variable h = linear(by_head, LinearWeight{lora.down, Variable()});  // [B, T, heads, rank]
+  const Variable h = linear(read, LinearWeight{lora.down, Variable()});  // [B, T, heads, rank]
   return add(y, linear_by_head(scale(h, lora.scale), LinearWeight{lora.up, Variable()}));
 }
 
@@ -116,7 +122,8 @@ LinearWeight side_by_side(const AttentionWeights& w) {
 Variable packed(const AttentionInputs& x, const AttentionWeights& w, const TapScope& tap,
                 const GateOptions* gate, GateReport* report) {
   if (w.rotary != nullptr || !x.shared.value().on_gpu() || x.q.defined() || x.k.defined() ||
-      x.v.defined() || w.mask.soft_cap > 0.0f || w.clip > 0.0f || w.q_norm.weight.defined() ||
+      x.v.defined() || x.positions.defined() || w.mask.bidirectional || w.mask.soft_cap > 0.0f ||
+      w.clip > 0.0f || w.q_norm.weight.defined() ||
       (w.mask.window > 0 && w.mask.window < x.shared.size(1)))
     return {};
   for (const char* name :
@@ -147,10 +154,13 @@ Variable self_attention(const AttentionInputs& x, const AttentionWeights& w, con
   Variable z;  // [B, T, H, D]
   if (cache == nullptr && Tq == T && x.shared.defined()) z = packed(x, w, tap, gate, report);
   if (!z.defined()) {
-    Variable q = tap(
-        "hook_q", clipped(projected(last(x.shared, Tq), last(x.q, Tq), w.q, w.lora.q, w.heads), w));
-    Variable k = tap("hook_k", clipped(projected(x.shared, x.k, w.k, w.lora.k, w.key_heads), w));
-    Variable v = tap("hook_v", clipped(projected(x.shared, x.v, w.v, w.lora.v, w.key_heads), w));
+    Variable q = tap("hook_q", clipped(projected(last(x.shared, Tq), last(x.q, Tq),
+                                                 last(x.positions, Tq), w.q, w.lora.q, w.heads),
+                                       w));
+    Variable k = tap("hook_k",
+                     clipped(projected(x.shared, x.k, x.positions, w.k, w.lora.k, w.key_heads), w));
+    Variable v =
+        tap("hook_v", clipped(projected(x.shared, x.v, {}, w.v, w.lora.v, w.key_heads), w));
     q = normalised(q, w.q_norm, tap.inside("q_norm"));
     k = normalised(k, w.k_norm, tap.inside("k_norm"));
     if (w.rotary != nullptr) {

@@ -54,7 +54,7 @@ void add_batch(const Model& model, const Batch& batch, Taps* taps, Evaluation& r
   }
   result.queries += B * T;
   for (std::int64_t l = 0; l < result.layers; ++l) {
-    const double pairs = model.config().causal_edges(l, T);
+    const double pairs = model.config().edges_seen(l, T);
     result.edges[static_cast<std::size_t>(l)] += pairs * static_cast<double>(B);
     for (std::int64_t h = 0; h < result.heads; ++h) {
       double& open = result.open_edges[static_cast<std::size_t>(l * result.heads + h)];

@@ -115,8 +115,9 @@ inline void attend_directly(const AttentionArgs<>& args, std::int64_t b, std::in
   const AttentionShape& s = args.shape;
   const std::int64_t kv = b * s.kv_batch + h / (s.H / s.G) * s.D, stride = s.G * s.D;
   for (std::int64_t i = 0; i < s.Tq; ++i) {
-    const std::int64_t row = (b * s.Tq + i) * s.H + h, count = s.Tk - s.Tq + i + 1;
-    const std::int64_t first = first_key(s, count - 1), padded = round_up(count, kLanes);
+    const std::int64_t row = (b * s.Tq + i) * s.H + h, position = s.Tk - s.Tq + i;
+    const std::int64_t first = first_key(s, position), count = end_key(s, position);
+    const std::int64_t padded = round_up(count, kLanes);
     const float* q = args.q + row * s.D;
     for (std::int64_t j = first; j < count; ++j) {
       const float* k = args.k + kv + j * stride;
@@ -153,7 +154,7 @@ inline void attend_directly(const AttentionArgs<>& args, std::int64_t b, std::in
 inline void attend(const AttentionArgs<>& args, std::int64_t b, std::int64_t h, std::int64_t begin,
                    std::int64_t end) {
   const AttentionShape& s = args.shape;
-  const std::int64_t past = s.Tk - s.Tq, keys_most = past + end;
+  const std::int64_t past = s.Tk - s.Tq, keys_most = end_key(s, past + end - 1);
   const std::int64_t keys_padded = round_up(keys_most, kTileCols), width = round_up(s.D, kLanes);
   const std::int64_t kv = b * s.kv_batch + h / (s.H / s.G) * s.D;
   float* panels = scratch(static_cast<std::size_t>(keys_padded * s.D + keys_most * width +
@@ -167,13 +168,13 @@ inline void attend(const AttentionArgs<>& args, std::int64_t b, std::int64_t h, 
   pack_rows(args.v + kv, s.G * s.D, keys_most, s.D, width, values);
   for (std::int64_t i0 = begin; i0 < end; i0 += kQueryBlock) {
     const std::int64_t rows = end - i0 < kQueryBlock ? end - i0 : kQueryBlock;
-    const std::int64_t keys = past + i0 + rows;
+    const std::int64_t keys = end_key(s, past + i0 + rows - 1);
     const float* q = args.q + ((b * s.Tq + i0) * s.H + h) * s.D;
     multiply_transposed(q, s.H * s.D, rows, s.D, panels, keys, scores,
                         keys_padded);  // [rows, keys]
     for (std::int64_t i = 0; i < rows; ++i) {
       float* row = scores + i * keys_padded;
-      const std::int64_t count = past + i0 + i + 1, first = first_key(s, count - 1);
+      const std::int64_t first = first_key(s, past + i0 + i), count = end_key(s, past + i0 + i);
       const std::int64_t padded = round_up(keys, kLanes);
       cap_row(s, row, padded);
       const float maximum = s.scale * row_maximum(row + first, count - first);
@@ -228,7 +229,7 @@ inline void attend_grad(const AttentionGradArgs<>& args, std::int64_t b, std::in
     double dbias = 0.0;
     for (std::int64_t i0 = 0; i0 < s.Tq; i0 += kQueryBlock) {
       const std::int64_t rows = s.Tq - i0 < kQueryBlock ? s.Tq - i0 : kQueryBlock;
-      const std::int64_t keys = past + i0 + rows;
+      const std::int64_t keys = end_key(s, past + i0 + rows - 1);
       const std::int64_t first = ((b * s.Tq + i0) * s.H + h) * s.D;
       pack_rows(args.q + first, stride, rows, s.D, width, q_rows);
       pack_rows(args.dz + first, stride, rows, s.D, width, dz_rows);
@@ -237,8 +238,8 @@ inline void attend_grad(const AttentionGradArgs<>& args, std::int64_t b, std::in
       for (std::int64_t i = 0; i < rows; ++i) {
         float* weight = weights + i * keys_padded;
         float* dscore = dscores + i * keys_padded;
-        const std::int64_t count = past + i0 + i + 1, padded = round_up(keys, kLanes);
-        const std::int64_t seen = first_key(s, count - 1);
+        const std::int64_t count = end_key(s, past + i0 + i), padded = round_up(keys, kLanes);
+        const std::int64_t seen = first_key(s, past + i0 + i);
         cap_row(s, weight, padded, slopes);
         if (args.gate.bias != nullptr) {
           dbias += static_cast<double>(

@@ -57,16 +57,15 @@ void attention_grad(const AttentionGradArgs<>& args) {
 
 void mask_scores(const AttentionShape& s, float* scores) {
   const std::int64_t past = s.Tk - s.Tq;
-  parallel_for(s.B * s.H * s.Tq, 64, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t position = past + row % s.Tq, first = first_key(s, position);
+  parallel_for(s.B * s.H * s.Tq, 64, [&](std::int64_t row_begin, std::int64_t row_end) {
+    for (std::int64_t row = row_begin; row < row_end; ++row) {
+      const std::int64_t position = past + row % s.Tq;
+      const std::int64_t first = first_key(s, position), end = end_key(s, position);
       float* x = scores + row * s.Tk;
       for (std::int64_t j = 0; j < s.Tk; ++j)
-        x[j] =
-            j >= first && j <= position ? x[j] * s.scale : -std::numeric_limits<float>::infinity();
+        x[j] = j >= first && j < end ? x[j] * s.scale : -std::numeric_limits<float>::infinity();
       if (s.soft_cap > 0.0f)
-        for (std::int64_t j = first; j <= position; ++j)
-          x[j] = s.soft_cap * std::tanh(x[j] / s.soft_cap);
+        for (std::int64_t j = first; j < end; ++j) x[j] = s.soft_cap * std::tanh(x[j] / s.soft_cap);
     }
   });
 }
@@ -74,14 +73,15 @@ void mask_scores(const AttentionShape& s, float* scores) {
 void mask_score_gradient(const AttentionShape& s, const float* scores, const float* grad,
                          float* out) {
   const std::int64_t past = s.Tk - s.Tq;
-  parallel_for(s.B * s.H * s.Tq, 64, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t position = past + row % s.Tq, first = first_key(s, position);
+  parallel_for(s.B * s.H * s.Tq, 64, [&](std::int64_t row_begin, std::int64_t row_end) {
+    for (std::int64_t row = row_begin; row < row_end; ++row) {
+      const std::int64_t position = past + row % s.Tq;
+      const std::int64_t first = first_key(s, position), end = end_key(s, position);
       const std::int64_t at = row * s.Tk;
       for (std::int64_t j = 0; j < s.Tk; ++j)
-        out[at + j] = j >= first && j <= position ? grad[at + j] * s.scale : 0.0f;
+        out[at + j] = j >= first && j < end ? grad[at + j] * s.scale : 0.0f;
       if (s.soft_cap > 0.0f)
-        for (std::int64_t j = first; j <= position; ++j) {
+        for (std::int64_t j = first; j < end; ++j) {
           const float share = scores[at + j] / s.soft_cap;
           out[at + j] *= 1.0f - share * share;
         }

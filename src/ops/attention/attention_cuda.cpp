@@ -15,6 +15,7 @@ namespace {
 
 FlashShape flash_shape(const AttentionShape& s) {
   const auto fits = [](std::int64_t value) { return value < (std::int64_t{1} << 30); };
+  if (s.bidirectional) return {};  // these kernels skip what is behind a query
   if (!fits(s.B) || !fits(s.H) || !fits(s.Tq) || !fits(s.Tk) || !fits(s.D)) return {};
   return {static_cast<int>(s.B),
           static_cast<int>(s.H),

@@ -15,10 +15,11 @@ struct AttentionShape {
   // in one tensor, are read only by the kernels on tensor cores (reads_packed).
   std::int64_t q_token = 0, kv_token = 0;
   float scale = 1.0f;
-  std::int64_t window = 0;  // keys that a query sees, its own the last; 0: all
-  float soft_cap = 0.0f;    // scores become soft_cap tanh(score / soft_cap); 0: as they are
+  std::int64_t window = 0;     // keys that a query sees, its own the last; 0: all
+  float soft_cap = 0.0f;       // scores become soft_cap tanh(score / soft_cap); 0: as they are
+  bool bidirectional = false;  // queries see the keys behind them too
 
-  bool plain() const { return window == 0 && soft_cap == 0.0f; }
+  bool plain() const { return window == 0 && soft_cap == 0.0f && !bidirectional; }
 };
 
 // The first key that the query at `position` sees.
@@ -27,12 +28,18 @@ FILIGREE_HOST_DEVICE constexpr std::int64_t first_key(const AttentionShape& s,
   return s.window > 0 && position >= s.window ? position - s.window + 1 : 0;
 }
 
-// Edges of one head, within the causal mask and the window.
-constexpr double causal_pairs(const AttentionShape& s) {
+// One behind the last key that it sees.
+FILIGREE_HOST_DEVICE constexpr std::int64_t end_key(const AttentionShape& s,
+                                                    std::int64_t position) {
+  return s.bidirectional ? s.Tk : position + 1;
+}
+
+// Edges of one head: pairs of a query and a key that it sees.
+constexpr double seen_pairs(const AttentionShape& s) {
   double pairs = 0.0;
   for (std::int64_t i = 0; i < s.Tq; ++i) {
     const std::int64_t position = s.Tk - s.Tq + i;
-    pairs += static_cast<double>(position + 1 - first_key(s, position));
+    pairs += static_cast<double>(end_key(s, position) - first_key(s, position));
   }
   return pairs;
 }

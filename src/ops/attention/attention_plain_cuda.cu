@@ -48,8 +48,8 @@ __global__ void attend(AttentionArgs<T> args) {
   const AttentionShape& s = args.shape;
   const std::int64_t i = blockIdx.x % s.Tq, h = blockIdx.x / s.Tq % s.H,
                      b = blockIdx.x / (s.Tq * s.H);
-  const std::int64_t row = (b * s.H + h) * s.Tq + i, count = s.Tk - s.Tq + i + 1;
-  const std::int64_t first = first_key(s, count - 1);
+  const std::int64_t row = (b * s.H + h) * s.Tq + i, position = s.Tk - s.Tq + i;
+  const std::int64_t first = first_key(s, position), count = end_key(s, position);
   const std::int64_t kv = b * s.kv_batch + h / (s.H / s.G) * s.D, stride = s.G * s.D;
   const std::int64_t query = ((b * s.Tq + i) * s.H + h) * s.D;
   float* weights = memory;
@@ -120,8 +120,8 @@ __global__ void attend_grad_queries(AttentionGradArgs<T> args, float* expected_v
   const AttentionShape& s = args.shape;
   const std::int64_t i = blockIdx.x % s.Tq, h = blockIdx.x / s.Tq % s.H,
                      b = blockIdx.x / (s.Tq * s.H);
-  const std::int64_t row = (b * s.H + h) * s.Tq + i, count = s.Tk - s.Tq + i + 1;
-  const std::int64_t first = first_key(s, count - 1);
+  const std::int64_t row = (b * s.H + h) * s.Tq + i, position = s.Tk - s.Tq + i;
+  const std::int64_t first = first_key(s, position), count = end_key(s, position);
   const std::int64_t kv = b * s.kv_batch + h / (s.H / s.G) * s.D, stride = s.G * s.D;
   const std::int64_t query = ((b * s.Tq + i) * s.H + h) * s.D;
   float* scores = memory;
@@ -195,7 +195,7 @@ __global__ void attend_grad_keys(AttentionGradArgs<T> args, const float* expecte
   const std::uint64_t key = gate_noise_key(gate.noise);
   const bool sampled = gate.bias != nullptr && gate.sample;
   // The queries that see the key.
-  const std::int64_t first = j > past ? j - past : 0;
+  const std::int64_t first = !s.bidirectional && j > past ? j - past : 0;
   const std::int64_t left = s.window > 0 ? j + s.window - past : s.Tq;
   const std::int64_t end = left < s.Tq ? left : s.Tq;
   for (std::int64_t h = g * group; h < (g + 1) * group; ++h) {
@@ -236,7 +236,7 @@ __global__ void attend_grad_keys(AttentionGradArgs<T> args, const float* expecte
 
 __device__ inline bool looks_at(const AttentionShape& s, std::int64_t i, std::int64_t j) {
   const std::int64_t position = s.Tk - s.Tq + i;
-  return j <= position && j >= first_key(s, position);
+  return j < end_key(s, position) && j >= first_key(s, position);
 }
 
 template <typename T>

@@ -20,10 +20,14 @@ AttentionShape attention_shape(const char* op, const Shape& q, const Shape& k, s
   require(mask.window >= 0 && mask.soft_cap >= 0.0f && std::isfinite(mask.soft_cap),
           "{}: a window of {} keys and a soft cap of {} must not be negative", op, mask.window,
           mask.soft_cap);
+  require(!mask.bidirectional || mask.window == 0,
+          "{}: a window of {} keys needs causal attention; bidirectional attention has none", op,
+          mask.window);
   AttentionShape shape = {q[0],        q[1],        Tk,   q[2], k[2], q[3], k[1] * k[2] * k[3],
                           q[2] * q[3], k[2] * k[3], scale};
   shape.window = mask.window < Tk ? mask.window : 0;  // one that holds all keys is none
   shape.soft_cap = mask.soft_cap;
+  shape.bidirectional = mask.bidirectional;
   return shape;
 }
 

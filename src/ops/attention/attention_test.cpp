@@ -11,8 +11,9 @@ struct Case {
   std::int64_t B, Tq, Tk, H, G, D;
   std::int64_t window = 0;
   float cap = 0.0f;
+  bool bidirectional = false;
 
-  ScoreMask mask() const { return {window, cap}; }
+  ScoreMask mask() const { return {window, cap, bidirectional}; }
 };
 
 // Single queries, whole and partial blocks, head widths below and beside a vector, grouped heads.
@@ -20,15 +21,23 @@ const Case kCases[] = {{1, 1, 1, 1, 1, 4},    {2, 13, 13, 3, 3, 8},  {1, 33, 33,
                        {1, 5, 9, 4, 2, 12},   {1, 70, 70, 1, 1, 64}, {2, 20, 47, 2, 2, 24},
                        {1, 130, 130, 2, 2, 5}};
 
-// Windows of one key, of part of a vector, over blocks, longer than the text; caps; both.
-const Case kMaskedCases[] = {{2, 13, 13, 3, 3, 8, 1},     {1, 33, 33, 2, 1, 16, 5, 1.5f},
-                             {1, 5, 9, 4, 2, 12, 3},      {1, 70, 70, 1, 1, 64, 17},
-                             {2, 20, 47, 2, 2, 24, 0, 2}, {1, 130, 130, 2, 2, 5, 66, 0.7f},
-                             {1, 130, 130, 1, 1, 8, 200}, {1, 2, 40, 2, 2, 8, 19, 3}};
+// Windows of one key, of part of a vector, over blocks, longer than the text; caps; both; queries
+// that see what is behind them.
+const Case kMaskedCases[] = {{2, 13, 13, 3, 3, 8, 1},
+                             {1, 33, 33, 2, 1, 16, 5, 1.5f},
+                             {1, 5, 9, 4, 2, 12, 3},
+                             {1, 70, 70, 1, 1, 64, 17},
+                             {2, 20, 47, 2, 2, 24, 0, 2},
+                             {1, 130, 130, 2, 2, 5, 66, 0.7f},
+                             {1, 130, 130, 1, 1, 8, 200},
+                             {1, 2, 40, 2, 2, 8, 19, 3},
+                             {2, 13, 13, 3, 3, 8, 0, 0, true},
+                             {1, 5, 9, 4, 2, 12, 0, 0, true},
+                             {1, 130, 130, 2, 1, 5, 0, 0.7f, true}};
 
 std::string name(const char* op, const Case& c) {
-  return fmt::format("{} B{} Tq{} Tk{} H{} G{} D{} window {} cap {}", op, c.B, c.Tq, c.Tk, c.H, c.G,
-                     c.D, c.window, c.cap);
+  return fmt::format("{} B{} Tq{} Tk{} H{} G{} D{} window {} cap {} bidirectional {}", op, c.B,
+                     c.Tq, c.Tk, c.H, c.G, c.D, c.window, c.cap, c.bidirectional);
 }
 
 struct Exact {
@@ -49,7 +58,7 @@ Exact exact(const Case& c, const std::vector<Doubles>& in) {
         const double* q = in[0].data() + at(i, c.Tq, c.H, h);
         Doubles s(static_cast<std::size_t>(c.Tk), -INFINITY);
         double maximum = -INFINITY, total = 0.0;
-        for (std::int64_t j = 0; j <= past + i; ++j) {
+        for (std::int64_t j = 0; j < (c.bidirectional ? c.Tk : past + i + 1); ++j) {
           const double* k = in[1].data() + at(j, c.Tk, c.G, h / group);
           if (c.window > 0 && past + i - j >= c.window) continue;
           double dot = 0.0;
@@ -137,7 +146,7 @@ TEST(Attention, MapsAndLogSumExp) {
       for (std::int64_t i = 0; i < pattern.elements(); ++i) {
         const std::int64_t key = i % c.Tk, query = i / c.Tk % c.Tq;
         const std::int64_t position = c.Tk - c.Tq + query;
-        if (key > position || (c.window > 0 && position - key >= c.window)) {
+        if ((!c.bidirectional && key > position) || (c.window > 0 && position - key >= c.window)) {
           EXPECT_EQ(pattern.f32()[i], 0.0f);
         }
       }
@@ -215,6 +224,7 @@ TEST(Attention, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(attention(q, Tensor::zeros({1, 4, 4, 8}), Tensor::zeros({1, 4, 4, 4})), Error);
   EXPECT_THROW(attention(q, q, q, {.mask = {.window = -1}}), Error);
   EXPECT_THROW(attention(q, q, q, {.mask = {.soft_cap = NAN}}), Error);
+  EXPECT_THROW(attention(q, q, q, {.mask = {.window = 2, .bidirectional = true}}), Error);
 }
 
 }  // namespace

@@ -284,7 +284,7 @@ void launch(const char* op, Kernel kernel, dim3 grid, std::size_t bytes, const A
 }  // namespace
 
 bool takes(const AttentionShape& s) {
-  if (!s.plain()) return false;  // no window and no soft cap in these kernels
+  if (!s.plain()) return false;  // no window, no soft cap and no keys behind a query
   if (s.D != 16 && s.D != 32 && s.D != 64 && s.D != 128) return false;
   constexpr std::int64_t kMostBlocks = 65535;  // of the second and third axis of a grid
   if (s.B < 1 || s.Tq < 1 || s.B > kMostBlocks || s.H > kMostBlocks) return false;

@@ -109,7 +109,7 @@ TEST(CudaAttentionTimes, OfEveryWidth) {
       const Times times = time_attention(in, setting.kind, setting.mask);
       const AttentionShape shape =
           attention_shape("time", {e.B, e.Tq, H, D}, {e.B, e.Tk, H, D}, -1, 0.0f, setting.mask);
-      const double unit = causal_pairs(shape) * static_cast<double>(e.B * H * D) * 1e-12;
+      const double unit = seen_pairs(shape) * static_cast<double>(e.B * H * D) * 1e-12;
       const double backward = times.both - times.forward;
       fmt::print("{:>5} {:>8} {:>6} {:>5} {:>10.3f} {:>10.3f} {:>12.1f} {:>12.1f}\n", D,
                  setting.kind == ReferenceGate::kNone ? "none" : "sampled", setting.mask.window,

@@ -19,13 +19,17 @@ namespace filigree::against_doubles {
 struct Extents {
   std::int64_t B, Tq, Tk, H, G, window;
   float soft_cap;
+  bool bidirectional = false;
+
+  ScoreMask mask() const { return {window, soft_cap, bidirectional}; }
 };
 
 // Lengths that no tile divides, windows smaller and larger than a tile and at its edge, grouped
 // keys, queries that follow earlier ones.
-inline constexpr Extents kExtents[] = {{1, 77, 77, 4, 2, 0, 0.0f},     {2, 70, 131, 2, 1, 20, 0.0f},
-                                       {1, 200, 200, 2, 2, 64, 0.0f},  {1, 150, 150, 4, 2, 0, 1.5f},
-                                       {1, 193, 201, 2, 1, 100, 1.5f}, {1, 9, 300, 2, 2, 65, 0.0f}};
+inline constexpr Extents kExtents[] = {
+    {1, 77, 77, 4, 2, 0, 0.0f},      {2, 70, 131, 2, 1, 20, 0.0f},   {1, 200, 200, 2, 2, 64, 0.0f},
+    {1, 150, 150, 4, 2, 0, 1.5f},    {1, 193, 201, 2, 1, 100, 1.5f}, {1, 9, 300, 2, 2, 65, 0.0f},
+    {2, 77, 77, 4, 2, 0, 0.0f, true}};
 inline constexpr float kScale = 0.3f;
 inline constexpr double kMargin = 1e-5;  // of gates to their thresholds
 
@@ -56,7 +60,7 @@ inline Found run_on(DeviceKind device, const Inputs& in, const Extents& e, Refer
   std::vector<Variable> variables;
   for (const Tensor& input : {in.q, in.k, in.v})
     variables.emplace_back(input.to(device).to(dtype), true);
-  const ScoreMask mask = {e.window, e.soft_cap};
+  const ScoreMask mask = e.mask();
   const Tensor seed = in.dz.to(device).to(dtype);
   Found found;
   Tape tape;
@@ -104,12 +108,14 @@ inline std::vector<double> summed_over_examples(const std::vector<double>& of, s
 
 inline void check_against_doubles(const Extents& e, std::int64_t D, ReferenceGate kind,
                                   DeviceKind device, DType dtype) {
-  SCOPED_TRACE(fmt::format("D {}, Tq {}, Tk {}, H {}, G {}, window {}, cap {}, gate {}, {}", D,
-                           e.Tq, e.Tk, e.H, e.G, e.window, e.soft_cap, static_cast<int>(kind),
-                           name_of(dtype)));
+  SCOPED_TRACE(
+      fmt::format("D {}, Tq {}, Tk {}, H {}, G {}, window {}, cap {}, bidirectional "
+                  "{}, gate {}, {}",
+                  D, e.Tq, e.Tk, e.H, e.G, e.window, e.soft_cap, e.bidirectional,
+                  static_cast<int>(kind), name_of(dtype)));
   AttentionReference reference;
-  reference.shape = attention_shape("test", {e.B, e.Tq, e.H, D}, {e.B, e.Tk, e.G, D}, -1, kScale,
-                                    {e.window, e.soft_cap});
+  reference.shape =
+      attention_shape("test", {e.B, e.Tq, e.H, D}, {e.B, e.Tk, e.G, D}, -1, kScale, e.mask());
   reference.gate = kind;
   reference.noise = {11, 5, 3, 2};
   reference.edge_weight = 30.0;

@@ -99,7 +99,7 @@ GatedAttention attend(const AttentionOperands& in, const GatedAttentionOptions& 
   if (options.pattern != nullptr) *options.pattern = pattern;
   if (options.mask != nullptr) *options.mask = mask;
 
-  const double pairs = causal_pairs(s);
+  const double pairs = seen_pairs(s);
   GatedAttention result;
   result.active = row_sums(active_rows, {s.B, s.H}, 1.0 / pairs);
   Tensor expected = row_sums(expected_rows, {s.B, s.H}, 1.0 / pairs);

@@ -96,7 +96,9 @@ TEST(GatedAttention, EqualsItsPartsForwardAndBackward) {
     for (const auto& [sample, mask] : {std::pair{false, ScoreMask{}},
                                        {true, ScoreMask{}},
                                        {true, ScoreMask{9, 0.0f}},
-                                       {false, ScoreMask{5, 1.5f}}})
+                                       {false, ScoreMask{5, 1.5f}},
+                                       {true, ScoreMask{0, 0.0f, true}},
+                                       {false, ScoreMask{0, 1.5f, true}}})
       for (const Case& c : {Case{2, 13, 4, 2, 8}, Case{1, 70, 2, 2, 16}, Case{1, 130, 1, 1, 4}}) {
         set_simd_level(level);
         const std::vector<Tensor> in = inputs(c);

@@ -30,7 +30,7 @@ struct AttentionReference {
   void run(const std::vector<double>& q, const std::vector<double>& k, const std::vector<double>& v,
            const std::vector<double>& bias, const std::vector<double>& dz) {
     const AttentionShape& s = shape;
-    pairs_ = causal_pairs(s);
+    pairs_ = seen_pairs(s);
     z.assign(q.size(), 0.0), dq.assign(q.size(), 0.0);
     dk.assign(k.size(), 0.0), dv.assign(k.size(), 0.0);
     const auto heads = static_cast<std::size_t>(s.B * s.H);
@@ -73,11 +73,12 @@ struct AttentionReference {
     const AttentionShape& s = shape;
     const auto at = [](std::int64_t index) { return static_cast<std::size_t>(index); };
     const std::int64_t position = s.Tk - s.Tq + i, first = first_key(s, position);
+    const std::int64_t end = end_key(s, position);
     const std::int64_t query = ((b * s.Tq + i) * s.H + h) * s.D;
     const auto key = [&](std::int64_t j) { return ((b * s.Tk + j) * s.G + h / (s.H / s.G)) * s.D; };
     std::vector<Edge> edges;
     double largest = -std::numeric_limits<double>::infinity(), sum = 0.0;
-    for (std::int64_t j = first; j <= position; ++j) {
+    for (std::int64_t j = first; j < end; ++j) {
       double product = 0.0;
       for (std::int64_t d = 0; d < s.D; ++d) product += q[at(query + d)] * k[at(key(j) + d)];
       edges.push_back(edge_of(product, bias, b, h, position, j));
@@ -87,7 +88,7 @@ struct AttentionReference {
     std::vector<double> slopes;  // dz . v
     double total = 0.0;          // dz . z
     const std::size_t head = at(b * s.H + h);
-    for (std::int64_t j = first; j <= position; ++j) {
+    for (std::int64_t j = first; j < end; ++j) {
       Edge& edge = edges[at(j - first)];
       edge.weight /= sum;
       double slope = 0.0;
@@ -101,7 +102,7 @@ struct AttentionReference {
       expected[head] += edge.expected / pairs_;
       active[head] += edge.open / pairs_;
     }
-    for (std::int64_t j = first; j <= position; ++j) {
+    for (std::int64_t j = first; j < end; ++j) {
       const Edge& edge = edges[at(j - first)];
       const double slope = slopes[at(j - first)];
       double logit = 0.0;

@@ -22,7 +22,10 @@ constexpr std::int64_t kChunkBytesOnGpu = std::int64_t{1} << 30;
 constexpr std::int64_t kRowsAtOnce = 128;  // chunks are multiples of it: whole tiles of products
 
 void check_layer(const Shape& x, const LinearWeight& output, const char* whose) {
-  require(!output.bias.defined(), "output_loss: the {} output layer has a bias", whose);
+  require(
+      !output.bias.defined() || output.bias.shape() == Shape{output.outputs()},
+      "output_loss: the bias {} of the {} output layer is not one number for each of {} outputs",
+      output.bias.defined() ? output.bias.shape().to_string() : "", whose, output.outputs());
   require(output.weight.shape().rank() == 2 && x.rank() >= 1 && x[-1] == output.inputs(),
           "output_loss: the {} input {} does not end in the weight's {} inputs", whose,
           x.to_string(), output.inputs());
@@ -56,7 +59,7 @@ std::vector<Range> ranges(const LinearWeight& w, DeviceKind device) {
   return {{whole, all}, {0, whole}};
 }
 
-// logits[rows, V] = x[rows, width] W.
+// logits[rows, V] = x[rows, width] W + b.
 template <typename T>
 void multiply(const Tensor& x, const LinearWeight& w, std::int64_t begin, std::int64_t rows,
               Tensor& logits) {
@@ -67,6 +70,7 @@ void multiply(const Tensor& x, const LinearWeight& w, std::int64_t begin, std::i
     args.B = w.weight.as(x.dtype()).data<T>() + range.begin * weight_strides(w).out;
     args.b_row = weight_strides(w).in, args.b_col = weight_strides(w).out;
     args.C = logits.mutable_data<T>() + range.begin, args.c_row = logits.size(1);
+    if (w.bias.defined()) args.bias = w.bias.as(x.dtype()).data<T>() + range.begin;
     gemm_on(x.device(), args);
   }
 }
@@ -111,6 +115,14 @@ void weight_gradient(const T* x, const Tensor& dlogits, std::int64_t rows, const
   }
 }
 
+// db [+]= the sum over the rows of dlogits.
+void bias_gradient(const Tensor& dlogits, std::int64_t rows, std::int64_t outputs, Tensor& db) {
+  const NoGrad no_grad;
+  const Variable all = placed(dlogits.rows(0, rows), dlogits.device(), DType::kF32);
+  const Variable own = slice(sum(all, 0), 0, 0, outputs);
+  db = db.defined() ? add(db, own).value() : own.value();
+}
+
 template <typename T>
 void unary_on(DeviceKind device, const UnaryArgs<T>& args) {
   if constexpr (std::is_same_v<T, float>) {
@@ -150,6 +162,8 @@ void uncap_gradient(Tensor& gradient, std::int64_t rows, const Tensor& tanhs) {
 struct Work {
   Tensor cross, divergence, teacher_cross;  // [rows]
   Tensor dx, dw;                            // undefined where not wanted
+  bool wants_db = false;
+  Tensor db;
 };
 
 template <typename T>
@@ -177,7 +191,7 @@ void run_chunks(const Variable& x, const LinearWeight& w, const Tensor& targets,
     args.teacher = teacher != nullptr ? taught.mutable_data<T>() : nullptr;
     args.targets = targets.data<std::int32_t>() + begin;
     args.distillation = options.distillation;
-    args.gradient = work.dx.defined() || work.dw.defined();
+    args.gradient = work.dx.defined() || work.dw.defined() || work.wants_db;
     args.factor = factor;
     args.cross_entropy = work.cross.mutable_data<float>() + begin;
     if (teacher != nullptr) {
@@ -195,6 +209,7 @@ void run_chunks(const Variable& x, const LinearWeight& w, const Tensor& targets,
       multiply_back<T>(logits, count, w, work.dx.mutable_data<T>() + begin * width);
     if (work.dw.defined())
       weight_gradient<T>(x.value().data<T>() + begin * width, logits, count, w, begin > 0, work.dw);
+    if (work.wants_db) bias_gradient(logits, count, V, work.db);
   }
 }
 
@@ -247,7 +262,7 @@ OutputLoss output_loss(const Variable& x, const LinearWeight& output, const Tens
   const std::int64_t counted = count_targets("output_loss", targets, rows, V);
   const DeviceKind device = x.value().device();
   const Tensor places = targets.to(device);
-  const bool recorded = needs_grad({&x, &output.weight});
+  const bool recorded = needs_grad({&x, &output.weight, &output.bias});
   Work work;
   work.cross = Tensor::empty({rows}, DType::kF32, device);
   if (teacher != nullptr)
@@ -255,6 +270,7 @@ OutputLoss output_loss(const Variable& x, const LinearWeight& output, const Tens
   if (recorded && x.requires_grad()) work.dx = x.value().like(x.shape());
   if (recorded && output.weight.requires_grad())
     work.dw = output.weight.value().like(output.weight.shape());
+  work.wants_db = recorded && output.bias.defined() && output.bias.requires_grad();
   const std::int64_t row_bytes = V * static_cast<std::int64_t>(size_of(x.value().dtype()));
   const std::int64_t chunk =
       options.chunk_rows > 0 ? options.chunk_rows : chunk_rows(rows, row_bytes, device);
@@ -280,17 +296,21 @@ OutputLoss output_loss(const Variable& x, const LinearWeight& output, const Tens
       loss = total(both, 1.0);
     }
   }
-  Tensor dx = work.dx, dw = work.dw;
+  Tensor dx = work.dx, dw = work.dw, db = work.db;
   work = Work();
-  result.loss = make_result(loss, {&x, &output.weight},
-                            [x, weight = output.weight, dx, dw](const Tensor& grad) mutable {
+  result.loss = make_result(loss, {&x, &output.weight, &output.bias},
+                            [x, output, dx, dw, db](const Tensor& grad) mutable {
                               if (dx.defined()) {
                                 scale_in_place(dx, grad);
                                 x.accumulate_grad(std::move(dx));
                               }
                               if (dw.defined()) {
                                 scale_in_place(dw, grad);
-                                weight.accumulate_grad(std::move(dw));
+                                output.weight.accumulate_grad(std::move(dw));
+                              }
+                              if (db.defined()) {
+                                scale_in_place(db, grad);
+                                output.bias.accumulate_grad(std::move(db));
                               }
                             });
   return result;

@@ -35,9 +35,9 @@ struct OutputLoss {
 };
 
 // x [..., width] is what the output layer reads; targets as in cross_entropy, whose ignored
-// positions count in none of the means. Gradients flow to x and to the weight. Throws Error for
-// shapes that do not fit, an output layer with a bias, a distillation without a teacher, and
-// targets that cross_entropy would refuse.
+// positions count in none of the means. Gradients flow to x, to the weight and to the bias. Throws
+// Error for shapes that do not fit, a distillation without a teacher, and targets that
+// cross_entropy would refuse.
 OutputLoss output_loss(const Variable& x, const LinearWeight& output, const Tensor& targets,
                        const OutputLossOptions& options = {});
 

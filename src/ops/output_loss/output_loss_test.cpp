@@ -76,6 +76,51 @@ TEST(OutputLoss, ValuesAndGradients) {
         }
 }
 
+TEST(OutputLoss, BiasesOfModelAndTeacher) {
+  const std::int64_t V = 33;
+  const Tensor targets = targets_with_ignored(kRows, V);
+  Teacher teacher;
+  teacher.x = random_tensor({kRows, kWidth}, 5, -2, 2);
+  teacher.output = {random_tensor({V, kWidth}, 6), random_tensor({V}, 7, -2, 2), true};
+  const auto shifted = [](Doubles logits, const Doubles& bias) {
+    for (std::size_t c = 0; c < logits.size(); ++c) logits[c] += bias[c];
+    return logits;
+  };
+  for (const std::int64_t chunk : {0, 4})
+    check_op({.name = fmt::format("biases, {} rows at a time", chunk),
+              .inputs = {random_tensor({kRows, kWidth}, 1, -2, 2), random_tensor({V, kWidth}, 2),
+                         random_tensor({V}, 3, -2, 2)},
+              .op =
+                  [=](const std::vector<Variable>& in) {
+                    OutputLossOptions options;
+                    options.teacher = &teacher, options.distillation = 0.3f;
+                    options.chunk_rows = chunk;
+                    return output_loss(in[0], {in[1], in[2], true}, targets, options).loss;
+                  },
+              .reference =
+                  [=](const std::vector<Doubles>& in) {
+                    double loss = 0.0, counted = 0.0;
+                    for (std::size_t r = 0; r < kRows; ++r) {
+                      const std::int32_t target = targets.i32()[r];
+                      if (target < 0) continue;
+                      counted += 1.0;
+                      const Doubles s = shifted(logits_of(in[0], in[1], r, V, true), in[2]);
+                      const Doubles t =
+                          shifted(logits_of(to_doubles(teacher.x),
+                                            to_doubles(teacher.output.weight.value()), r, V, true),
+                                  to_doubles(teacher.output.bias.value()));
+                      const double ls = log_sum_exp(s), lt = log_sum_exp(t);
+                      const auto kd = static_cast<double>(0.3f);
+                      loss += (1.0 - kd) * (ls - s[static_cast<std::size_t>(target)]);
+                      for (std::size_t c = 0; c < t.size(); ++c)
+                        loss += kd * std::exp(t[c] - lt) * ((t[c] - lt) - (s[c] - ls));
+                    }
+                    return Doubles{loss / counted};
+                  },
+              .tolerance = 5e-6,
+              .gradient_tolerance = 5e-5});
+}
+
 TEST(OutputLoss, CapsTheLogitsOfModelAndTeacher) {
   const std::int64_t V = 33;
   const Tensor targets = targets_with_ignored(kRows, V);
@@ -171,7 +216,7 @@ TEST(OutputLoss, RefusesWhatDoesNotFit) {
   EXPECT_THROW(output_loss(x, layer, Tensor::from_ids({3}, high)), Error);
   EXPECT_THROW(output_loss(x, layer, Tensor::from_ids({1}, few)), Error);
   EXPECT_THROW(output_loss(x, {w, Variable(), false}, Tensor::from_ids({3}, fine)), Error);
-  EXPECT_THROW(output_loss(x, {w, Variable(Tensor::zeros({6})), true}, Tensor::from_ids({3}, fine)),
+  EXPECT_THROW(output_loss(x, {w, Variable(Tensor::zeros({5})), true}, Tensor::from_ids({3}, fine)),
                Error);
   OutputLossOptions options;
   options.distillation = 0.5f;

@@ -16,7 +16,7 @@
 #include "filigree/tokenizer.h"
 #include "io/checkpoint.h"
 #include "model/family.h"
-#include "model/transformer_lens.h"
+#include "model/lens_state_dict.h"
 #include "text/added_tokens.h"
 
 namespace filigree::study {

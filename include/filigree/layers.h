@@ -17,8 +17,8 @@ namespace filigree {
 
 // -------------------------------------------------------------------------------------------------
 // Normalisation layers with their taps: hook_scale (the denominator, [..., 1]) and hook_normalized
-// (the result: what the layers behind the norm read, its weight and bias applied). Where there is
-// no norm the value passes as it is, and there are no taps.
+// (the result: what the layers behind the norm read, its weight and bias applied; or before these,
+// see tap_before_gain). Where there is no norm the value passes as it is, and there are no taps.
 
 enum class NormKind {
   kLayer,  // by the standard deviation, around the mean
@@ -32,6 +32,7 @@ struct NormWeights {
   float epsilon = 1e-5f;
   NormKind kind = NormKind::kLayer;
   bool around_one = false;  // the weight says how far the gain is from 1
+  bool tap_before_gain = false;  // hook_normalized is before weight and bias
 
   bool on() const { return kind != NormKind::kNone; }
   // What the normalised values are multiplied with. Analyses of weights read this one.

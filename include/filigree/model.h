@@ -114,6 +114,9 @@ struct ModelConfig {
   Activation activation = Activation::kGeluNew;  // of the MLPs
   bool mlp_norm = false;                         // of kSolu: a layer norm of the hidden values
   ResidualKind residual = ResidualKind::kSequential;
+  // Taps as TransformerLens 3 has them: hook_normalized before the weight and bias of a norm, and
+  // unembed.hook_in and unembed.hook_out around the output layer.
+  bool lens_taps = false;
   GateConfig gate = {};
   nlohmann::json source;  // config.json as it was read, and as it will be written
   // What neither the file nor its shapes tell and was taken to be so: "attention_dir causal, ...".

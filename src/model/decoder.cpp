@@ -100,7 +100,7 @@ class Decoder final : public Model {
     if (options.end_layer) return x;
     if (options.precise_logits) x = placed(x, placement().device, DType::kF32);
     if (options.last_position_only && x.size(1) > 1) x = slice(x, 1, T - 1, T);  // [B, 1, d]
-    return normalise(x, w_.final_norm, tap.inside("ln_final"));
+    return tap.inside("unembed")("hook_in", normalise(x, w_.final_norm, tap.inside("ln_final")));
   }
 
   // One layer, x being [B, T, d]; with `skip_attention` its MLP alone.
@@ -216,6 +216,7 @@ class Decoder final : public Model {
   // A layer norm whatever the norms of the stream are.
   void configure_mlp_norm(NormWeights& norm) {
     norm.kind = NormKind::kLayer;
+    norm.tap_before_gain = config_.lens_taps;
     norm.epsilon = static_cast<float>(config_.norm_epsilon);
     if (!norm.weight.defined()) norm.weight = ones(config_.mlp_width);
   }
@@ -228,6 +229,7 @@ class Decoder final : public Model {
     norm.kind = config_.norm;
     norm.epsilon = static_cast<float>(config_.norm_epsilon);
     norm.around_one = config_.norm_around_one;
+    norm.tap_before_gain = config_.lens_taps;
   }
 
   // In the order in which a run passes them.
@@ -267,6 +269,8 @@ class Decoder final : public Model {
       for (const char* name : names) tap_names_.push_back(fmt::format("blocks.{}.{}", l, name));
     if (normed)
       tap_names_.insert(tap_names_.end(), {"ln_final.hook_scale", "ln_final.hook_normalized"});
+    if (config_.lens_taps)
+      tap_names_.insert(tap_names_.end(), {"unembed.hook_in", "unembed.hook_out"});
   }
 
   DecoderWeights w_;

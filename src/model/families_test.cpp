@@ -158,7 +158,10 @@ TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
                                              : "blocks.0.attn.hook_k"),
                  &turned = taps.value("blocks.0.attn.hook_rot_k");
     const std::int64_t row = config.key_heads * config.head_width;
-    EXPECT_TRUE(std::equal(k.f32(), k.f32() + row, turned.f32()));
+    // TransformerLens shows normalised keys before their weight.
+    if (!(config.lens_taps && keys_normed)) {
+      EXPECT_TRUE(std::equal(k.f32(), k.f32() + row, turned.f32()));
+    }
     EXPECT_FALSE(std::equal(k.f32() + row, k.f32() + 2 * row, turned.f32() + row));
   }
 }

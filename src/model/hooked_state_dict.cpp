@@ -51,7 +51,8 @@ class LensShapes {
 
 // Whether the means over an axis of [outer, axis, inner] are zero, to rounding.
 bool is_centred(const std::vector<float>& x, std::int64_t axis, std::int64_t inner) {
-  if (x.empty() || axis < 2) return false;
+  if (axis < 2 || inner < 1 || x.empty() || x.size() % static_cast<std::size_t>(axis * inner) != 0)
+    return false;
   double largest = 0.0, size = 0.0;
   const auto n = static_cast<std::size_t>(axis), step = static_cast<std::size_t>(inner);
   for (std::size_t outer = 0; outer * n * step < x.size(); ++outer)
@@ -168,6 +169,7 @@ class Inference {
     if (json_.contains("rotary_base")) return;
     // angle(1) is base^(-2 / turned).
     const double base = std::pow(angle(1), -0.5 * static_cast<double>(turned));
+    if (!(base >= 1.0 && base <= 1e12)) return;
     json_["rotary_base"] =
         std::abs(base - std::round(base)) < 1e-3 * base ? std::round(base) : base;
   }

@@ -140,6 +140,7 @@ ModelConfig read_config(const JsonObject& json) {
   const std::int64_t outputs = json.integer_or("d_vocab_out", -1, -1, kMostExtent);
   if (outputs > 0 && outputs != config.vocabulary) config.classes = outputs;
   config.tied_embeddings = false;
+  config.lens_taps = true;
   refuse_other_kinds(json);
   read_norm(json, config);
   read_mlp(json, config);

@@ -30,6 +30,7 @@ Variable initial_value(const ParameterSpec& spec, std::uint64_t seed, std::uint6
 
 Variable Model::forward(const Tensor& ids, const ForwardOptions& options) const {
   Variable logits = linear(final_hidden(ids, options), output_layer());
+  logits = TapScope(options.taps, "").inside("unembed")("hook_out", logits);
   if (config_.logit_soft_cap > 0.0f && !options.uncapped_logits)
     logits = soft_cap(logits, config_.logit_soft_cap);
   return options.logits_on_device ? logits : placed(logits, DeviceKind::kCpu);

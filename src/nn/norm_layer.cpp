@@ -15,13 +15,20 @@ Variable NormWeights::gain() const { return around_one ? shift(weight, 1.0f) : w
 
 Variable normalise(const Variable& x, const NormWeights& weights, const TapScope& tap) {
   if (!weights.on()) return x;
-  if (!tap.wants("hook_scale")) return tap("hook_normalized", fused(x, weights));
+  const bool early = weights.tap_before_gain;
+  if (!tap.wants("hook_scale") && !(early && tap.wants("hook_normalized"))) {
+    const Variable y = fused(x, weights);
+    return early ? y : tap("hook_normalized", y);
+  }
   // Spelled out, so that the denominator can be read, changed or frozen.
   const Variable centred = weights.centres() ? sub(x, mean(x, -1, true)) : x;
   const Variable variance = mean(square(centred), -1, true);  // [..., 1]
   const Variable scale = tap("hook_scale", sqrt(shift(variance, weights.epsilon)));
-  const Variable scaled = mul(div(centred, scale), weights.gain());
-  return tap("hook_normalized", weights.bias.defined() ? add(scaled, weights.bias) : scaled);
+  Variable y = div(centred, scale);
+  if (early) y = tap("hook_normalized", y);
+  y = mul(y, weights.gain());
+  if (weights.bias.defined()) y = add(y, weights.bias);
+  return early ? y : tap("hook_normalized", y);
 }
 
 }  // namespace filigree

@@ -6,7 +6,7 @@
 
 namespace filigree::serve {
 
-// One model of `filigree logit-lens --json`.
+// One model of `filigree lens --json`.
 Json lens_json(const study::LoadedModel& model, const LensQuery& query, const Limits& limits,
                const study::Context& context);
 

@@ -1,4 +1,4 @@
-// filigree prepare and filigree corpus as a user runs them.
+// filigree prepare and filigree task corpus as a user runs them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

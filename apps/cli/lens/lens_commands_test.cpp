@@ -1,4 +1,4 @@
-// filigree logit-lens, logit-attribution and head-circuits as a user calls them.
+// filigree lens as a user calls it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

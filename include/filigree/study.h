@@ -101,6 +101,13 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view 
                                    const std::string& source, const EncodeOptions& options = {},
                                    std::string_view remedy = {});
 
+// Wherever a prompt is a text, it may be token ids: id_prompt() makes such a text of "3,17,5", which
+// encode_prompt() reads as these tokens and no others, whatever the tokenizer. Throws Error for
+// what is no list of ids with commas or spaces between them.
+std::string id_prompt(std::string_view ids);
+// A prompt as results show it: ids as "3,17,5".
+std::string shown_prompt(std::string_view prompt);
+
 // Throws Error when an id is beyond what the model has an embedding for.
 void check_ids(const std::vector<TokenId>& ids, std::int64_t vocabulary, const std::string& model);
 

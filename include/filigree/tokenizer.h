@@ -63,6 +63,11 @@ class Tokenizer {
   static Tokenizer from_vocab_and_merges_text(std::string_view vocab_json,
                                               std::string_view merges_txt);
 
+  // For a model without a tokenizer: `count` tokens whose names are their ids, so that a text is
+  // "3, 17, 5" or "3 17 5"; or the names of a vocab.json, {"name": id}, which ids may stand for.
+  static Tokenizer of_ids(std::int64_t count);
+  static Tokenizer from_names(const std::filesystem::path& vocab_file, std::int64_t count);
+
   explicit Tokenizer(const TokenizerSpec& spec);
 
   // Writes vocab.json, merges.txt and tokenizer.json, each atomically, for Hugging Face to load; of
@@ -98,6 +103,9 @@ class Tokenizer {
 
   const std::vector<AddedToken>& added_tokens() const;
   bool is_special(TokenId id) const;
+
+  // Whether it is one of ids or names.
+  bool by_name() const;
 
   // Whether words begin as bytes, else as characters.
   bool of_bytes() const;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "analyze/circuit/edge_runs.h"
 #include "analyze/circuit/graph.h"
 #include "filigree/lens.h"
 #include "model/family_samples_test_support.h"
@@ -48,8 +49,10 @@ TEST(FamilyAnalyses, HeadMatricesHoldTheGainsOfAllNorms) {
 
 // With the denominators of a run held, its logits before a soft cap are a sum of what parts wrote.
 TEST(FamilyAnalyses, LogitsAreTheSumOfContributionsWithNormsBehindBranches) {
-  for (const char* family : {"gemma2", "olmo2", "qwen3", "olmo"}) {
-    const auto model = sample_model(sample_config(std::string("family-") + family));
+  std::vector<std::string> kinds = {"family-gemma2", "family-olmo2", "family-qwen3", "family-olmo"};
+  for (const char* kind : kHookedKinds) kinds.push_back(std::string("hooked-") + kind);
+  for (const std::string& family : kinds) {
+    const auto model = sample_model(sample_config(family));
     TaskPrompt prompt;
     prompt.clean = prompt.corrupt = {3, 17, 5, 30, 8, 41};
     prompt.answers = {7};
@@ -77,6 +80,33 @@ TEST(FamilyAnalyses, LogitsAreTheSumOfContributionsWithNormsBehindBranches) {
     };
     const double expected = uncapped(7) - 0.5 * (uncapped(12) + uncapped(9));
     EXPECT_NEAR(parts.total[0], expected, 2e-3 * (1 + std::abs(expected))) << family;
+  }
+}
+
+// Every edge patched with the corrupt run's value is the corrupt run, and none of them the clean
+// one, also where layers have no MLP, streams no norm, and attention no direction.
+TEST(FamilyAnalyses, AllEdgesOfToyModelsPatchedAreTheCorruptRun) {
+  for (const char* kind : {"attn_only", "no_norm", "bidirectional", "solu"}) {
+    const auto model = sample_model(sample_config(std::string("hooked-") + kind));
+    TaskPrompt prompt;
+    prompt.clean = {3, 17, 5, 30, 8, 41};
+    prompt.corrupt = {3, 17, 5, 22, 8, 41};
+    prompt.answers = {7};
+    prompt.wrong = {12};
+    const ComponentGraph graph(model->config());
+    EXPECT_EQ(graph.has_mlps(), std::string(kind) != "attn_only");
+    std::vector<std::int64_t> all(static_cast<std::size_t>(graph.edges()));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    const auto metric = [&](const std::vector<TokenId>& ids) {
+      const Tensor logits =
+          model->forward(Tensor::from_ids({1, 6}, ids), {.last_position_only = true}).value();
+      return static_cast<double>(logits.f32()[7]) - static_cast<double>(logits.f32()[12]);
+    };
+    const std::vector<EdgeSet> sets = {{false, all}, {false, {}}, {true, {}}};
+    const PatchedRuns runs = run_edges(*model, graph, {prompt}, sets, {});
+    EXPECT_NEAR(runs.patched[0][0], metric(prompt.corrupt), 1e-3) << kind;
+    EXPECT_NEAR(runs.patched[1][0], metric(prompt.clean), 1e-3) << kind;
+    EXPECT_NEAR(runs.patched[2][0], metric(prompt.corrupt), 1e-3) << kind;
   }
 }
 

@@ -46,7 +46,8 @@ Json to_json(const Interventions& interventions) {
                     {"position", position_json(change.place.position, change.place.position_token)},
                     {"key", position_json(change.place.key, change.place.key_token)},
                     {"factor", change.kind == ChangeKind::kPatch ? Json() : Json(change.factor)},
-                    {"prompt", change.kind == ChangeKind::kPatch ? Json(change.prompt) : Json()}});
+                    {"prompt", change.kind == ChangeKind::kPatch ? Json(shown_prompt(change.prompt))
+                                                                 : Json()}});
   return list;
 }
 

@@ -1,3 +1,4 @@
+#include "base/file_status.h"
 #include "filigree/study.h"
 
 namespace filigree::study {
@@ -15,13 +16,35 @@ LoadedModel::LoadedModel(std::string name, std::string label, std::unique_ptr<Mo
       folder_(std::move(folder)),
       model_(std::move(model)) {}
 
+namespace {
+
+// Of a model of TransformerLens, vocab.json alone has the names of its tokens.
+std::filesystem::path names_beside(const std::filesystem::path& folder, const Model& model) {
+  const std::filesystem::path names = folder / "vocab.json";
+  const bool alone = model.config().family == "hooked_transformer" && is_there(names) &&
+                     !is_there(folder / "merges.txt") && !is_there(folder / "tokenizer.json");
+  return alone ? names : std::filesystem::path();
+}
+
+}  // namespace
+
 const Tokenizer& LoadedModel::tokenizer() const {
-  if (!tokenizer_) tokenizer_ = Tokenizer::from_folder(tokenizer_folder(folder_));
+  if (tokenizer_) return *tokenizer_;
+  const std::filesystem::path folder = folder_.empty() ? folder_ : tokenizer_folder(folder_);
+  const std::int64_t tokens = model_->config().vocabulary;
+  if (const std::filesystem::path names = names_beside(folder, *model_); !names.empty())
+    tokenizer_ = Tokenizer::from_names(names, tokens);
+  else if (!folder.empty() && has_tokenizer(folder))
+    tokenizer_ = Tokenizer::from_folder(folder);
+  else
+    tokenizer_ = Tokenizer::of_ids(tokens);
   return *tokenizer_;
 }
 
 const Tokenizer* LoadedModel::tokenizer_if_any() const {
-  return !folder_.empty() && has_tokenizer(tokenizer_folder(folder_)) ? &tokenizer() : nullptr;
+  return !folder_.empty() && has_tokenizer(tokenizer_folder(folder_)) && !tokenizer().by_name()
+             ? &tokenizer()
+             : nullptr;
 }
 
 const LoadedModel& Models::only() const {

@@ -1,10 +1,50 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
 
 namespace filigree::study {
+namespace {
+
+// Begins prompts that are ids. A control character that no text has use for, and that no terminal
+// or shell passes on by accident.
+constexpr char kIdMark = '\x1d';
+
+bool is_id_prompt(std::string_view text) { return !text.empty() && text.front() == kIdMark; }
+
+std::vector<TokenId> ids_in(std::string_view list) {
+  constexpr std::string_view kBetween = ", \t\r\n";
+  std::vector<TokenId> ids;
+  for (std::size_t begin = 0; (begin = list.find_first_not_of(kBetween, begin)) != list.npos;) {
+    const std::size_t end = std::min(list.find_first_of(kBetween, begin), list.size());
+    const std::string_view part = list.substr(begin, end - begin);
+    TokenId id = -1;
+    const auto [stop, failure] = std::from_chars(part.data(), part.data() + part.size(), id);
+    require(failure == std::errc() && stop == part.data() + part.size() && id >= 0,
+            "'{}' is no token id; ids are whole numbers from 0 on, with commas between them",
+            printable(part, 40));
+    ids.push_back(id);
+    begin = end;
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::string id_prompt(std::string_view ids) {
+  std::string text;
+  for (const TokenId id : ids_in(ids)) text += fmt::format("{}{}", text.empty() ? "" : ",", id);
+  require(!text.empty(), "'{}' holds no token id", printable(ids, 40));
+  return kIdMark + text;
+}
+
+std::string shown_prompt(std::string_view prompt) {
+  return std::string(is_id_prompt(prompt) ? prompt.substr(1) : prompt);
+}
 
 std::vector<TokenId> encode_text(const Tokenizer& tokenizer, std::string_view text,
                                  const std::string& source, const EncodeOptions& options,
@@ -19,6 +59,7 @@ std::vector<TokenId> encode_text(const Tokenizer& tokenizer, std::string_view te
 std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view text,
                                    const std::string& source, const EncodeOptions& options,
                                    std::string_view remedy) {
+  if (is_id_prompt(text)) return ids_in(text.substr(1));
   std::vector<TokenId> ids = encode_text(tokenizer, text, source, options, remedy);
   const std::vector<TokenId>& begin = tokenizer.begin_ids();
   const bool there =
@@ -31,9 +72,10 @@ void check_ids(const std::vector<TokenId>& ids, std::int64_t vocabulary, const s
   for (const TokenId id : ids)
     if (id < 0 || id >= vocabulary)
       fail(
-          "model '{}': its tokenizer gives id {}, but the model has {} tokens; the folder's "
-          "tokenizer belongs to another model",
-          printable(model), id, vocabulary);
+          "model '{}': there is no token {}; its tokens are 0 to {}, and a tokenizer that gives "
+          "others "
+          "belongs to another model",
+          printable(model), id, vocabulary - 1);
 }
 
 }  // namespace filigree::study

@@ -15,9 +15,8 @@ TokenId single_token(const LoadedModel& model, const std::string& text, const st
     fail("{} '{}' is {} tokens ({}), not one; mind the space before a word: \" Mary\"", what,
          printable(text), ids.size(), parts);
   }
-  require(ids[0] < model.config().vocabulary,
-          "{} '{}' is token {}, beyond the model's vocabulary of {}", what, printable(text), ids[0],
-          model.config().vocabulary);
+  require(ids[0] < model.config().outputs(), "{} '{}' is token {}, beyond the model's {} logits",
+          what, printable(text), ids[0], model.config().outputs());
   return ids[0];
 }
 

@@ -19,6 +19,7 @@
 #include "text/added_tokens.h"
 #include "text/bpe_model.h"
 #include "text/byte_level.h"
+#include "text/named_tokens.h"
 #include "text/pre_tokenizer.h"
 #include "text/tokenizer_files.h"
 #include "text/word_table.h"
@@ -84,7 +85,8 @@ struct Tokenizer::State {
         metaspace(spec.metaspace),
         decoding(spec.decoding),
         post_processor(spec.post_processor),
-        source(spec.source) {
+        source(spec.source),
+        by_name(spec.by_name) {
     const Vocabulary& vocabulary = model.vocabulary();
     const std::size_t limit =
         Vocabulary::largest_id_limit(vocabulary.entry_count() + added.tokens().size());
@@ -213,6 +215,7 @@ struct Tokenizer::State {
   std::vector<TokenId> begin_ids, end_ids;  // what belongs around a text
   std::string post_processor;
   std::string source;
+  bool by_name;
   std::vector<Token> tokens;  // by id
   std::optional<TokenId> eos;
 };
@@ -324,6 +327,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
     repaired = replace_invalid_utf8(text);
     text = repaired;
   }
+  if (state_->by_name) return encode_names(*this, text);
   std::vector<TokenId> ids;
   WordEncoder encoder(state_->model, text.size() >= kCacheFromBytes);
   if (options.add_template) ids = state_->begin_ids;
@@ -342,6 +346,7 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, const DecodeOptions&
   std::string bytes;
   for (const TokenId id : ids) {
     const State::Token& token = state_->token(id);
+    if (state_->by_name && !bytes.empty()) bytes += ' ';
     if (!token.special || !options.skip_special_tokens) bytes += token.bytes;
   }
   if (state_->decoding.strip_space && bytes.starts_with(' ')) bytes.erase(0, 1);
@@ -382,6 +387,8 @@ const std::vector<AddedToken>& Tokenizer::added_tokens() const { return state_->
 
 bool Tokenizer::is_special(TokenId id) const { return state_->token(id).special; }
 
+bool Tokenizer::by_name() const { return state_->by_name; }
+
 bool Tokenizer::of_bytes() const { return !state_->model.settings().characters; }
 
 const std::vector<TokenId>& Tokenizer::begin_ids() const { return state_->begin_ids; }
@@ -393,8 +400,10 @@ StreamingDecoder::StreamingDecoder(Tokenizer tokenizer, DecodeOptions options)
 
 std::string StreamingDecoder::push(TokenId id) {
   // By itself: what a tokenizer strips from the beginning of a text is not at that of a token.
-  if (!options_.skip_special_tokens || !tokenizer_.is_special(id))
+  if (!options_.skip_special_tokens || !tokenizer_.is_special(id)) {
+    if (tokenizer_.by_name()) pending_ += ' ';
     pending_ += tokenizer_.token_bytes(id);
+  }
   // Hold back the start of a character that the next token may complete.
   std::size_t complete = 0;
   while (complete < pending_.size()) {

@@ -47,6 +47,8 @@ struct TokenizerSpec {
   std::vector<NormalizerStep> normalizer = {};
   Metaspace metaspace = {};
   CharacterDecoding decoding = {};  // of models whose words begin as characters
+  // A text is names of tokens with spaces or commas between them (named_tokens.h); no rules then.
+  bool by_name = false;
   // Tokens that belong around a text, as the post-processor says.
   std::vector<std::string> begin_tokens = {}, end_tokens = {};
   std::string source;  // tokenizer.json itself, where it cannot be written anew from the rest

@@ -6,6 +6,7 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/prompt_option.h"
 
 namespace filigree::cli {
 
@@ -15,6 +16,11 @@ void add_prompt_options(CLI::App& app, PromptOptions& options) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TEXT");
+  app.add_option("--ids", options.ids, std::string(kIdsHelp) + "; may be given several times")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("LIST");
   app.add_option("--text", options.file, "read prompts from a file, one a line; - for stdin")
       ->type_name("FILE");
   app.add_option("--data", options.shards.folder,
@@ -39,10 +45,11 @@ void add_prompt_options(CLI::App& app, PromptOptions& options) {
 
 study::PromptRequest prompt_request(const PromptOptions& options) {
   const bool shards = !options.shards.folder.empty();
-  const int sources =
-      (options.texts.empty() ? 0 : 1) + (options.file.empty() ? 0 : 1) + static_cast<int>(shards);
+  const int sources = (options.texts.empty() && options.ids.empty() ? 0 : 1) +
+                      (options.file.empty() ? 0 : 1) + static_cast<int>(shards);
   if (sources > 1)
-    throw UsageError("give prompts in one way: --prompt TEXT, --text FILE or --data SHARDS");
+    throw UsageError(
+        "give prompts in one way: --prompt TEXT or --ids LIST, --text FILE or --data SHARDS");
   if (!shards && options.samples_given)
     throw UsageError("--samples goes with --data; --prompt and --text are taken whole");
   if (shards && options.replace_invalid)
@@ -54,8 +61,11 @@ study::PromptRequest prompt_request(const PromptOptions& options) {
     request.source = options.shards;
   else if (!options.file.empty())
     request.source = study::prompt_lines(read_text(options.file), source_name(options.file));
-  else
-    request.source = study::numbered_prompts(options.texts);
+  else {
+    std::vector<std::string> texts = options.texts;
+    for (const std::string& ids : options.ids) texts.push_back(prompt_of_ids(ids));
+    request.source = study::numbered_prompts(texts);
+  }
   return request;
 }
 

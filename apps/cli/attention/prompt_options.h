@@ -13,14 +13,15 @@ namespace filigree::cli {
 
 struct PromptOptions {
   std::vector<std::string> texts;
-  std::string file;  // one prompt a line
+  std::vector<std::string> ids;  // lists
+  std::string file;              // one prompt a line
   study::ShardWindows shards;
   bool samples_given = false;
   std::int64_t length = 0;
   bool replace_invalid = false;
 };
 
-// --prompt, --text, --data, --split, --samples, --context, --replace-invalid.
+// --prompt, --ids, --text, --data, --split, --samples, --context, --replace-invalid.
 void add_prompt_options(CLI::App& app, PromptOptions& options);
 
 // Reads the file. Throws UsageError for options that do not go together; no prompts at all are

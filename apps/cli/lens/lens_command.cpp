@@ -11,6 +11,7 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/prompt_option.h"
 #include "filigree/lens_study.h"
 
 namespace filigree::cli {
@@ -98,7 +99,7 @@ void add_lens(Program& program) {
       [command](Session& session) { run_lens(*command, session); });
   study::AttributionRequest& attribution = command->attribution;
   app.add_option("MODEL", command->models, "model folders or names")->required();
-  app.add_option("--prompt", command->prompt, "text to read")->type_name("TEXT");
+  add_prompt_option(app, command->prompt, "text to read");
   add_choice(app, "--show", command->view, {kLayers, kSublayers, kParts},
              "predictions after each layer, also between attention and MLP, or what each head and "
              "MLP adds (default parts with --task or --target, else layers)");

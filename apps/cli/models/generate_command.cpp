@@ -10,6 +10,7 @@
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/prompt_option.h"
 #include "base/table.h"
 #include "filigree/generation_study.h"
 #include "filigree/lens_study.h"
@@ -88,7 +89,7 @@ void add_generate(Program& program) {
        Computes::kOnDevice},
       [options](Session& session) { run_generate(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
-  app.add_option("--prompt", options->prompt, "text to continue")->type_name("TEXT");
+  add_prompt_option(app, options->prompt, "text to continue");
   app.add_option("--text", options->text, "read the prompt from a file; - is stdin")
       ->type_name("FILE");
 

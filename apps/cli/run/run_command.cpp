@@ -12,6 +12,7 @@
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/prompt_option.h"
 #include "base/table.h"
 #include "filigree/lens_study.h"
 #include "filigree/names.h"
@@ -26,6 +27,7 @@ struct RunCommand {
 };
 
 void run_run(const RunCommand& command, const Session& session) {
+  if (command.request.prompt.empty()) throw UsageError("give --prompt TEXT or --ids LIST");
   if (!command.out.empty() && !command.out.ends_with(".npz"))
     throw UsageError(fmt::format("--out: '{}' must end in .npz", printable(command.out)));
   if (!command.out.empty() && command.request.taps.empty())
@@ -63,7 +65,7 @@ void add_run(Program& program) {
         ->type_name(label);
   };
   app.add_option("MODEL", command->model, "model folder or name")->required();
-  app.add_option("--prompt", request.prompt, "text to read")->required()->type_name("TEXT");
+  add_prompt_option(app, request.prompt, "text to read");
   add_intervention_options(app, request.interventions);
   add_steering_options(app, request.steering, request.features);
   several(

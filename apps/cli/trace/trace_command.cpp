@@ -10,6 +10,7 @@
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/prompt_option.h"
 #include "filigree/feature_study.h"
 #include "filigree/features.h"
 #include "filigree/names.h"
@@ -117,7 +118,7 @@ void add_trace(Program& program) {
                  "MODEL-features beside each model's folder, as bundled models have it)")
       ->expected(1, 2)
       ->type_name("DIR");
-  app.add_option("--prompt", request.prompt, "text to read")->type_name("TEXT");
+  add_prompt_option(app, request.prompt, "text to read");
   app.add_option("--task", command->task.name,
                  "instead of a prompt: name of a task (see task list) or JSONL file")
       ->type_name("TASK");

@@ -18,7 +18,8 @@ CleanRun::CleanRun(const Model& model, PromptRefs prompts, bool skip_common,
     : model_(model), prompts_(std::move(prompts)) {
   length_ = prompts_[0]->length();
   rows_ = static_cast<std::int64_t>(prompts_.size());
-  if (skip_common) {
+  // Where attention is bidirectional every position changes with a later one.
+  if (skip_common && !model.config().bidirectional) {
     first_ = length_;
     for (const TaskPrompt* prompt : prompts_) first_ = std::min(first_, prompt->first_difference());
   }

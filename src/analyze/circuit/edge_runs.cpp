@@ -32,7 +32,7 @@ struct RunPlan {
 
 // The place (clean_run.h) before a layer's attention, or before its MLP.
 std::int64_t place_in(const ComponentGraph& graph, std::int64_t layer, bool mlp) {
-  return 2 * layer + (mlp && !graph.parallel() ? 1 : 0);
+  return 2 * layer + (mlp && graph.has_mlps() && !graph.parallel() ? 1 : 0);
 }
 
 std::int64_t place_of(const ComponentGraph& graph, const ComponentInput& input) {

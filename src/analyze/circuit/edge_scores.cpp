@@ -57,7 +57,7 @@ class ScoreBatch {
       : model_(model), graph_(graph), prompts_(std::move(prompts)), metric_(metric) {
     rows_ = static_cast<std::int64_t>(prompts_.size());
     const std::int64_t T = prompts_[0]->length();
-    first_ = T;
+    first_ = model.config().bidirectional ? 0 : T;
     for (const TaskPrompt* prompt : prompts_) first_ = std::min(first_, prompt->first_difference());
     width_ = (T - first_) * model.config().width;
     nodes_ = static_cast<std::int64_t>(graph.nodes().size());
@@ -95,8 +95,9 @@ class ScoreBatch {
     taps.watch(tap_name(graph_.nodes()[0]), keep(0));
     const HeadOutputs heads(model_);
     for (std::int64_t l = 0; l < graph_.layers(); ++l) {
-      const std::int64_t mlp = graph_.mlp_node(l);
       heads.watch(taps, l, keep(graph_.head_node(l, 0)));
+      if (!graph_.has_mlps()) continue;
+      const std::int64_t mlp = graph_.mlp_node(l);
       taps.watch(tap_name(graph_.nodes()[static_cast<std::size_t>(mlp)]), keep(mlp));
     }
     taps.observe("hook_embed");
@@ -126,7 +127,7 @@ class ScoreBatch {
                                 multiply(together, begin, share), together = Tensor();
                             });
       }
-      watch_single(taps, graph_.input(Branch::kMlp, l), share);
+      if (graph_.has_mlps()) watch_single(taps, graph_.input(Branch::kMlp, l), share);
     }
     watch_single(taps, graph_.logits(), share);
     run_gradient(model_, prompts_, taps, metric_, clean_logits_, embedding);

@@ -12,6 +12,7 @@ ComponentGraph::ComponentGraph(const ModelConfig& config)
     : layers_(config.layers),
       heads_(config.heads),
       key_heads_(config.key_heads),
+      mlps_(config.mlp == MlpKind::kNone ? 0 : 1),
       parallel_(config.residual == ResidualKind::kParallel) {
   require(layers_ > 0 && heads_ > 0 && key_heads_ > 0 && heads_ % key_heads_ == 0,
           "graph: {} layers of {} heads and {} key heads make no graph", layers_, heads_,
@@ -29,6 +30,7 @@ ComponentGraph::ComponentGraph(const ModelConfig& config)
     for (std::int64_t g = 0; g < key_heads_; ++g) read(Branch::kKey, l, g);
     for (std::int64_t g = 0; g < key_heads_; ++g) read(Branch::kValue, l, g);
     for (std::int64_t h = 0; h < heads_; ++h) nodes_.push_back({ComponentKind::kHead, l, h});
+    if (!has_mlps()) continue;
     if (!parallel_) before = count();
     read(Branch::kMlp, l, -1);
     nodes_.push_back({ComponentKind::kMlp, l});
@@ -59,14 +61,14 @@ std::int64_t ComponentGraph::number(const ComponentEdge& edge) const {
 }
 
 std::int64_t ComponentGraph::head_node(std::int64_t layer, std::int64_t head) const {
-  return 1 + layer * (heads_ + 1) + head;
+  return 1 + layer * (heads_ + mlps_) + head;
 }
 
 std::int64_t ComponentGraph::input(Branch branch, std::int64_t layer, std::int64_t head) const {
   if (branch == Branch::kLogits) return logits();
-  const std::int64_t a_layer = heads_ + 2 * key_heads_ + 1, begin = layer * a_layer;
+  const std::int64_t a_layer = heads_ + 2 * key_heads_ + mlps_, begin = layer * a_layer;
   const std::int64_t count =
-      branch == Branch::kQuery ? heads_ : (branch == Branch::kMlp ? 1 : key_heads_);
+      branch == Branch::kQuery ? heads_ : (branch == Branch::kMlp ? mlps_ : key_heads_);
   if (branch == Branch::kMlp) head = 0;
   require(layer >= 0 && layer < layers_ && head >= 0 && head < count,
           "graph: there is no input of layer {} and head {}; there are {} layers of {}", layer,

@@ -47,11 +47,14 @@ class ComponentGraph {
   std::int64_t layers() const { return layers_; }
   // Whether an MLP reads the stream that the attention of its layer reads, and not what it wrote.
   bool parallel() const { return parallel_; }
+  // Whether layers have MLPs; else they are attention alone.
+  bool has_mlps() const { return mlps_ > 0; }
 
   ComponentEdge edge(std::int64_t number) const;
   std::int64_t number(const ComponentEdge& edge) const;
 
   std::int64_t head_node(std::int64_t layer, std::int64_t head) const;
+  // Of a graph with MLPs.
   std::int64_t mlp_node(std::int64_t layer) const { return head_node(layer, heads_); }
   // Throws Error when the graph has no such input.
   std::int64_t input(Branch branch, std::int64_t layer = 0, std::int64_t head = 0) const;
@@ -73,6 +76,7 @@ class ComponentGraph {
 
  private:
   std::int64_t layers_, heads_, key_heads_;
+  std::int64_t mlps_;  // a layer: one, or none
   bool parallel_;
   std::vector<Component> nodes_;
   std::vector<ComponentInput> inputs_;

@@ -78,6 +78,9 @@ void check_target(const PatchTarget& target, const ModelConfig& config, std::int
           "{}: the attention and the MLP of a layer read the same stream, so that there is none "
           "between them",
           source);
+  require((target.site != Site::kResidualMid && target.site != Site::kMlpOut) ||
+              config.mlp != MlpKind::kNone,
+          "{}: the layers of this model are attention only, without MLPs", source);
   const bool key_heads = target.site == Site::kKey || target.site == Site::kValue;
   check("head", target.head,
         !has_heads(target.site) ? 0 : (key_heads ? config.key_heads : config.heads));
@@ -115,6 +118,7 @@ std::vector<PatchTarget> all_heads(const ModelConfig& config) {
 
 std::vector<PatchTarget> all_mlps(const ModelConfig& config) {
   std::vector<PatchTarget> targets;
+  if (config.mlp == MlpKind::kNone) return targets;
   for (std::int64_t l = 0; l < config.layers; ++l) targets.push_back({Site::kMlpOut, l});
   return targets;
 }

@@ -56,6 +56,21 @@ double product(const float* a, const float* b, std::int64_t count) {
   return sum;
 }
 
+bool has_tap(const Model& model, std::string_view name) {
+  return std::find(model.tap_names().begin(), model.tap_names().end(), name) !=
+         model.tap_names().end();
+}
+
+// Whether vectors of positions are part of the stream.
+bool has_positions(const Model& model) {
+  return model.config().positions == PositionKind::kLearned;
+}
+
+// Makes the logits linear in the stream, which they are without a norm.
+void hold_final_scale(const Model& model, Taps& taps, Intervention held) {
+  if (has_tap(model, "ln_final.hook_scale")) taps.intervene("ln_final.hook_scale", std::move(held));
+}
+
 std::string stream_tap(const Model& model) {
   return fmt::format("blocks.{}.hook_resid_post", model.config().layers - 1);
 }
@@ -66,8 +81,9 @@ Tensor output_biases(const Model& model) {
   const ModelConfig& config = model.config();
   const ForwardStart start = {config.layers, false, Tensor::zeros({1, 1, config.width})};
   Taps taps;
-  taps.intervene("ln_final.hook_scale",
-                 [](const Variable& scale) { return Variable(Tensor::full(scale.shape(), 1.0f)); });
+  hold_final_scale(model, taps, [](const Variable& scale) {
+    return Variable(Tensor::full(scale.shape(), 1.0f));
+  });
   const Tensor ids = Tensor::from_ids({1, 1}, std::vector<TokenId>{0});
   return model.forward(ids, {.taps = &taps, .start = &start, .uncapped_logits = true}).value();
 }
@@ -79,16 +95,11 @@ std::vector<Part> parts_of(const Model& model, bool positions) {
     for (std::int64_t h = 0; h < model.config().heads; ++h)
       parts.push_back({PartKind::kHead, l, h});
     parts.push_back({PartKind::kAttentionBias, l});
-    parts.push_back({PartKind::kMlp, l});
+    if (model.config().mlp != MlpKind::kNone) parts.push_back({PartKind::kMlp, l});
   }
   parts.push_back({PartKind::kRest});
   parts.push_back({PartKind::kOutputBias});
   return parts;
-}
-
-bool has_tap(const Model& model, std::string_view name) {
-  return std::find(model.tap_names().begin(), model.tap_names().end(), name) !=
-         model.tap_names().end();
 }
 
 // What is read of a batch: the difference of logits at place i goes to slot i of the result.
@@ -108,15 +119,14 @@ void attribute_batch(const Model& model, const Tensor& ids, const Readings& read
   Taps taps;
   if (changes != nullptr) changes->put_on(taps);
   const TapWatcher keep = keep_positions(readings.places, rows);
-  for (const char* name : {"hook_embed", "hook_pos_embed"})
-    if (has_tap(model, name)) taps.watch(name, keep);
-  for (const char* name : {"blocks.*.hook_attn_out", "blocks.*.hook_mlp_out"})
-    taps.watch(name, keep);
+  taps.watch("hook_embed", keep);
+  if (has_positions(model)) taps.watch("hook_pos_embed", keep);
+  taps.watch("blocks.*.hook_attn_out", keep);
+  if (model.config().mlp != MlpKind::kNone) taps.watch("blocks.*.hook_mlp_out", keep);
   const HeadOutputs heads_of(model);
   for (std::int64_t l = 0; l < model.config().layers; ++l) heads_of.watch(taps, l, keep);
   taps.watch(stream, keep);
-  taps.intervene("ln_final.hook_scale",
-                 [](const Variable& scale) { return Variable(scale.value()); });
+  hold_final_scale(model, taps, [](const Variable& scale) { return Variable(scale.value()); });
   taps.observe_gradient(stream);
   Tape tape;
   const Variable logits = model.forward(
@@ -188,7 +198,7 @@ void attribute_prompts(const Model& model, const std::vector<std::size_t>& batch
 // With room for so many.
 LogitAttribution empty_attribution(const Model& model, std::size_t count) {
   LogitAttribution result;
-  result.parts = parts_of(model, has_tap(model, "hook_pos_embed"));
+  result.parts = parts_of(model, has_positions(model));
   result.contributions.assign(result.parts.size(), std::vector<double>(count));
   result.total.resize(count);
   return result;

@@ -50,7 +50,9 @@ std::vector<LensCell> read_stream(const Model& model, const std::vector<TokenId>
   parallel_for(T, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {
       std::optional<TokenId> wanted = options.token;
-      if (!wanted && t + 1 < T) wanted = ids[static_cast<std::size_t>(t + 1)];
+      // Classes have other numbers than tokens.
+      if (!wanted && t + 1 < T && model.config().classes == 0)
+        wanted = ids[static_cast<std::size_t>(t + 1)];
       cells[static_cast<std::size_t>(t)] = read_cell(
           logits.values().subspan(static_cast<std::size_t>(t * V), static_cast<std::size_t>(V)),
           options.top, wanted);
@@ -64,9 +66,11 @@ LogitLens logit_lens(const Model& model, const std::vector<TokenId>& ids,
   const ModelConfig& config = model.config();
   require(!ids.empty(), "logit lens: the prompt is empty");
   require(options.top >= 0, "logit lens: {} likeliest tokens cannot be shown", options.top);
-  require(!options.token || (*options.token >= 0 && *options.token < config.vocabulary),
-          "logit lens: token {} is outside the vocabulary of {}", options.token.value_or(0),
-          config.vocabulary);
+  require(!options.token || (*options.token >= 0 && *options.token < config.outputs()),
+          "logit lens: token {} is outside the {} logits", options.token.value_or(0),
+          config.outputs());
+  require(!options.middle || config.mlp != MlpKind::kNone,
+          "logit lens: the layers of this model are attention only, without a stream before MLPs");
   require(!options.middle || config.residual == ResidualKind::kSequential,
           "logit lens: the attention and the MLP of a layer read the same stream, so that there is "
           "none between them");

@@ -82,6 +82,8 @@ Tensor normalised(const Model& model, const TokenRows& rows) {
 TokenInputs::TokenInputs(const Model& model, TokenInput input, std::vector<TokenId> tokens)
     : input_(input) {
   require(input != TokenInput::kText, "token inputs: means over text need a text");
+  // Where layers are attention only the streams of later ones begin as the embeddings, too.
+  if (model.config().mlp == MlpKind::kNone) input_ = input = TokenInput::kEmbedding;
   if (tokens.empty()) {
     tokens.resize(static_cast<std::size_t>(model.config().vocabulary));
     std::iota(tokens.begin(), tokens.end(), TokenId{0});

@@ -46,6 +46,17 @@ StreamReading reading(const NormWeights& norm, std::int64_t stage, std::int64_t 
   return result;
 }
 
+// Whether a norm multiplies by 1 and adds nothing.
+bool is_plain(const NormWeights& norm) {
+  const Tensor gain = norm.gain().value().on_host();
+  bool plain = std::ranges::all_of(gain.values(), [](float x) { return x == 1.0f; });
+  if (norm.bias.defined()) {
+    const Tensor bias = norm.bias.value().on_host();
+    plain = plain && std::ranges::all_of(bias.values(), [](float x) { return x == 0.0f; });
+  }
+  return plain;
+}
+
 std::vector<float> inverses(const Tensor& scale) {
   std::vector<float> result(scale.values().begin(), scale.values().end());
   for (float& x : result) x = 1.0f / x;
@@ -247,6 +258,13 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
   frozen.ids.assign(ids.begin(), ids.end());
   frozen.weights = weights_on_host(model);
 
+  const LayerWeights& any = frozen.weights.layers.front();
+  require(config.norm != NormKind::kNone && config.mlp != MlpKind::kNone && !config.bidirectional &&
+              config.positions != PositionKind::kShortformer &&
+              (!config.lens_taps || is_plain(any.mlp_norm)),
+          "trace: attribution graphs need causal attention, MLPs and norms whose weights are "
+          "folded into what follows; this {} model is of another kind",
+          config.family);
   const bool rotary = config.positions == PositionKind::kRotary;
   const bool learned = config.positions == PositionKind::kLearned;
   const std::string query = rotary ? "attn.hook_rot_q" : "attn.hook_q";

@@ -182,7 +182,7 @@ Json to_json(const Generation& generation) {
                     {"finish", name_of(one.finish)},
                     {"seconds", one.seconds}});
   return {{"model", generation.model},
-          {"prompt", generation.request.prompt},
+          {"prompt", shown_prompt(generation.request.prompt)},
           {"prompt_tokens", generation.prompt_tokens},
           {"interventions", to_json(generation.request.interventions)},
           {"features",

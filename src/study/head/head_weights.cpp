@@ -157,13 +157,14 @@ HeadInRun look_at_run(const Model& model, const HeadId& head, const std::vector<
                     post_tap = fmt::format("blocks.{}.ln1_post.hook_scale", head.layer);
   Taps taps;
   if (changes != nullptr) changes->put_on(taps);
-  for (const std::string& name : {result_tap, value_tap, std::string("ln_final.hook_scale")})
-    taps.observe(name);
+  for (const std::string& name : {result_tap, value_tap}) taps.observe(name);
+  const bool normed = model.weights().final_norm.on();
+  if (normed) taps.observe("ln_final.hook_scale");
   const LayerWeights layer = model.weights().layers[static_cast<std::size_t>(head.layer)];
   if (layer.attention_post_norm.on()) taps.observe(post_tap);
   model.forward(Tensor::from_ids({1, T}, ids), {.taps = &taps});
   // What stands between the head's output and the logits at the query.
-  double scale = static_cast<double>(taps.value("ln_final.hook_scale").f32()[query]);
+  double scale = normed ? static_cast<double>(taps.value("ln_final.hook_scale").f32()[query]) : 1.0;
   const Tensor& written = taps.value(result_tap);  // [1, T, H, d]
   const std::int64_t H = written.size(2), d = written.size(3);
   std::vector<float> own(written.f32() + (query * H + head.head) * d,

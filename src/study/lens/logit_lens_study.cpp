@@ -118,7 +118,7 @@ Json to_json(const LensResult& result) {
   Json models = Json::array();
   for (const LensOfModel& found : result.models)
     models.push_back(model_json(found, static_cast<std::size_t>(result.request.top)));
-  return {{"prompt", result.request.prompt},
+  return {{"prompt", shown_prompt(result.request.prompt)},
           {"interventions", to_json(result.request.interventions)},
           {"models", models}};
 }

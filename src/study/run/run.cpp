@@ -59,6 +59,7 @@ std::vector<PartGradient> part_gradients(const Model& model, const Taps& taps) {
         sum += value_times(z.f32() + (t * H + h) * D, slope.f32() + (t * H + h) * D, D);
       parts.push_back({{ComponentKind::kHead, l, h}, sum});
     }
+    if (config.mlp == MlpKind::kNone) continue;
     const Tensor& out = taps.value(mlp_tap);
     parts.push_back({{ComponentKind::kMlp, l},
                      value_times(out.f32(), taps.gradient(mlp_tap).f32(), out.elements())});
@@ -81,7 +82,7 @@ RunValues run_once(const LoadedModel& loaded, const RunResult& result,
   std::optional<Tape> tape;
   if (gradient) {
     taps.observe_gradient(kHeadTaps);
-    taps.observe_gradient(kMlpTaps);
+    if (model.config().mlp != MlpKind::kNone) taps.observe_gradient(kMlpTaps);
     // Gates stay as the run sets them: their slope is 0 wherever it exists.
     if (model.config().gate.on())
       taps.intervene("blocks.*.attn.hook_gate",
@@ -251,7 +252,7 @@ Json to_json(const RunResult& result) {
                     {"gradient_rms", square(result.plain.gradients, i)}});
   }
   return {{"model", result.model},
-          {"prompt", result.request.prompt},
+          {"prompt", shown_prompt(result.request.prompt)},
           {"ids", result.ids},
           {"tokens", result.tokens()},
           {"interventions", to_json(result.request.interventions)},

@@ -34,7 +34,7 @@ void write_npz(const RunResult& result, const std::filesystem::path& file) {
   const Json meta = {
       {"filigree", version_string()},
       {"model", result.model},
-      {"prompt", result.request.prompt},
+      {"prompt", shown_prompt(result.request.prompt)},
       {"tokens", result.tokens()},
       {"interventions", to_json(result.request.interventions)},
       {"gradient_of", result.gradient_of ? Json(result.shown[*result.gradient_of]) : Json()}};

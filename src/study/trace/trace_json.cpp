@@ -14,16 +14,11 @@ constexpr std::size_t kEdgeHeads = 5;  // of an edge
 
 Json request_json(const TraceRequest& request) {
   const auto text = [](const std::string& value) { return value.empty() ? Json() : Json(value); };
-  return {{"prompt", request.prompt},
-          {"target", text(request.target)},
-          {"against", text(request.against)},
-          {"feature", text(request.feature)},
-          {"end_of_text", request.end_of_text},
-          {"first_position", request.first_position},
-          {"max_features", request.max_features},
-          {"node_share", request.node_share},
-          {"edge_share", request.edge_share},
-          {"key", json_or_null(request.key)},
+  return {{"prompt", shown_prompt(request.prompt)}, {"target", text(request.target)},
+          {"against", text(request.against)},       {"feature", text(request.feature)},
+          {"end_of_text", request.end_of_text},     {"first_position", request.first_position},
+          {"max_features", request.max_features},   {"node_share", request.node_share},
+          {"edge_share", request.edge_share},       {"key", json_or_null(request.key)},
           {"query", json_or_null(request.query)}};
 }
 

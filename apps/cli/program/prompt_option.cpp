@@ -1,0 +1,38 @@
+#include "apps/cli/program/prompt_option.h"
+
+#include <CLI/CLI.hpp>
+
+#include "apps/cli/program/session.h"
+#include "filigree/error.h"
+#include "filigree/study.h"
+
+namespace filigree::cli {
+namespace {
+
+template <typename Text>
+void add(CLI::App& app, Text& prompt, const char* what) {
+  CLI::Option* const text = app.add_option("--prompt", prompt, what)->type_name("TEXT");
+  app.add_option_function<std::string>(
+         "--ids", [&prompt](const std::string& list) { prompt = prompt_of_ids(list); }, kIdsHelp)
+      ->type_name("LIST")
+      ->excludes(text);
+}
+
+}  // namespace
+
+void add_prompt_option(CLI::App& app, std::string& prompt, const char* what) {
+  add(app, prompt, what);
+}
+void add_prompt_option(CLI::App& app, std::optional<std::string>& prompt, const char* what) {
+  add(app, prompt, what);
+}
+
+std::string prompt_of_ids(const std::string& list) {
+  try {
+    return study::id_prompt(list);
+  } catch (const Error& error) {
+    throw UsageError(std::string("--ids: ") + error.what());
+  }
+}
+
+}  // namespace filigree::cli

@@ -1,0 +1,20 @@
+// A prompt on the command line: a text, or the ids of its tokens.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include <optional>
+#include <string>
+
+namespace filigree::cli {
+
+// --prompt TEXT and --ids LIST, one of them, into `prompt` as studies take it (study::id_prompt).
+void add_prompt_option(CLI::App& app, std::string& prompt, const char* what);
+void add_prompt_option(CLI::App& app, std::optional<std::string>& prompt, const char* what);
+
+// The text of ids as they are written after --ids. Throws UsageError.
+std::string prompt_of_ids(const std::string& list);
+
+inline constexpr const char* kIdsHelp = "token ids in the place of a text: 3,17,5";
+
+}  // namespace filigree::cli

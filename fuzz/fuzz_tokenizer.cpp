@@ -96,12 +96,9 @@ void exercise(const TokenizerSpec& spec, std::string_view text) {
   const filigree::BpeModel model(filigree::Vocabulary(spec.vocabulary, "vocabulary"), spec.rules,
                                  "rule", spec.bpe);
   // Saved as it was read, or written anew.
-  const std::string saved =
-      !spec.source.empty()
-          ? spec.source
-          : filigree::write_tokenizer_files(model, spec.added_tokens, spec.add_prefix_space,
-                                            spec.use_pattern, spec.post_processor)
-                .tokenizer_json;
+  const std::string saved = !spec.source.empty()
+                                ? spec.source
+                                : filigree::write_tokenizer_files(model, spec).tokenizer_json;
   const Tokenizer again = Tokenizer::from_tokenizer_json_text(saved);
   expect(again.vocab_size() == tokenizer.vocab_size(), "saving changes the vocabulary");
   for (const std::string_view sample : {kSampleText, text.substr(0, 4096)})

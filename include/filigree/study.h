@@ -137,9 +137,9 @@ std::optional<std::filesystem::path> find_named_model(const std::string& name);
 // the places and the names of the models in them.
 std::string model_places_text();
 
-// The folder of a model: `name` itself, a state dict of PyTorch (.pth, .pt, .bin), or a model of
-// that name in one of the places. Throws Error when there is none, or another file, and lists the
-// places and what they have.
+// The folder of a model: `name` itself, a GGUF file (.gguf), a state dict of PyTorch (.pth, .pt,
+// .bin), or a model of that name in one of the places. Throws Error when there is none, or another
+// file, and lists the places and what they have.
 std::filesystem::path model_folder(const std::string& name);
 
 // Transcoders in the same places: a folder of that name with a config.yaml.
@@ -156,7 +156,7 @@ std::filesystem::path features_of_model(const std::string& features, const std::
 // The tokenizer of a model's folder or name, or of a folder that holds only a tokenizer, or a
 // tokenizer.json itself.
 Tokenizer open_tokenizer(const std::string& name);
-// Where a model's tokenizer lies: its folder, or that of a state dict.
+// Where a model's tokenizer lies: its folder, that of a state dict, or the GGUF file itself.
 std::filesystem::path tokenizer_folder(const std::filesystem::path& model);
 // Whether the folder holds one.
 bool has_tokenizer(const std::filesystem::path& folder);

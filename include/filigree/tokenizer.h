@@ -30,6 +30,7 @@ using TokenId = std::int32_t;
 
 struct AddedToken;
 struct TokenizerSpec;
+class BpeModel;
 
 struct EncodeOptions {
   // Recognise special tokens such as <|endoftext|> in the text. Turn this off for text of unknown
@@ -49,8 +50,9 @@ struct DecodeOptions {
 class Tokenizer {
  public:
   // Reads tokenizer.json if the folder has one, else vocab.json and merges.txt; in both cases also
-  // tokenizer_config.json, if present, for the end-of-text token. All loading functions throw Error
-  // naming the file and what is wrong in it.
+  // tokenizer_config.json and chat_template.jinja, if present, for the tokens that begin and end a
+  // text and for the chat template. A GGUF file may stand for a folder. All loading functions throw
+  // Error naming the file and what is wrong in it.
   static Tokenizer from_folder(const std::filesystem::path& folder);
   // Whether there is something for from_folder() to read.
   static bool is_in(const std::filesystem::path& folder);
@@ -120,6 +122,10 @@ class Tokenizer {
 
   // End of text: the eos_token of tokenizer_config.json, else <|endoftext|>, else </s>.
   std::optional<TokenId> eos_id() const;
+
+  // What the tokenizer was made of, without vocabulary and rules, and these.
+  const TokenizerSpec& form() const;
+  const BpeModel& model() const;
 
  private:
   struct State;

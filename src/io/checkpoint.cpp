@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "filigree/error.h"
 #include "filigree/names.h"
+#include "io/gguf.h"
 #include "io/matrix_type.h"
 #include "io/torch_file.h"
 #include "json/object.h"
@@ -29,6 +30,7 @@ bool is_plain_file_name(std::string_view name) {
 }
 
 std::vector<TensorView> tensors_of(const fs::path& file) {
+  if (has_gguf_ending(file)) return GgufFile::open(file).tensors();
   return has_torch_ending(file) ? TorchFile::open(file).tensors()
                                 : SafetensorsFile::open(file).tensors();
 }
@@ -59,7 +61,7 @@ Checkpoint::Checkpoint(fs::path folder) : folder_(std::move(folder)) {}
 
 Checkpoint Checkpoint::open(const fs::path& folder) {
   Checkpoint checkpoint(folder);
-  if (has_torch_ending(folder) && is_file(folder)) {
+  if ((has_torch_ending(folder) || has_gguf_ending(folder)) && is_file(folder)) {
     checkpoint.open_file(folder);
     return checkpoint;
   }
@@ -118,6 +120,8 @@ void Checkpoint::open_shards(const fs::path& index) {
   std::sort(tensors_.begin(), tensors_.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
 }
+
+bool Checkpoint::is_gguf() const { return files_.size() == 1 && has_gguf_ending(files_[0]); }
 
 std::vector<StoredParameter> Checkpoint::parameters() const {
   std::vector<StoredParameter> parameters;

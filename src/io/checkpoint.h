@@ -2,7 +2,8 @@
 // or, where that is missing, from the shards that model.safetensors.index.json lists; or in 8 bits
 // (matrix_type.h) from model-i8.safetensors, which other programs do not take for weights; where
 // there is none of them, from pytorch_model.bin or the shards of its index. A file of torch.save
-// (.pth, .pt, .bin) may stand for a folder.
+// (.pth, .pt, .bin) or a GGUF file may stand for a folder; the latter's tensors have the names of
+// the file (model/gguf_families.h knows Hugging Face's).
 //
 // After opening, every tensor of the index is in the shard the index names, and no name is in two
 // shards. Nothing is read beyond the headers; the views keep their files mapped.
@@ -21,11 +22,22 @@ namespace filigree {
 inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kEightBitWeightsFile = "model-i8.safetensors";
 
+// How the numbers of a parameter lie, where that is not as in Hugging Face's files.
+enum class StoredForm {
+  kPlain,
+  kTransposed,     // [out, in] of a matrix that is [in, out]
+  kPairedQueries,  // of each head, the two elements that are turned together lie together
+  kPairedKeys,
+  kGroupedHeads,  // all queries before all keys before all values
+  kPlusOne,       // gains of norms that are stored less 1
+};
+
 // The numbers of one parameter: a tensor, or integers and their scales.
 struct StoredParameter {
   std::string name;
   const TensorView* values = nullptr;
   const TensorView* scales = nullptr;  // of 8-bit integers
+  StoredForm form = StoredForm::kPlain;
 };
 
 class Checkpoint {
@@ -47,6 +59,8 @@ class Checkpoint {
   // The files that hold the tensors.
   const std::vector<std::filesystem::path>& files() const { return files_; }
   const std::filesystem::path& folder() const { return folder_; }
+  // Whether the tensors have the names and forms of a GGUF file.
+  bool is_gguf() const;
 
  private:
   explicit Checkpoint(std::filesystem::path folder);

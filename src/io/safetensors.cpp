@@ -10,6 +10,8 @@
 
 #include "filigree/error.h"
 #include "filigree/names.h"
+#include "filigree/runtime.h"
+#include "io/dequantize.h"
 #include "io/safetensors_header.h"
 
 namespace filigree {
@@ -19,6 +21,9 @@ constexpr std::size_t kLengthBytes = 8;
 
 // A name of untrusted length makes edit distances slow; no name worth suggesting is this long.
 constexpr std::size_t kLongestSuggestion = 256;
+
+// Numbers that a thread dequantises at a time, at least.
+constexpr std::size_t kReadGrain = 1 << 16;
 
 // What a clone without Git LFS leaves in place of a large file.
 constexpr std::string_view kLfsPointer = "version https://git-lfs";
@@ -85,6 +90,7 @@ std::int64_t TensorView::element_count() const {
 }
 
 bool TensorView::aligned() const {
+  if (is_quantised(kind)) return true;  // blocks are read by the byte
   const std::size_t element_bytes = std::max<std::size_t>(bits_of(kind) / 8, 1);
   return reinterpret_cast<std::uintptr_t>(data.data()) % element_bytes == 0;
 }
@@ -101,22 +107,53 @@ DType TensorView::dtype() const {
 
 void read_f32(const TensorView& view, std::span<float> to) {
   check_count(view, to.size());
+  read_f32_rows(view, 0, row_count(view), to);
+}
+
+std::int64_t row_count(const TensorView& view) {
+  if (view.shape.empty()) return 1;
+  const std::int64_t elements = view.element_count();
+  return elements == 0 ? 0 : elements / view.shape.back();
+}
+
+void read_f32_rows(const TensorView& view, std::int64_t first, std::int64_t count,
+                   std::span<float> to) {
+  const auto width = static_cast<std::size_t>(view.shape.empty() ? 1 : view.shape.back());
+  const std::int64_t rows = row_count(view);
+  require(first >= 0 && count >= 0 && first <= rows && count <= rows - first,
+          "tensor '{}' has {} rows; {} from {} on are not among them", printable(view.name), rows,
+          count, first);
+  const auto row = static_cast<std::size_t>(first), many = static_cast<std::size_t>(count);
+  require(to.size() == many * width, "tensor '{}': {} rows of {} cannot be read into {} numbers",
+          printable(view.name), count, width, to.size());
+  if (to.empty()) return;
+  const BlockSize block = block_of(view.kind);
+  const std::size_t stride = width / block.elements * block.bytes;
+  const std::span<const std::byte> from = view.bytes(row * stride, many * stride);
   if (view.kind == TensorKind::kF32) {
-    if (!to.empty()) std::memcpy(to.data(), view.bytes().data(), view.data.size());
+    std::memcpy(to.data(), from.data(), from.size());
   } else if (view.kind == TensorKind::kBf16) {
-    convert_halves(view.bytes(), to, bf16_to_f32);
+    convert_halves(from, to, bf16_to_f32);
   } else if (view.kind == TensorKind::kF16) {
-    convert_halves(view.bytes(), to, f16_to_f32);
+    convert_halves(from, to, f16_to_f32);
   } else if (view.kind == TensorKind::kF64) {
-    const std::span<const std::byte> bytes = view.bytes();
     for (std::size_t i = 0; i < to.size(); ++i) {
       double value = 0.0;
-      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+      std::memcpy(&value, from.data() + i * sizeof value, sizeof value);
       to[i] = static_cast<float>(value);
     }
+  } else if (is_quantised(view.kind)) {
+    const auto grain = static_cast<std::int64_t>(std::max<std::size_t>(kReadGrain / width, 1));
+    parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+      const auto at = static_cast<std::size_t>(begin), part = static_cast<std::size_t>(end - begin);
+      dequantize(view.kind, from.subspan(at * stride, part * stride),
+                 to.subspan(at * width, part * width));
+    });
   } else {
-    fail("safetensors: tensor '{}' has dtype {}, cannot be read as f32; F64, F32, BF16 and F16 can",
-         printable(view.name), name_of(view.kind));
+    fail(
+        "tensor '{}' has dtype {}, cannot be read as f32; F64, F32, BF16, F16 and the quantised "
+        "types of GGUF can",
+        printable(view.name), name_of(view.kind));
   }
 }
 

@@ -57,9 +57,14 @@ struct TensorView {
   DType dtype() const;
 };
 
-// Copies F64, F32, BF16 or F16 elements to f32, aligned or not. Throws Error for other kinds or
-// when the sizes differ.
+// Copies F64, F32, BF16, F16 or quantised elements to f32, aligned or not. Throws Error for other
+// kinds or when the sizes differ.
 void read_f32(const TensorView& view, std::span<float> to);
+
+// The same of some rows, stretches along the last extent; no other part of the file is read.
+std::int64_t row_count(const TensorView& view);
+void read_f32_rows(const TensorView& view, std::int64_t first, std::int64_t count,
+                   std::span<float> to);
 
 // Copies I32 elements; same rules.
 void read_i32(const TensorView& view, std::span<std::int32_t> to);

@@ -17,7 +17,9 @@
 #include "json/object.h"
 #include "model/adapters_file.h"
 #include "model/families.h"
+#include "model/gguf_families.h"
 #include "model/lens_state_dict.h"
+#include "model/stored_parameters.h"
 #include "model/transformer_lens.h"
 
 namespace filigree {
@@ -63,29 +65,30 @@ void warn_if_not_finite(const std::vector<NamedParameter>& parameters) {
 }
 
 Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec,
-                        const std::filesystem::path& folder) {
+                        const ModelConfig& config, const std::filesystem::path& folder) {
   const TensorView& view = *stored.values;
   const Shape& wanted = spec.shape;
-  const std::span<const std::int64_t> extents = spec.stored_shape().extents();
-  require(std::equal(view.shape.begin(), view.shape.end(), extents.begin(), extents.end()),
-          "'{}': tensor '{}' is {}, but config.json asks for {}", folder.string(), view.name,
-          shape_text(view.shape), spec.stored_shape().to_string());
+  const std::vector<std::int64_t> extents = stored_shape(spec, stored.form);
+  require(view.shape == extents, "'{}': tensor '{}' is {}, but config.json asks for {}",
+          folder.string(), view.name, shape_text(view.shape), shape_text(extents));
   if (stored.scales != nullptr) {
     Tensor value = Tensor::empty(wanted);
     read_eight_bits(view, *stored.scales,
                     {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
     return in_our_order(spec, value);
   }
-  require(view.kind == TensorKind::kF32 || view.kind == TensorKind::kBf16 ||
-              view.kind == TensorKind::kF16 || view.kind == TensorKind::kF64,
-          "'{}': tensor '{}' is {}; weights must be F64, F32, BF16 or F16", folder.string(),
-          view.name, name_of(view.kind));
+  require(
+      view.kind == TensorKind::kF32 || view.kind == TensorKind::kBf16 ||
+          view.kind == TensorKind::kF16 || view.kind == TensorKind::kF64 ||
+          is_quantised(view.kind),
+      "'{}': tensor '{}' is {}; weights must be F64, F32, BF16 or F16, or quantised as in GGUF files",
+      folder.string(), view.name, name_of(view.kind));
   if (view.kind == TensorKind::kF32 && view.aligned() && view.owner != nullptr &&
-      spec.interleaved_heads == 0 && !spec.by_head)
+      spec.interleaved_heads == 0 && !spec.by_head && stored.form == StoredForm::kPlain)
     return Tensor::borrow(wanted, DType::kF32, view.owner, view.bytes().data());
-  Tensor value = Tensor::empty(wanted);
+  Tensor value = Tensor::empty(Shape(extents));
   read_f32(view, {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
-  return in_our_order(spec, value);
+  return from_stored(spec, stored.form, config, value);
 }
 
 // Parameter name -> what the checkpoint has of it. Every tensor must stand for a parameter or be
@@ -96,7 +99,7 @@ std::unordered_map<std::string, StoredParameter> match_tensors(
   std::unordered_map<std::string, StoredParameter> tensors;
   for (const ParameterSpec& spec : specs) tensors.emplace(spec.name, StoredParameter());
   std::string unknown;
-  for (const StoredParameter& stored : checkpoint.parameters()) {
+  for (const StoredParameter& stored : parameters_of(checkpoint, config)) {
     const std::string name = family.canonical_name(config, stored.name);
     if (name.empty()) continue;
     const auto found = tensors.find(name);
@@ -156,6 +159,10 @@ void refuse_what_is_not_computed(const JsonObject& json) {
           "{}: pruned_heads is not supported; save the model with all heads", json.source());
 }
 
+bool is_gguf_file(const std::filesystem::path& path) {
+  return has_gguf_ending(path) && is_file(path);
+}
+
 bool is_state_dict(const std::filesystem::path& path) {
   return has_torch_ending(path) && is_file(path);
 }
@@ -208,9 +215,10 @@ void read_adapters(const std::filesystem::path& folder, Model& model, const Load
   model.set_requires_grad(false);
   for (const NamedParameter& parameter : model.lora_parameters()) {
     const Variable& variable = parameter.variable;
-    variable.mutable_value() = read_parameter({parameter.name, &file.at(parameter.name)},
-                                              {parameter.name, variable.shape()}, folder)
-                                   .value();
+    variable.mutable_value() =
+        read_parameter({parameter.name, &file.at(parameter.name)},
+                       {parameter.name, variable.shape()}, model.config(), folder)
+            .value();
   }
   require(file.tensors().size() == model.lora_parameters().size(),
           "'{}': {} tensors, but adapters on {} layers are {}", file.source(),
@@ -232,6 +240,8 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& so
 }
 
 ModelConfig read_model_config(const std::filesystem::path& folder, const nlohmann::json& lens) {
+  if (is_gguf_file(folder))
+    return config_from(JsonObject(gguf_config(GgufFile::open(folder)), folder.string()));
   if (is_state_dict(folder)) return state_dict_config(folder, lens);
   require(is_folder(folder),
           "model '{}': no such folder; a model is a folder with config.json and *.safetensors",
@@ -273,7 +283,7 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Loa
       continue;
     }
     if (stored.values == nullptr) missing(checkpoint, spec);
-    parameters.push_back({spec.name, read_parameter(stored, spec, folder)});
+    parameters.push_back({spec.name, read_parameter(stored, spec, config, folder)});
   }
   if (options.warn_about_values) warn_if_not_finite(parameters);
   auto model = family.build(config, std::move(parameters));

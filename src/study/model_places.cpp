@@ -8,6 +8,7 @@
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
+#include "io/gguf.h"
 #include "io/torch_file.h"
 
 namespace filigree::study {
@@ -30,7 +31,10 @@ struct Kind {
 constexpr Kind kModels = {"config.json", "no models"};
 constexpr Kind kTranscoders = {kTranscoderConfig, "no transcoders"};
 
-bool is_one(const fs::path& folder, const Kind& kind) { return is_file(folder / kind.config); }
+bool is_one(const fs::path& path, const Kind& kind) {
+  return is_file(path / kind.config) ||
+         (kind.config == kModels.config && has_gguf_ending(path) && is_file(path));
+}
 
 std::vector<std::string> names_in(const fs::path& place, const Kind& kind) {
   std::vector<std::string> names;
@@ -108,11 +112,13 @@ std::string model_places_text() { return places_text(kModels); }
 std::filesystem::path model_folder(const std::string& name) {
   const std::optional<FileStatus> status = status_of(name);
   if (status && status->kind == FileKind::kFolder) return name;
-  if (status && status->kind == FileKind::kFile && has_torch_ending(name)) return name;
+  if (status && status->kind == FileKind::kFile &&
+      (has_torch_ending(name) || has_gguf_ending(name)))
+    return name;
   if (status)
     fail(
-        "model '{}' is a file; give the folder that holds config.json and *.safetensors, or a "
-        "PyTorch state dict (.pth, .pt, .bin)",
+        "model '{}' is a file; give the folder that holds config.json and *.safetensors, a GGUF "
+        "file (.gguf), or a PyTorch state dict (.pth, .pt, .bin)",
         printable(name));
   if (const auto named = find_named_model(name)) return *named;
   if (name.find('/') != std::string::npos)
@@ -153,7 +159,7 @@ fs::path features_of_model(const std::string& features, const std::string& model
 }
 
 fs::path tokenizer_folder(const fs::path& model) {
-  if (!is_file(model)) return model;
+  if (has_gguf_ending(model) || !is_file(model)) return model;
   return model.has_parent_path() ? model.parent_path() : fs::path(".");
 }
 
@@ -161,8 +167,10 @@ Tokenizer open_tokenizer(const std::string& name) {
   const std::optional<FileStatus> status = status_of(name);
   if (status && status->kind == FileKind::kFolder) return Tokenizer::from_folder(name);
   if (status && status->kind == FileKind::kFile) {
+    if (has_gguf_ending(name)) return Tokenizer::from_folder(name);
     require(name.ends_with(".json"),
-            "'{}' is a file; give the folder of a model or tokenizer, or a tokenizer.json",
+            "'{}' is a file; give the folder of a model or tokenizer, a GGUF file (.gguf), or a "
+            "tokenizer.json",
             printable(name));
     return Tokenizer::from_tokenizer_json(name);
   }

@@ -30,7 +30,11 @@ namespace {
 constexpr std::string_view kPatterns[] = {
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" FILIGREE_WHITE_SPACE
     "\\p{L}\\p{N}]+|" FILIGREE_SPACES_AT_THE_END,
-    FILIGREE_LLAMA_PATTERN("{1,3}"), FILIGREE_LLAMA_PATTERN("")};
+    FILIGREE_LLAMA_PATTERN("{1,3}"), FILIGREE_LLAMA_PATTERN(""),
+    // White space in front of a digit ends where the text does.
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+|\\p{N}| ?[^" FILIGREE_WHITE_SPACE
+    "\\p{L}\\p{N}]+|[" FILIGREE_WHITE_SPACE "]+(?![^" FILIGREE_WHITE_SPACE
+    "\\p{N}])|[" FILIGREE_WHITE_SPACE "]+"};
 
 #undef FILIGREE_LLAMA_PATTERN
 #undef FILIGREE_SPACES_AT_THE_END
@@ -72,6 +76,10 @@ const pcre2_code* compiled(SplitPattern pattern) {
       static const Code code = compile(kPatterns[2]);
       return code.get();
     }
+    case SplitPattern::kDigitsThenGpt2: {
+      static const Code code = compile(kPatterns[3]);
+      return code.get();
+    }
     case SplitPattern::kGpt2: break;
   }
   static const Code code = compile(kPatterns[0]);
@@ -91,19 +99,22 @@ bool is_ascii_whitespace(char byte) {
 
 }  // namespace
 
+std::string regex_of(SplitPattern pattern) {
+  const auto llama = [](std::string_view digits) {
+    std::string regex = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}";
+    regex += digits;
+    return regex + "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+  };
+  if (pattern == SplitPattern::kLlama3) return llama("{1,3}");
+  if (pattern == SplitPattern::kQwen2) return llama("");
+  return "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+}
+
 std::optional<SplitPattern> split_pattern(std::string_view regex) {
-  constexpr std::string_view kBegin =
-      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}";
-  constexpr std::string_view kEnd =
-      "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-  if (regex == "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+")
-    return SplitPattern::kGpt2;
-  if (!regex.starts_with(kBegin) || !regex.ends_with(kEnd)) return std::nullopt;
-  if (regex.size() < kBegin.size() + kEnd.size()) return std::nullopt;
-  const std::string_view digits =
-      regex.substr(kBegin.size(), regex.size() - kBegin.size() - kEnd.size());
-  if (digits == "{1,3}") return SplitPattern::kLlama3;
-  return digits.empty() ? std::optional(SplitPattern::kQwen2) : std::nullopt;
+  for (const SplitPattern known :
+       {SplitPattern::kGpt2, SplitPattern::kLlama3, SplitPattern::kQwen2})
+    if (regex == regex_of(known)) return known;
+  return std::nullopt;
 }
 
 bool PreTokenScanner::next(std::string_view& word) {

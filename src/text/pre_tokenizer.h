@@ -7,20 +7,24 @@
 //   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
 //   |\s*[\r\n]+|\s+(?!\S)|\s+
 //
-// where \s is Unicode White_Space. Every character is a letter, a number, white space or something
+// or, as StarCoder and SmolLM do, by GPT-2's after every digit was made a word of its own. \s is
+// Unicode White_Space. Every character is a letter, a number, white space or something
 // else, so the words cover the text without gaps.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace filigree {
 
-enum class SplitPattern { kGpt2, kLlama3, kQwen2 };
+enum class SplitPattern { kGpt2, kLlama3, kQwen2, kDigitsThenGpt2 };
 
 // The pattern that tokenizer.json writes so, if it is one of these.
 std::optional<SplitPattern> split_pattern(std::string_view regex);
+// And back; of kDigitsThenGpt2, which tokenizer.json writes in two steps, the second.
+std::string regex_of(SplitPattern pattern);
 
 // Gives the words of one text in order. Any number of scanners may run at the same time.
 class PreTokenScanner {

@@ -16,9 +16,11 @@
 #include "base/utf8.h"
 #include "filigree/error.h"
 #include "filigree/names.h"
+#include "io/gguf.h"
 #include "text/added_tokens.h"
 #include "text/bpe_model.h"
 #include "text/byte_level.h"
+#include "text/gguf_tokenizer.h"
 #include "text/named_tokens.h"
 #include "text/pre_tokenizer.h"
 #include "text/tokenizer_files.h"
@@ -79,14 +81,7 @@ struct Tokenizer::State {
       : model(Vocabulary(spec.vocabulary, spec.vocabulary_name), spec.rules, spec.rules_name,
               spec.bpe),
         added(spec.added_tokens, spec.normalizer),
-        add_prefix_space(spec.add_prefix_space),
-        use_pattern(spec.use_pattern),
-        pattern(spec.pattern),
-        metaspace(spec.metaspace),
-        decoding(spec.decoding),
-        post_processor(spec.post_processor),
-        source(spec.source),
-        by_name(spec.by_name) {
+        form(without_words(spec)) {
     const Vocabulary& vocabulary = model.vocabulary();
     const std::size_t limit =
         Vocabulary::largest_id_limit(vocabulary.entry_count() + added.tokens().size());
@@ -157,29 +152,31 @@ struct Tokenizer::State {
   // What a token of the vocabulary stands for. One outside the byte-level alphabet is itself.
   std::string bytes_of(std::string_view name) const {
     if (!model.settings().characters) return from_byte_level(name).value_or(std::string(name));
-    if (decoding.bytes && name.size() == 6 && name.starts_with("<0x") && name.back() == '>') {
+    if (form.decoding.bytes && name.size() == 6 && name.starts_with("<0x") && name.back() == '>') {
       unsigned value = 0;
       const auto [stop, failure] = std::from_chars(name.data() + 3, name.data() + 5, value, 16);
       if (failure == std::errc() && stop == name.data() + 5)
         return std::string(1, static_cast<char>(value));
     }
-    return decoding.space.empty() ? std::string(name) : replace_all(name, decoding.space, " ");
+    return form.decoding.space.empty() ? std::string(name)
+                                       : replace_all(name, form.decoding.space, " ");
   }
 
   // A text as the vocabulary would write it.
   std::string name_of(std::string_view text) const {
     if (!model.settings().characters) return to_byte_level(text);
-    return decoding.space.empty() ? std::string(text) : replace_all(text, " ", decoding.space);
+    return form.decoding.space.empty() ? std::string(text)
+                                       : replace_all(text, " ", form.decoding.space);
   }
 
   void encode_metaspace(const TextSegment& segment, WordEncoder& encoder,
                         std::vector<TokenId>& ids) const {
-    const std::string& mark = metaspace.character;
+    const std::string& mark = form.metaspace.character;
     std::string text = replace_all(segment.text, " ", mark);
-    const bool prepends = metaspace.prepend == Metaspace::Prepend::kAlways ||
-                          (metaspace.prepend == Metaspace::Prepend::kFirst && segment.first);
+    const bool prepends = form.metaspace.prepend == Metaspace::Prepend::kAlways ||
+                          (form.metaspace.prepend == Metaspace::Prepend::kFirst && segment.first);
     if (prepends && !text.starts_with(mark)) text.insert(0, mark);
-    if (!metaspace.split) return encoder.encode(text, ids);
+    if (!form.metaspace.split) return encoder.encode(text, ids);
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t stop = std::min(text.find(mark, begin + 1), text.size());
       encoder.encode(std::string_view(text).substr(begin, stop - begin), ids);
@@ -190,39 +187,41 @@ struct Tokenizer::State {
   void encode_segment(const TextSegment& segment, WordEncoder& encoder,
                       std::vector<TokenId>& ids) const {
     std::string_view text = segment.text;
-    if (!metaspace.character.empty()) return encode_metaspace(segment, encoder, ids);
+    if (!form.metaspace.character.empty()) return encode_metaspace(segment, encoder, ids);
     std::string prefixed;
-    if (add_prefix_space && !text.starts_with(' ')) {
+    if (form.add_prefix_space && !text.starts_with(' ')) {
       prefixed.reserve(text.size() + 1);
       prefixed.append(" ").append(text);
       text = prefixed;
     }
-    if (!use_pattern) {
+    if (!form.use_pattern) {
       encoder.encode(text, ids);
       return;
     }
-    PreTokenScanner scanner(text, pattern);
+    PreTokenScanner scanner(text, form.pattern);
     for (std::string_view word; scanner.next(word);) encoder.encode(word, ids);
+  }
+
+  // All of it but the vocabulary and the rules, which the model has.
+  static TokenizerSpec without_words(TokenizerSpec spec) {
+    spec.vocabulary = {};
+    spec.rules = {};
+    return spec;
   }
 
   BpeModel model;
   AddedTokens added;
-  bool add_prefix_space;
-  bool use_pattern;
-  SplitPattern pattern;
-  Metaspace metaspace;
-  CharacterDecoding decoding;
+  TokenizerSpec form;
   std::vector<TokenId> begin_ids, end_ids;  // what belongs around a text
-  std::string post_processor;
-  std::string source;
-  bool by_name;
-  std::vector<Token> tokens;  // by id
+  std::vector<Token> tokens;                // by id
   std::optional<TokenId> eos;
 };
 
 Tokenizer::Tokenizer(const TokenizerSpec& spec) : state_(std::make_shared<const State>(spec)) {}
 
 Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
+  if (has_gguf_ending(folder) && is_file(folder))
+    return Tokenizer(gguf_tokenizer(GgufFile::open(folder).metadata()));
   const auto json_file = folder / "tokenizer.json";
   const auto vocab_file = folder / "vocab.json";
   const auto merges_file = folder / "merges.txt";
@@ -246,6 +245,8 @@ Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
     apply_tokenizer_config(config->text(), config_file.string(), has_json, spec);
   }
   if (!has_json) require_all_rules(spec, merges_file.string());
+  const auto template_file = folder / "chat_template.jinja";
+  if (is_there(template_file)) spec.chat_template = MappedFile::open(template_file)->text();
   return Tokenizer(spec);
 }
 
@@ -274,23 +275,27 @@ Tokenizer Tokenizer::from_vocab_and_merges_text(std::string_view vocab_json,
 }
 
 bool Tokenizer::is_in(const std::filesystem::path& folder) {
+  if (has_gguf_ending(folder) && is_file(folder))
+    return has_gguf_tokenizer(GgufFile::open(folder).metadata());
   return is_there(folder / "tokenizer.json") || is_there(folder / "vocab.json");
 }
 
 std::vector<std::string> Tokenizer::save(const std::filesystem::path& folder) const {
-  if (!state_->source.empty()) {
+  if (!state_->form.source.empty()) {
     make_folders(folder);
-    write_file_atomically(folder / "tokenizer.json", state_->source);
+    write_file_atomically(folder / "tokenizer.json", state_->form.source);
     return {"tokenizer.json"};
   }
-  const TokenizerFiles files =
-      write_tokenizer_files(state_->model, state_->added.tokens(), state_->add_prefix_space,
-                            state_->use_pattern, state_->post_processor);
+  const TokenizerFiles files = write_tokenizer_files(state_->model, state_->form);
   make_folders(folder);
-  write_file_atomically(folder / "vocab.json", files.vocab_json);
-  write_file_atomically(folder / "merges.txt", files.merges_txt);
+  const bool all = fits_vocab_and_merges(state_->form);
+  if (all) {
+    write_file_atomically(folder / "vocab.json", files.vocab_json);
+    write_file_atomically(folder / "merges.txt", files.merges_txt);
+  }
   // Last, because loading prefers it: until it is there, the old one still goes with itself.
   write_file_atomically(folder / "tokenizer.json", files.tokenizer_json);
+  if (!all) return {"tokenizer.json"};
   return {"tokenizer.json", "vocab.json", "merges.txt"};
 }
 
@@ -306,9 +311,10 @@ std::uint64_t Tokenizer::rules_fingerprint() const {
   if (bpe.characters)
     add(fmt::format("characters, byte_fallback {} fuse_unknown {} unknown {}", bpe.byte_fallback,
                     bpe.fuse_unknown, bpe.unknown_token.value_or("")));
-  add(fmt::format("prefix_space {}", state_->add_prefix_space));
-  add(fmt::format("pattern {}", state_->use_pattern ? static_cast<int>(state_->pattern) : -1));
-  const Metaspace& metaspace = state_->metaspace;
+  add(fmt::format("prefix_space {}", state_->form.add_prefix_space));
+  add(fmt::format("pattern {}",
+                  state_->form.use_pattern ? static_cast<int>(state_->form.pattern) : -1));
+  const Metaspace& metaspace = state_->form.metaspace;
   add(fmt::format("metaspace {} {} {}", metaspace.character, static_cast<int>(metaspace.prepend),
                   metaspace.split));
   for (const NormalizerStep& step : state_->added.normalizer())
@@ -327,7 +333,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
     repaired = replace_invalid_utf8(text);
     text = repaired;
   }
-  if (state_->by_name) return encode_names(*this, text);
+  if (state_->form.by_name) return encode_names(*this, text);
   std::vector<TokenId> ids;
   WordEncoder encoder(state_->model, text.size() >= kCacheFromBytes);
   if (options.add_template) ids = state_->begin_ids;
@@ -346,10 +352,10 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, const DecodeOptions&
   std::string bytes;
   for (const TokenId id : ids) {
     const State::Token& token = state_->token(id);
-    if (state_->by_name && !bytes.empty()) bytes += ' ';
+    if (state_->form.by_name && !bytes.empty()) bytes += ' ';
     if (!token.special || !options.skip_special_tokens) bytes += token.bytes;
   }
-  if (state_->decoding.strip_space && bytes.starts_with(' ')) bytes.erase(0, 1);
+  if (state_->form.decoding.strip_space && bytes.starts_with(' ')) bytes.erase(0, 1);
   return bytes;
 }
 
@@ -387,13 +393,17 @@ const std::vector<AddedToken>& Tokenizer::added_tokens() const { return state_->
 
 bool Tokenizer::is_special(TokenId id) const { return state_->token(id).special; }
 
-bool Tokenizer::by_name() const { return state_->by_name; }
+bool Tokenizer::by_name() const { return state_->form.by_name; }
 
 bool Tokenizer::of_bytes() const { return !state_->model.settings().characters; }
 
 const std::vector<TokenId>& Tokenizer::begin_ids() const { return state_->begin_ids; }
 
 std::optional<TokenId> Tokenizer::eos_id() const { return state_->eos; }
+
+const TokenizerSpec& Tokenizer::form() const { return state_->form; }
+
+const BpeModel& Tokenizer::model() const { return state_->model; }
 
 StreamingDecoder::StreamingDecoder(Tokenizer tokenizer, DecodeOptions options)
     : tokenizer_(std::move(tokenizer)), options_(options) {}

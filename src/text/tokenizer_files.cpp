@@ -61,23 +61,13 @@ bool is_only_byte_level(const std::vector<JsonObject>& components) {
   return components.size() == 1 && type_of(components[0]) == "ByteLevel";
 }
 
-// "left right" with exactly one space between two tokens.
-MergeRule parse_rule(std::string_view line, std::string_view rules_name, std::size_t place) {
-  const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
-      line.find(' ', space + 1) != std::string_view::npos)
-    fail("{} {}: '{}' is not two tokens with one space between them", rules_name, place,
-         printable(line));
-  return {std::string(line.substr(0, space)), std::string(line.substr(space + 1)), place};
-}
-
 std::vector<MergeRule> parse_json_rules(const json& list, std::string_view rules_name) {
   std::vector<MergeRule> rules;
   rules.reserve(list.size());
   for (const json& entry : list) {
     const std::size_t place = rules.size();
     if (entry.is_string()) {
-      rules.push_back(parse_rule(entry.get_ref<const std::string&>(), rules_name, place));
+      rules.push_back(parse_merge_rule(entry.get_ref<const std::string&>(), rules_name, place));
     } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() &&
                entry[1].is_string()) {
       rules.push_back({entry[0].get<std::string>(), entry[1].get<std::string>(), place});
@@ -155,13 +145,23 @@ std::vector<NormalizerStep> parse_normalizer(const JsonObject& root) {
   return steps;
 }
 
-// A pre-tokenizer of bytes: ByteLevel with its own pattern or none, or behind a Split.
+// A pre-tokenizer of bytes: ByteLevel with its own pattern or none, or behind Digits or a Split.
 bool parse_byte_level(const std::vector<JsonObject>& found, TokenizerSpec& spec) {
   if (found.empty() || found.size() > 2 || type_of(found.back()) != "ByteLevel") return false;
-  if (found.size() == 2 && type_of(found[0]) != "Split") return false;
+  const std::string first = type_of(found[0]);
+  if (found.size() == 2 && first != "Split" && first != "Digits") return false;
   spec.add_prefix_space = found.back().boolean("add_prefix_space");
   spec.use_pattern = found.back().boolean_or("use_regex", true);
   if (found.size() == 1) return true;
+  if (first == "Digits") {
+    require(found[0].boolean_or("individual_digits", false) && spec.use_pattern &&
+                !spec.add_prefix_space,
+            "{}: the pre_tokenizer Digits is supported with individual_digits, in front of a "
+            "ByteLevel with use_regex and without add_prefix_space",
+            found[0].source());
+    spec.pattern = SplitPattern::kDigitsThenGpt2;
+    return true;
+  }
   const JsonObject& split = found[0];
   require(!spec.use_pattern, "{}: a pre_tokenizer that splits twice is not supported",
           split.source());
@@ -281,6 +281,15 @@ void parse_post_processor(const JsonObject& root, TokenizerSpec& spec) {
 
 }  // namespace
 
+MergeRule parse_merge_rule(std::string_view line, std::string_view rules_name, std::size_t place) {
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
+      line.find(' ', space + 1) != std::string_view::npos)
+    fail("{} {}: '{}' is not two tokens with one space between them", rules_name, place,
+         printable(line));
+  return {std::string(line.substr(0, space)), std::string(line.substr(space + 1)), place};
+}
+
 TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& name) {
   const JsonObject root = JsonObject::parse(text, name);
   TokenizerSpec spec;
@@ -304,12 +313,11 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& nam
     parse_character_decoder(root, decoder, spec);
   } else {
     fail(
-        "{}: the pre_tokenizer is {}; ByteLevel, alone or behind a Split, Metaspace or none are "
-        "supported",
+        "{}: the pre_tokenizer is {}; ByteLevel, alone or behind Digits or a Split, Metaspace or "
+        "none are supported",
         name, types_of(pre_tokenizer));
   }
-  if (spec.bpe.characters || !spec.normalizer.empty() || spec.pattern != SplitPattern::kGpt2)
-    spec.source = text;
+  if (!fits_vocab_and_merges(spec)) spec.source = text;
   parse_post_processor(root, spec);
 
   spec.vocabulary = parse_vocabulary(model.object("vocab"));
@@ -343,7 +351,8 @@ TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, const std::str
     begin = end + 1;
     if (line.ends_with('\r')) line.remove_suffix(1);
     const bool header = number == 1 && line.starts_with("#version");
-    if (!line.empty() && !header) spec.rules.push_back(parse_rule(line, spec.rules_name, number));
+    if (!line.empty() && !header)
+      spec.rules.push_back(parse_merge_rule(line, spec.rules_name, number));
   }
   return spec;
 }
@@ -370,13 +379,29 @@ void require_all_rules(const TokenizerSpec& spec, const std::string& merges_name
           merges_name, missing, printable(first));
 }
 
+namespace {
+
+// A text, or a list of named ones of which "default" counts.
+std::string chat_template_of(const JsonObject& config) {
+  if (!config.raw()["chat_template"].is_array()) return config.string("chat_template");
+  for (const JsonObject& entry : config.objects("chat_template"))
+    if (entry.string("name") == "default") return entry.string("template");
+  return "";
+}
+
+}  // namespace
+
 void apply_tokenizer_config(std::string_view text, const std::string& name, bool has_tokenizer_json,
                             TokenizerSpec& spec) {
   const JsonObject root = JsonObject::parse(text, name);
-  if (root.has("eos_token"))  // either the text itself or an added token written out
-    spec.end_token = root.raw()["eos_token"].is_object()
-                         ? root.object("eos_token").string("content")
-                         : root.string("eos_token");
+  // Either the text itself or an added token written out.
+  const auto token_of = [&](const char* key, std::optional<std::string>& to) {
+    if (!root.has(key)) return;
+    to = root.raw()[key].is_object() ? root.object(key).string("content") : root.string(key);
+  };
+  token_of("bos_token", spec.begin_token);
+  token_of("eos_token", spec.end_token);
+  if (root.has("chat_template")) spec.chat_template = chat_template_of(root);
   if (has_tokenizer_json) return;
   spec.add_prefix_space = root.boolean_or("add_prefix_space", spec.add_prefix_space);
   if (!spec.end_token || *spec.end_token == kEndOfText) return;

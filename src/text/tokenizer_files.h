@@ -52,7 +52,9 @@ struct TokenizerSpec {
   // Tokens that belong around a text, as the post-processor says.
   std::vector<std::string> begin_tokens = {}, end_tokens = {};
   std::string source;  // tokenizer.json itself, where it cannot be written anew from the rest
-  std::optional<std::string> end_token;
+  std::optional<std::string> begin_token, end_token;  // of a text
+  // How a conversation becomes a text (chat_template.h); empty: nobody said.
+  std::string chat_template;
   // JSON text, kept for saving; empty: the byte-level default, which adds no tokens.
   std::string post_processor;
 
@@ -60,12 +62,15 @@ struct TokenizerSpec {
   std::string rules_name = "merge rule";       // begins messages about a rule
 };
 
-// Accepts a BPE model, either of bytes (ByteLevel, alone or behind a Split by a pattern that is
-// known) or of characters with byte fallback (Llama 2, Mistral, Gemma); normalizers NFC, Prepend
-// and Replace; a post-processor ByteLevel or TemplateProcessing. Anything else is an Error that
-// names what was found. Merges may be "a b" strings or ["a", "b"] pairs. Truncation and padding are
-// ignored: they concern batches. `name` is what messages call the file.
+// Accepts a BPE model, either of bytes (ByteLevel, alone or behind Digits or a Split by a pattern
+// that is known) or of characters with byte fallback (Llama 2, Mistral, Gemma); normalizers NFC,
+// Prepend and Replace; a post-processor ByteLevel or TemplateProcessing. Anything else is an Error
+// that names what was found. Merges may be "a b" strings or ["a", "b"] pairs. Truncation and
+// padding are ignored: they concern batches. `name` is what messages call the file.
 TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& name);
+
+// "left right" with exactly one space between two tokens; messages begin "RULES_NAME PLACE:".
+MergeRule parse_merge_rule(std::string_view line, std::string_view rules_name, std::size_t place);
 
 // Makes <|endoftext|> special when the vocabulary has it.
 TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, const std::string& vocab_name,
@@ -76,8 +81,9 @@ TokenizerSpec parse_vocab_and_merges(std::string_view vocab_json, const std::str
 // vocabulary. Text would be cut into other tokens than the model learned.
 void require_all_rules(const TokenizerSpec& spec, const std::string& merges_name);
 
-// What a folder's tokenizer_config.json adds: "eos_token"; and where there is no tokenizer.json,
-// which has both, that token as a special one and "add_prefix_space".
+// What a folder's tokenizer_config.json adds: "bos_token", "eos_token" and "chat_template"; and
+// where there is no tokenizer.json, which has both, the end token as a special one and
+// "add_prefix_space".
 void apply_tokenizer_config(std::string_view text, const std::string& name, bool has_tokenizer_json,
                             TokenizerSpec& spec);
 
@@ -88,9 +94,12 @@ struct TokenizerFiles {
   std::string merges_txt;
 };
 
-// Throws Error when merges.txt cannot hold a rule because a token contains white space.
-TokenizerFiles write_tokenizer_files(const BpeModel& model, const std::vector<AddedToken>& added,
-                                     bool add_prefix_space, bool use_pattern,
-                                     std::string_view post_processor);
+// Whether vocab.json and merges.txt say all of a tokenizer but its added tokens.
+bool fits_vocab_and_merges(const TokenizerSpec& spec);
+
+// Vocabulary and rules are the model's, the rest `spec`'s. Where fits_vocab_and_merges() is false,
+// tokenizer.json alone. Throws Error when merges.txt cannot hold a rule because a token contains
+// white space.
+TokenizerFiles write_tokenizer_files(const BpeModel& model, const TokenizerSpec& spec);
 
 }  // namespace filigree

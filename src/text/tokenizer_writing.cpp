@@ -72,10 +72,10 @@ std::string model_text(const BpeModel& model) {
   std::string text = fmt::format(
       "{{\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": {},\n"
       "    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n"
-      "    \"fuse_unk\": {},\n    \"byte_fallback\": false,\n    \"ignore_merges\": {},\n"
+      "    \"fuse_unk\": {},\n    \"byte_fallback\": {},\n    \"ignore_merges\": {},\n"
       "    \"vocab\": {{",
       settings.unknown_token ? json_string(*settings.unknown_token) : "null",
-      truth(settings.fuse_unknown), truth(settings.ignore_merges));
+      truth(settings.fuse_unknown), truth(settings.byte_fallback), truth(settings.ignore_merges));
   const char* separator = "\n";
   for_each_token(model.vocabulary(), [&](std::string_view token, TokenId id) {
     text += fmt::format("{}      {}: {}", separator, json_string(token), id);
@@ -92,21 +92,124 @@ std::string model_text(const BpeModel& model) {
   return text + (model.rules().empty() ? "]\n  }" : "\n    ]\n  }");
 }
 
+// What few tokenizers have is written as JSON's library does, the keys in the order given.
+using Ordered = nlohmann::ordered_json;
+
+std::string component(const Ordered& part) {
+  std::string text = part.dump(2);
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+    text.insert(at + 1, "  ");
+  return text;
+}
+
+Ordered replacing(std::string_view from, std::string_view to) {
+  return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+}
+
+std::string normalizer_text(const std::vector<NormalizerStep>& steps) {
+  Ordered list = Ordered::array();
+  for (const NormalizerStep& step : steps) switch (step.kind) {
+      case NormalizerStep::Kind::kNfc: list.push_back({{"type", "NFC"}}); break;
+      case NormalizerStep::Kind::kPrepend:
+        list.push_back({{"type", "Prepend"}, {"prepend", step.to}});
+        break;
+      case NormalizerStep::Kind::kReplace: list.push_back(replacing(step.from, step.to)); break;
+    }
+  if (list.empty()) return "null";
+  if (list.size() == 1) return component(list[0]);
+  return component({{"type", "Sequence"}, {"normalizers", list}});
+}
+
+std::string pre_tokenizer_text(const TokenizerSpec& spec) {
+  if (spec.bpe.characters) {
+    const Metaspace& metaspace = spec.metaspace;
+    if (metaspace.character.empty()) return "null";
+    const char* scheme = metaspace.prepend == Metaspace::Prepend::kAlways  ? "always"
+                         : metaspace.prepend == Metaspace::Prepend::kFirst ? "first"
+                                                                           : "never";
+    return component({{"type", "Metaspace"},
+                      {"replacement", metaspace.character},
+                      {"prepend_scheme", scheme},
+                      {"split", metaspace.split}});
+  }
+  if (!spec.use_pattern || spec.pattern == SplitPattern::kGpt2)
+    return byte_level_text(spec.add_prefix_space, true, spec.use_pattern);
+  const bool digits = spec.pattern == SplitPattern::kDigitsThenGpt2;
+  Ordered first = {{"type", "Digits"}, {"individual_digits", true}};
+  if (!digits)
+    first = {{"type", "Split"},
+             {"pattern", {{"Regex", regex_of(spec.pattern)}}},
+             {"behavior", "Isolated"},
+             {"invert", false}};
+  const Ordered bytes = {{"type", "ByteLevel"},
+                         {"add_prefix_space", spec.add_prefix_space},
+                         {"trim_offsets", true},
+                         {"use_regex", digits}};
+  return component({{"type", "Sequence"}, {"pretokenizers", {first, bytes}}});
+}
+
+std::string post_processor_text(const TokenizerSpec& spec, const BpeModel& model) {
+  if (!spec.post_processor.empty()) return spec.post_processor;
+  if (spec.begin_tokens.empty() && spec.end_tokens.empty())
+    return spec.bpe.characters ? "null" : byte_level_text(true, false, true);
+  const auto id_of = [&](const std::string& token) {
+    for (const AddedToken& added : spec.added_tokens)
+      if (added.content == token) return added.id;
+    return model.vocabulary().find(token).value_or(0);
+  };
+  Ordered single = Ordered::array(), special = Ordered::object();
+  const auto add = [&](const std::vector<std::string>& tokens) {
+    for (const std::string& token : tokens) {
+      single.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
+      special[token] = {{"id", token}, {"ids", {id_of(token)}}, {"tokens", {token}}};
+    }
+  };
+  add(spec.begin_tokens);
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  add(spec.end_tokens);
+  Ordered pair = single;
+  for (Ordered piece : single) {
+    auto& part = *piece.begin();
+    part["type_id"] = 1;
+    if (part["id"] == "A" && piece.contains("Sequence")) part["id"] = "B";
+    pair.push_back(piece);
+  }
+  return component({{"type", "TemplateProcessing"},
+                    {"single", single},
+                    {"pair", pair},
+                    {"special_tokens", special}});
+}
+
+std::string decoder_text(const TokenizerSpec& spec) {
+  if (!spec.bpe.characters) return byte_level_text(true, true, true);
+  Ordered list = Ordered::array();
+  if (!spec.decoding.space.empty()) list.push_back(replacing(spec.decoding.space, " "));
+  if (spec.decoding.bytes) list.push_back({{"type", "ByteFallback"}});
+  list.push_back({{"type", "Fuse"}});
+  if (spec.decoding.strip_space)
+    list.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return component({{"type", "Sequence"}, {"decoders", list}});
+}
+
 }  // namespace
 
-TokenizerFiles write_tokenizer_files(const BpeModel& model, const std::vector<AddedToken>& added,
-                                     bool add_prefix_space, bool use_pattern,
-                                     std::string_view post_processor) {
+bool fits_vocab_and_merges(const TokenizerSpec& spec) {
+  return !spec.bpe.characters && spec.normalizer.empty() && spec.pattern == SplitPattern::kGpt2;
+}
+
+TokenizerFiles write_tokenizer_files(const BpeModel& model, const TokenizerSpec& spec) {
   TokenizerFiles files;
-  files.vocab_json = vocab_json_text(model.vocabulary());
-  files.merges_txt = merges_txt_text(model);
+  if (fits_vocab_and_merges(spec)) {
+    files.vocab_json = vocab_json_text(model.vocabulary());
+    files.merges_txt = merges_txt_text(model);
+  }
   files.tokenizer_json = fmt::format(
       "{{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n"
-      "  \"added_tokens\": {},\n  \"normalizer\": null,\n  \"pre_tokenizer\": {},\n"
+      "  \"added_tokens\": {},\n  \"normalizer\": {},\n  \"pre_tokenizer\": {},\n"
       "  \"post_processor\": {},\n  \"decoder\": {},\n  \"model\": {}\n}}",
-      added_tokens_text(added), byte_level_text(add_prefix_space, true, use_pattern),
-      post_processor.empty() ? byte_level_text(true, false, true) : std::string(post_processor),
-      byte_level_text(true, true, true), model_text(model));
+      added_tokens_text(spec.added_tokens), normalizer_text(spec.normalizer),
+      pre_tokenizer_text(spec), post_processor_text(spec, model), decoder_text(spec),
+      model_text(model));
   return files;
 }
 

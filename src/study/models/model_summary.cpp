@@ -17,6 +17,7 @@
 #include "io/checkpoint.h"
 #include "model/family.h"
 #include "model/lens_state_dict.h"
+#include "model/stored_parameters.h"
 #include "text/added_tokens.h"
 
 namespace filigree::study {
@@ -69,20 +70,19 @@ std::vector<ModelPart> parts_of(const std::vector<ParameterSpec>& specs) {
 // Every parameter must be there with the shape the configuration gives it, as loading demands.
 void check_tensors(const Checkpoint& checkpoint, const Family& family, const ModelConfig& config,
                    const std::vector<ParameterSpec>& specs) {
-  std::map<std::string, const TensorView*> stored;
-  for (const StoredParameter& parameter : checkpoint.parameters())
-    stored.emplace(family.canonical_name(config, parameter.name), parameter.values);
+  std::map<std::string, StoredParameter> stored;
+  for (const StoredParameter& parameter : parameters_of(checkpoint, config))
+    stored.emplace(family.canonical_name(config, parameter.name), parameter);
   for (const ParameterSpec& spec : specs) {
     const auto found = stored.find(spec.name);
     if (found == stored.end()) {
       fail("'{}': tensor '{}' {} is missing; config.json and the weights do not go together",
            checkpoint.folder().string(), spec.name, spec.shape.to_string());
     }
-    const std::span<const std::int64_t> wanted = spec.shape.extents();
-    const std::vector<std::int64_t>& shape = found->second->shape;
-    require(std::equal(shape.begin(), shape.end(), wanted.begin(), wanted.end()),
-            "'{}': tensor '{}' is {}, but config.json asks for {}", checkpoint.folder().string(),
-            spec.name, shape_text(shape), spec.shape.to_string());
+    const std::vector<std::int64_t> wanted = stored_shape(spec, found->second.form);
+    const std::vector<std::int64_t>& shape = found->second.values->shape;
+    require(shape == wanted, "'{}': tensor '{}' is {}, but config.json asks for {}",
+            checkpoint.folder().string(), spec.name, shape_text(shape), shape_text(wanted));
   }
 }
 

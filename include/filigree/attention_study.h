@@ -48,6 +48,7 @@ struct PromptRequest {
   // kPromptWindowLength where the context allows it, and whole texts.
   std::int64_t length = 0;
   bool replace_invalid_utf8 = false;  // of texts
+  bool chat = false;                  // texts are what a user says to the model (encode_chat)
 
   bool empty() const;
 };

@@ -115,6 +115,7 @@ class Generator {
 
 struct GenerationRequest {
   std::string prompt = {};
+  bool chat = false;  // the prompt is what a user says to the model (encode_chat)
   GenerationOptions options = {.sampling = {.top_k = 50}};
   std::int64_t count = 1;  // continuations, each with random numbers of its own
   Interventions interventions = {};

@@ -58,6 +58,7 @@ Json to_json(const Prediction& now, const Prediction* plain, const LoadedModel& 
 
 struct RunRequest {
   std::string prompt = {};
+  bool chat = false;  // the prompt is what a user says to the model (encode_chat)
   std::vector<std::string> taps = {};  // globs over the model's taps, '*' for any characters
   Interventions interventions = {};
   std::string features = {};                  // of the transcoder whose features are changed
@@ -210,6 +211,7 @@ figure::LabelledMaps figure_of(const HeadCircuits& found);
 struct AttributionRequest {
   TaskSelection task = {};  // without a name: the prompt
   std::string prompt = {};
+  bool chat = false;  // the prompt is what a user says to the model (encode_chat)
   std::vector<std::string> answers = {}, wrong = {};  // each one token; of a prompt
   // Of a prompt, in the place of answers: its own token at this position, after those before it.
   std::optional<std::int64_t> at = {};
@@ -259,6 +261,7 @@ figure::LabelledMaps figure_of(const AttributionResult& result);
 
 struct LensRequest {
   std::string prompt = {};
+  bool chat = false;  // the prompt is what a user says to the model (encode_chat)
   std::string token = {};  // ranked everywhere; "": each next token of the prompt
   std::int64_t top = 5;    // likeliest tokens kept; one at least
   bool middle = false;     // also between attention and MLP

@@ -107,6 +107,10 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view 
 std::string id_prompt(std::string_view ids);
 // A prompt as results show it: ids as "3,17,5".
 std::string shown_prompt(std::string_view prompt);
+// The same of what a user says to a model that was trained to answer: a conversation of this one
+// message, as the tokenizer's chat template writes it, up to where the answer begins.
+std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::string_view text,
+                                 const std::string& source);
 
 // Throws Error when an id is beyond what the model has an embedding for.
 void check_ids(const std::vector<TokenId>& ids, std::int64_t vocabulary, const std::string& model);
@@ -228,8 +232,9 @@ std::vector<LoadedModel> load_models(const std::vector<std::string>& names, cons
 TokenId single_token(const LoadedModel& model, const std::string& text, const std::string& what);
 
 // The tokens of a prompt. Throws Error for one that is empty, longer than the model's context or
-// not UTF-8, and where the tokenizer belongs to another model.
-std::vector<TokenId> prompt_tokens(const LoadedModel& model, const std::string& text);
+// not UTF-8, and where the tokenizer belongs to another model. With `chat` it is encode_chat()'s.
+std::vector<TokenId> prompt_tokens(const LoadedModel& model, const std::string& text,
+                                   bool chat = false);
 
 // " the", or "<50260>" for an id that the tokenizer does not know.
 std::string shown_token(const Tokenizer& tokenizer, TokenId id);

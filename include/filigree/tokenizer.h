@@ -47,6 +47,11 @@ struct DecodeOptions {
   bool skip_special_tokens = false;
 };
 
+// Of a conversation: the role is "user", "assistant" or "system".
+struct ChatMessage {
+  std::string role, content;
+};
+
 class Tokenizer {
  public:
   // Reads tokenizer.json if the folder has one, else vocab.json and merges.txt; in both cases also
@@ -76,9 +81,19 @@ class Tokenizer {
   // a tokenizer that these cannot tell, tokenizer.json alone, as it was read. Creates the folder
   // when it is missing. Returns the names of the files.
   std::vector<std::string> save(const std::filesystem::path& folder) const;
+  // The same, and tokenizer_config.json: the tokens that begin and end a text, the chat template.
+  void save_with_config(const std::filesystem::path& folder) const;
 
   // Throws Error naming the byte offset of invalid UTF-8.
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+  // Whether a chat template came with the tokenizer.
+  bool has_chat_template() const;
+  // A conversation as that template writes it, up to where the model answers, and its ids: special
+  // tokens are those that the text names, and none are added. Throws Error where there is no template
+  // or it does what is not supported, by name.
+  std::string chat_text(std::span<const ChatMessage> messages) const;
+  std::vector<TokenId> encode_chat(std::span<const ChatMessage> messages) const;
 
   // The bytes the tokens stand for; a part of a text may begin or end inside a character. Throws
   // Error naming an id that is out of range or unused.

@@ -31,6 +31,7 @@ struct TraceRequest {
   // Of each model; empty: those beside them.
   std::vector<TraceFeatures> features = {};
   std::string prompt = {};
+  bool chat = false;  // the prompt is what a user says to the model (encode_chat)
   // What is explained: the likeliest next tokens, or one (of a text of several tokens the first),
   // against another, or a feature, "L3F17@5".
   std::string target = {}, against = {}, feature = {};

@@ -24,6 +24,11 @@ class GgufEntries {
   void integers(std::string_view key, std::span<const std::int32_t> values);
   void numbers(std::string_view key, std::span<const float> values);
 
+  void append(const GgufEntries& more) {
+    bytes_ += more.bytes_;
+    count_ += more.count_;
+  }
+
   std::uint64_t count() const { return count_; }
   const std::string& bytes() const { return bytes_; }
 

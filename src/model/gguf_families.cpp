@@ -360,7 +360,7 @@ void refuse_what_no_family_has(const GgufMetadata& metadata, const std::string& 
   require(metadata.boolean_or(prefix + "attention.causal", true),
           "{}: attention is not causal; only decoders are supported", metadata.source());
   const std::int64_t files = metadata.integer_or("split.count", 1, 0, kMostInteger);
-  require(files <= 1, "{}: one of {} files; join them first (llama-gguf-split --merge)",
+  require(files <= 1, "{}: one of {} files; join them into one first, as llama-gguf-split does",
           metadata.source(), files);
 }
 

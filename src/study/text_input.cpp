@@ -68,6 +68,16 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view 
   return ids;
 }
 
+std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::string_view text,
+                                 const std::string& source) {
+  const ChatMessage message{"user", std::string(text)};
+  try {
+    return tokenizer.encode_chat(std::span(&message, 1));
+  } catch (const Error& error) {
+    fail("{}: {}", source, error.what());
+  }
+}
+
 void check_ids(const std::vector<TokenId>& ids, std::int64_t vocabulary, const std::string& model) {
   for (const TokenId id : ids)
     if (id < 0 || id >= vocabulary)

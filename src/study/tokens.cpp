@@ -20,9 +20,10 @@ TokenId single_token(const LoadedModel& model, const std::string& text, const st
   return ids[0];
 }
 
-std::vector<TokenId> prompt_tokens(const LoadedModel& model, const std::string& text) {
+std::vector<TokenId> prompt_tokens(const LoadedModel& model, const std::string& text, bool chat) {
   const ModelConfig& config = model.config();
-  const std::vector<TokenId> ids = encode_prompt(model.tokenizer(), text, "the prompt");
+  const std::vector<TokenId> ids = chat ? encode_chat(model.tokenizer(), text, "the prompt")
+                                        : encode_prompt(model.tokenizer(), text, "the prompt");
   require(!ids.empty(), "the prompt is empty; it needs at least one token");
   require(static_cast<std::int64_t>(ids.size()) <= config.context,
           "the prompt has {} tokens, more than the context of {} of '{}'", ids.size(),

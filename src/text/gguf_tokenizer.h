@@ -17,7 +17,8 @@ bool has_gguf_tokenizer(const GgufMetadata& metadata);
 // Throws Error that names the model or split pattern that is not supported.
 TokenizerSpec gguf_tokenizer(const GgufMetadata& metadata);
 
-// Throws Error for tokenizers that no name of GGUF stands for. `architecture` is the file's.
+// Throws Error for tokenizers that no name of GGUF stands for. `vocabulary` is the number of rows
+// of the embedding; ids without a token get one that is never used.
 void write_gguf_tokenizer(const Tokenizer& tokenizer, std::int64_t vocabulary,
                           GgufEntries& entries);
 

@@ -20,6 +20,7 @@
 #include "text/added_tokens.h"
 #include "text/bpe_model.h"
 #include "text/byte_level.h"
+#include "text/chat_template.h"
 #include "text/gguf_tokenizer.h"
 #include "text/named_tokens.h"
 #include "text/pre_tokenizer.h"
@@ -299,6 +300,12 @@ std::vector<std::string> Tokenizer::save(const std::filesystem::path& folder) co
   return {"tokenizer.json", "vocab.json", "merges.txt"};
 }
 
+void Tokenizer::save_with_config(const std::filesystem::path& folder) const {
+  make_folders(folder);
+  write_file_atomically(folder / "tokenizer_config.json", tokenizer_config_text(state_->form));
+  save(folder);
+}
+
 std::uint64_t Tokenizer::rules_fingerprint() const {
   std::string rules;
   const auto add = [&](std::string_view part) {
@@ -346,6 +353,23 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   }
   if (options.add_template) ids.insert(ids.end(), state_->end_ids.begin(), state_->end_ids.end());
   return ids;
+}
+
+bool Tokenizer::has_chat_template() const { return !state_->form.chat_template.empty(); }
+
+std::string Tokenizer::chat_text(std::span<const ChatMessage> messages) const {
+  const TokenizerSpec& form = state_->form;
+  require(has_chat_template(),
+          "chat: no chat template came with the tokenizer (tokenizer_config.json, "
+          "chat_template.jinja or tokenizer.chat_template of a GGUF file); give the prompt as the "
+          "model was trained on it");
+  return filigree::chat_text(
+      form.chat_template, messages, true,
+      {.begin = form.begin_token, .end = form.end_token, .unknown = form.bpe.unknown_token});
+}
+
+std::vector<TokenId> Tokenizer::encode_chat(std::span<const ChatMessage> messages) const {
+  return encode(chat_text(messages));
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> ids, const DecodeOptions& options) const {

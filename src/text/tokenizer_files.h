@@ -102,4 +102,7 @@ bool fits_vocab_and_merges(const TokenizerSpec& spec);
 // white space.
 TokenizerFiles write_tokenizer_files(const BpeModel& model, const TokenizerSpec& spec);
 
+// tokenizer_config.json for what tokenizer.json does not say.
+std::string tokenizer_config_text(const TokenizerSpec& spec);
+
 }  // namespace filigree

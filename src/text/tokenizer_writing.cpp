@@ -213,4 +213,14 @@ TokenizerFiles write_tokenizer_files(const BpeModel& model, const TokenizerSpec&
   return files;
 }
 
+std::string tokenizer_config_text(const TokenizerSpec& spec) {
+  Ordered config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                    {"clean_up_tokenization_spaces", false}};
+  if (spec.begin_token) config["bos_token"] = *spec.begin_token;
+  if (spec.end_token) config["eos_token"] = *spec.end_token;
+  if (spec.bpe.unknown_token) config["unk_token"] = *spec.bpe.unknown_token;
+  if (!spec.chat_template.empty()) config["chat_template"] = spec.chat_template;
+  return config.dump(2) + "\n";
+}
+
 }  // namespace filigree

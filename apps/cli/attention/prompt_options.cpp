@@ -41,6 +41,7 @@ void add_prompt_options(CLI::App& app, PromptOptions& options) {
       ->type_name("N");
   app.add_flag("--replace-invalid", options.replace_invalid,
                "read invalid UTF-8 as U+FFFD instead of failing");
+  add_chat_option(app, options.chat);
 }
 
 study::PromptRequest prompt_request(const PromptOptions& options) {
@@ -52,11 +53,14 @@ study::PromptRequest prompt_request(const PromptOptions& options) {
         "give prompts in one way: --prompt TEXT or --ids LIST, --text FILE or --data SHARDS");
   if (!shards && options.samples_given)
     throw UsageError("--samples goes with --data; --prompt and --text are taken whole");
+  if (options.chat && (shards || options.replace_invalid))
+    throw UsageError("--chat goes with --prompt and --text, and with valid UTF-8");
   if (shards && options.replace_invalid)
     throw UsageError("--replace-invalid goes with text; shards hold tokens");
   study::PromptRequest request;
   request.length = options.length;
   request.replace_invalid_utf8 = options.replace_invalid;
+  request.chat = options.chat;
   if (shards)
     request.source = options.shards;
   else if (!options.file.empty())

@@ -19,9 +19,10 @@ struct PromptOptions {
   bool samples_given = false;
   std::int64_t length = 0;
   bool replace_invalid = false;
+  bool chat = false;
 };
 
-// --prompt, --ids, --text, --data, --split, --samples, --context, --replace-invalid.
+// --prompt, --ids, --text, --data, --split, --samples, --context, --replace-invalid, --chat.
 void add_prompt_options(CLI::App& app, PromptOptions& options);
 
 // Reads the file. Throws UsageError for options that do not go together; no prompts at all are

@@ -9,6 +9,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
+#include "apps/cli/program/input.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/prompt_option.h"
@@ -23,6 +24,7 @@ struct LensCommand {
   std::vector<std::string> models;
   std::string view;  // empty: parts with a task or an answer, else layers
   std::optional<std::string> prompt;
+  bool chat = false;
   study::LensRequest lens;
   study::AttributionRequest attribution;
   std::optional<std::int64_t> top;
@@ -47,6 +49,7 @@ void show_layers(const LensCommand& command, const Session& session) {
   study::LensRequest request = command.lens;
   if (!command.prompt) throw UsageError("give --prompt TEXT, or --task TASK for parts");
   request.prompt = *command.prompt;
+  request.chat = command.chat;
   request.top = command.top.value_or(request.top);
   request.middle = command.view == kSublayers;
   request.interventions = command.attribution.interventions;
@@ -61,6 +64,8 @@ void show_parts(const LensCommand& command, Session& session) {
     throw UsageError("--token goes with layers; parts are of --target");
   study::AttributionRequest request = command.attribution;
   request.prompt = command.prompt.value_or("");
+  request.chat = command.chat;
+  if (command.chat && !command.prompt) throw UsageError("--chat goes with --prompt");
   check_request(request);  // before the models are read
   const study::Context context = session.context();
   const std::vector<study::LoadedModel> models = study::load_models(command.models, context);
@@ -100,6 +105,7 @@ void add_lens(Program& program) {
   study::AttributionRequest& attribution = command->attribution;
   app.add_option("MODEL", command->models, "model folders or names")->required();
   add_prompt_option(app, command->prompt, "text to read");
+  add_chat_option(app, command->chat);
   add_choice(app, "--show", command->view, {kLayers, kSublayers, kParts},
              "predictions after each layer, also between attention and MLP, or what each head and "
              "MLP adds (default parts with --task or --target, else layers)");

@@ -61,16 +61,19 @@ void add_convert(Program& program) {
   study::ConversionRequest& request = command->request;
   CLI::App& app = program.add(
       {"convert",
-       "Write a model, a PyTorch state dict or a transcoder as one folder.",
+       "Write a model, a GGUF file, a PyTorch state dict or a transcoder as one folder.",
        {"filigree convert run --out small --dtype bf16", "filigree convert sharded-gpt2 --out gpt2",
+        "filigree convert SmolLM2-135M-Instruct.Q4_1.gguf --out smollm2",
+        "filigree convert gpt2 --out gpt2-f16.gguf --dtype f16",
         "filigree convert final.pth --out sparse-gpt2 --config gpt2 --gate-bias 0",
         "filigree convert sparse-12x12-features --out clt --dtype bf16",
         "filigree convert clt-forge/clt.safetensors --out clt --model-name gpt2"}},
       [command](Session& session) { run_convert(*command, session); });
   app.add_option("MODEL", request.model,
-                 "model folder or name, PyTorch state dict, or transcoder of any layout")
+                 "model folder or name, GGUF file, PyTorch state dict, or transcoder of any layout")
       ->required();
-  app.add_option("--out", request.out, "folder of the new model or transcoder")
+  app.add_option("--out", request.out,
+                 "folder of the new model or transcoder; of a model also a GGUF file (.gguf)")
       ->required()
       ->type_name("DIR");
   add_choice(app, "--dtype", request.dtype, "of the weights; other programs do not read i8");

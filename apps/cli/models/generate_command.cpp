@@ -21,6 +21,7 @@ namespace {
 struct GenerateOptions {
   std::string model;
   std::optional<std::string> prompt;
+  bool chat = false;
   std::string text;  // file
   study::GenerationRequest request;
   bool echo = true;
@@ -39,6 +40,7 @@ std::string prompt_of(const GenerateOptions& options) {
 void run_generate(GenerateOptions options, Session& session) {
   study::GenerationRequest& request = options.request;
   request.prompt = prompt_of(options);
+  request.chat = options.chat;
   const study::Context context = session.context();
   const study::LoadedModel model = std::move(study::load_models({options.model}, context).front());
   study::GenerationReader reader;
@@ -90,6 +92,7 @@ void add_generate(Program& program) {
       [options](Session& session) { run_generate(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
   add_prompt_option(app, options->prompt, "text to continue");
+  add_chat_option(app, options->chat);
   app.add_option("--text", options->text, "read the prompt from a file; - is stdin")
       ->type_name("FILE");
 

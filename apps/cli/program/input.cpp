@@ -55,4 +55,9 @@ std::string source_name(const std::string& file) {
   return file == "-" ? "standard input" : "'" + printable(file) + "'";
 }
 
+void add_chat_option(CLI::App& app, bool& chat) {
+  app.add_flag("--chat", chat,
+               "the prompt is what a user says: put it into the tokenizer's chat template");
+}
+
 }  // namespace filigree::cli

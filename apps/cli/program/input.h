@@ -2,6 +2,8 @@
 // the path and says what would be right.
 #pragma once
 
+#include <CLI/App.hpp>
+
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,9 @@ std::string read_text(const std::string& file);
 
 // "standard input" or "'file'", for messages.
 std::string source_name(const std::string& file);
+
+// --chat.
+void add_chat_option(CLI::App& app, bool& chat);
 
 inline constexpr std::string_view kReplaceInvalid = "; --replace-invalid reads it as U+FFFD";
 

@@ -10,6 +10,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/program/figure_options.h"
+#include "apps/cli/program/input.h"
 #include "apps/cli/program/intervention_options.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/prompt_option.h"
@@ -66,6 +67,7 @@ void add_run(Program& program) {
   };
   app.add_option("MODEL", command->model, "model folder or name")->required();
   add_prompt_option(app, request.prompt, "text to read");
+  add_chat_option(app, request.chat);
   add_intervention_options(app, request.interventions);
   add_steering_options(app, request.steering, request.features);
   several(

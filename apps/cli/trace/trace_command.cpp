@@ -9,6 +9,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/figure_options.h"
+#include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
 #include "apps/cli/program/prompt_option.h"
 #include "filigree/feature_study.h"
@@ -88,6 +89,8 @@ void run_trace_command(const TraceCommand& command, const Session& session) {
         "--features and --index take one value for MODEL and, with --twin, one for the twin");
   if (command.request.prompt.empty() == command.task.name.empty())
     throw UsageError("either --prompt or --task says what is read");
+  if (command.request.chat && command.request.prompt.empty())
+    throw UsageError("--chat goes with --prompt");
   check_out(command);
   study::TraceRequest request = command.request;
   request.features = features_of(command);
@@ -119,6 +122,7 @@ void add_trace(Program& program) {
       ->expected(1, 2)
       ->type_name("DIR");
   add_prompt_option(app, request.prompt, "text to read");
+  add_chat_option(app, request.chat);
   app.add_option("--task", command->task.name,
                  "instead of a prompt: name of a task (see task list) or JSONL file")
       ->type_name("TASK");

@@ -33,9 +33,11 @@ PromptSet from_texts(const std::vector<TextPrompt>& texts, const PromptRequest& 
   const std::int64_t context = least_context(models);
   for (const TextPrompt& text : texts) {
     Prompt prompt;
-    prompt.ids = encode_prompt(*set.tokenizer, text.text, text.name,
-                               {.replace_invalid_utf8 = request.replace_invalid_utf8},
-                               "; mend the text, or have invalid bytes read as U+FFFD");
+    prompt.ids = request.chat
+                     ? encode_chat(*set.tokenizer, text.text, text.name)
+                     : encode_prompt(*set.tokenizer, text.text, text.name,
+                                     {.replace_invalid_utf8 = request.replace_invalid_utf8},
+                                     "; mend the text, or have invalid bytes read as U+FFFD");
     require(!prompt.ids.empty(), "{} is empty; attention needs at least one token", text.name);
     if (request.length > 0 && prompt.ids.size() > static_cast<std::size_t>(request.length))
       prompt.ids.resize(static_cast<std::size_t>(request.length));

@@ -149,7 +149,9 @@ Generation run(const GenerationRequest& request, Models models, const Context& c
                const GenerationReader& reader) {
   const LoadedModel& model = models.only();
   const ModelConfig& config = model.config();
-  const std::vector<TokenId> ids = encode_prompt(model.tokenizer(), request.prompt, "the prompt");
+  const std::vector<TokenId> ids =
+      request.chat ? encode_chat(model.tokenizer(), request.prompt, "the prompt")
+                   : encode_prompt(model.tokenizer(), request.prompt, "the prompt");
   check_ids(ids, config.vocabulary, model.name());
   std::optional<AppliedInterventions> changes;
   if (!request.interventions.empty())

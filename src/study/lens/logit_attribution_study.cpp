@@ -18,7 +18,7 @@ struct ReadPrompt {
 
 ReadPrompt prompt_of(const AttributionRequest& request, const LoadedModel& model) {
   ReadPrompt prompt;
-  prompt.ids = prompt_tokens(model, request.prompt);
+  prompt.ids = prompt_tokens(model, request.prompt, request.chat);
   const auto T = static_cast<std::int64_t>(prompt.ids.size());
   prompt.logit.position = request.at.value_or(T) - 1;
   if (request.at) {

@@ -13,7 +13,7 @@ namespace {
 LensOfModel look(const LensRequest& request, const LoadedModel& model, const Context& context) {
   LensOfModel found;
   found.model = model.name(), found.label = model.label();
-  found.ids = prompt_tokens(model, request.prompt);
+  found.ids = prompt_tokens(model, request.prompt, request.chat);
   LensOptions options;
   options.top = std::max<std::int64_t>(request.top, 1), options.middle = request.middle;
   if (!request.token.empty())

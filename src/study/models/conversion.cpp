@@ -14,9 +14,12 @@
 #include "filigree/study.h"
 #include "filigree/training_study.h"
 #include "io/checkpoint.h"
+#include "io/gguf.h"
 #include "io/matrix_type.h"
 #include "json/json.h"
+#include "model/gguf_saving.h"
 #include "model/mix_models.h"
+#include "text/gguf_tokenizer.h"
 
 namespace filigree::study {
 namespace {
@@ -54,6 +57,24 @@ void mix_with_other(Model& model, const fs::path& from, const ConversionRequest&
   mix_models(model, *other, request.mix_share);
 }
 
+void require_finite(const Model& model, MatrixType dtype) {
+  for (const NamedParameter& parameter : model.parameters())
+    require_finite_as(dtype,
+                      parameter.variable.value().to(DeviceKind::kCpu).to(DType::kF32).values(),
+                      parameter.name);
+}
+
+// Returns the bytes of the file.
+std::uint64_t save_as_gguf(const Model& model, const fs::path& tokenizer,
+                           const ConversionRequest& request) {
+  if (request.not_finite == NotFinite::kRefuse) require_finite(model, request.dtype);
+  GgufEntries entries;
+  if (has_tokenizer(tokenizer))
+    write_gguf_tokenizer(Tokenizer::from_folder(tokenizer), model.config().vocabulary, entries);
+  save_gguf(model, request.out, request.dtype, entries);
+  return bytes_of_file(request.out);
+}
+
 }  // namespace
 
 Conversion run(const ConversionRequest& request, Models, const Context&) {
@@ -63,7 +84,13 @@ Conversion run(const ConversionRequest& request, Models, const Context&) {
     throw RequestError(fmt::format(
         "the share of the model to mix with is {}; it lies between 0 and 1", request.mix_share));
   const fs::path from = model_folder(request.model);
-  const OutputFolder out(request.out);
+  const bool as_gguf = has_gguf_ending(request.out);
+  std::optional<OutputFolder> out;
+  if (as_gguf)
+    require(!is_there(request.out), "'{}' is there already; choose another name or remove it",
+            printable(request.out.string()));
+  else
+    out.emplace(request.out);
   refuse_model_in(request.out);
   LoadOptions load;
   if (!request.config.empty()) load.config = named_config(request.config);
@@ -75,8 +102,10 @@ Conversion run(const ConversionRequest& request, Models, const Context&) {
   // Of a file, the folder that it lies in; else of the one that gave the configuration.
   const fs::path folder = tokenizer_folder(from);
   const bool other = !has_tokenizer(folder) && is_folder(request.config);
-  const std::uint64_t bytes = save_converted(*model, other ? fs::path(request.config) : folder,
-                                             request.out, request.dtype, request.not_finite);
+  const fs::path tokenizer = other ? fs::path(request.config) : folder;
+  const std::uint64_t bytes =
+      as_gguf ? save_as_gguf(*model, tokenizer, request)
+              : save_converted(*model, tokenizer, request.out, request.dtype, request.not_finite);
   return {request, model->parameter_count(), bytes, has_tokenizer(request.out)};
 }
 
@@ -88,11 +117,7 @@ void refuse_model_in(const fs::path& out) {
 
 std::uint64_t save_converted(const Model& model, const fs::path& from, const fs::path& out,
                              MatrixType dtype, NotFinite not_finite) {
-  if (not_finite == NotFinite::kRefuse)
-    for (const NamedParameter& parameter : model.parameters())
-      require_finite_as(dtype,
-                        parameter.variable.value().to(DeviceKind::kCpu).to(DType::kF32).values(),
-                        parameter.name);
+  if (not_finite == NotFinite::kRefuse) require_finite(model, dtype);
   make_folders(out);
   copy_tokenizer(from, out);
   save_model(model, out, {.dtype = dtype});  // last: it makes it a whole model

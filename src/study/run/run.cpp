@@ -198,7 +198,7 @@ RunResult run(const RunRequest& request, Models models, const Context& context) 
   RunResult result;
   result.request = request;
   result.model = model.name(), result.label = model.label();
-  result.ids = prompt_tokens(model, request.prompt);
+  result.ids = prompt_tokens(model, request.prompt, request.chat);
   if (!request.gradient_of.empty())
     result.gradient_of = single_token(model, request.gradient_of, "the token to differentiate");
   for (const std::string& glob : request.taps)

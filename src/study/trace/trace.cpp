@@ -260,7 +260,7 @@ std::string TracedModel::token_at(std::int64_t position) const {
 }
 
 std::vector<TokenId> trace_tokens(const TraceRequest& request, const LoadedModel& model) {
-  std::vector<TokenId> ids = prompt_tokens(model, request.prompt);
+  std::vector<TokenId> ids = prompt_tokens(model, request.prompt, request.chat);
   if (!request.end_of_text) return ids;
   const std::optional<TokenId> end = model.tokenizer().eos_id();
   require(end.has_value(), "the tokenizer of '{}' has no end-of-text token",

@@ -60,8 +60,9 @@ void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::pa
   // They are of the files as they were.
   const bool checked = has_checksums(to);
   if (checked) remove_file(to / kChecksumsFile);
+  if (is_file(from) && has_tokenizer(from)) Tokenizer::from_folder(from).save_with_config(to);
   for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json",
-                           "special_tokens_map.json", "added_tokens.json"}) {
+                           "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"}) {
     if (!is_file(from / name)) continue;
     AtomicFile copy(to / name);
     copy.write(MappedFile::open(from / name)->bytes());

@@ -14,7 +14,7 @@
 namespace filigree {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using Kind = GgufKey::Kind;
 
 constexpr std::int64_t kMostInteger = std::numeric_limits<std::int32_t>::max();
@@ -30,7 +30,7 @@ const TensorView* tensor_in(const GgufFile& file, std::string_view name) {
 
 // Llama 3.1's scaling is not in the metadata: a tensor has the factor of each angle. They are those
 // of these numbers of turns and an original context.
-void read_llama3_factors(const GgufFile& file, const std::string& prefix, json& config) {
+void read_llama3_factors(const GgufFile& file, const std::string& prefix, Json& config) {
   const TensorView* stored = tensor_in(file, "rope_freqs.weight");
   if (stored == nullptr) return;
   const GgufMetadata& metadata = file.metadata();
@@ -61,7 +61,7 @@ void read_llama3_factors(const GgufFile& file, const std::string& prefix, json& 
 }
 
 // Rotary positions of whole heads, scaled or not.
-void read_rotary_scaling(const GgufFile& file, const std::string& prefix, json& config) {
+void read_rotary_scaling(const GgufFile& file, const std::string& prefix, Json& config) {
   const GgufMetadata& metadata = file.metadata();
   const std::string kind = metadata.text_or(prefix + "rope.scaling.type", "none");
   const double older = metadata.number_or(prefix + "rope.scale_linear", 1.0);
@@ -77,13 +77,13 @@ void read_rotary_scaling(const GgufFile& file, const std::string& prefix, json& 
   }
 }
 
-std::int64_t head_width(const json& config) {
+std::int64_t head_width(const Json& config) {
   if (config.contains("head_dim")) return config["head_dim"].get<std::int64_t>();
   return config["hidden_size"].get<std::int64_t>() /
          config["num_attention_heads"].get<std::int64_t>();
 }
 
-void read_rotary(const GgufFile& file, const std::string& prefix, json& config) {
+void read_rotary(const GgufFile& file, const std::string& prefix, Json& config) {
   read_rotary_scaling(file, prefix, config);
   read_llama3_factors(file, prefix, config);
   const std::string key = prefix + "rope.dimension_count";
@@ -107,23 +107,23 @@ void write_rotary(const ModelConfig& config, const std::string& prefix, GgufEntr
                     static_cast<std::int64_t>(scaling.original_context));
 }
 
-void read_biases(const GgufFile& file, json& config) {
+void read_biases(const GgufFile& file, Json& config) {
   if (tensor_in(file, "blk.0.attn_q.bias") != nullptr) config["attention_bias"] = true;
   if (tensor_in(file, "blk.0.ffn_up.bias") != nullptr) config["mlp_bias"] = true;
 }
 
-void read_llama(const GgufFile& file, const std::string& prefix, json& config) {
+void read_llama(const GgufFile& file, const std::string& prefix, Json& config) {
   config["hidden_act"] = "silu";
   read_rotary(file, prefix, config);
   read_biases(file, config);
 }
 
-void read_plain_rotary(const GgufFile& file, const std::string& prefix, json& config) {
+void read_plain_rotary(const GgufFile& file, const std::string& prefix, Json& config) {
   config["hidden_act"] = "silu";
   read_rotary(file, prefix, config);
 }
 
-void read_gemma(const GgufFile& file, const std::string& prefix, json& config) {
+void read_gemma(const GgufFile& file, const std::string& prefix, Json& config) {
   config["hidden_act"] = config["hidden_activation"] = "gelu_pytorch_tanh";
   read_rotary(file, prefix, config);
 }
@@ -131,7 +131,7 @@ void read_gemma(const GgufFile& file, const std::string& prefix, json& config) {
 // Scores are divided by the root of this. Files say it or, of the models that there are, it follows
 // from their depth: the largest divides by the width over the heads, the others by a head's width.
 void read_query_scale(const GgufFile& file, const std::string& prefix, std::int64_t largest_depth,
-                      json& config) {
+                      Json& config) {
   const double scale = file.metadata().number_or(prefix + "attention.scale", 0.0);
   if (scale > 0.0)
     config["query_pre_attn_scalar"] = 1.0 / (scale * scale);
@@ -142,7 +142,7 @@ void read_query_scale(const GgufFile& file, const std::string& prefix, std::int6
     config["query_pre_attn_scalar"] = head_width(config);
 }
 
-void read_gemma2(const GgufFile& file, const std::string& prefix, json& config) {
+void read_gemma2(const GgufFile& file, const std::string& prefix, Json& config) {
   constexpr std::int64_t kLayersOf27B = 46;
   read_gemma(file, prefix, config);
   read_query_scale(file, prefix, kLayersOf27B, config);
@@ -153,7 +153,7 @@ void write_gemma2(const ModelConfig& config, const std::string& prefix, GgufEntr
   entries.number(prefix + "attention.scale", config.attention_scale);
 }
 
-void read_gemma3(const GgufFile& file, const std::string& prefix, json& config) {
+void read_gemma3(const GgufFile& file, const std::string& prefix, Json& config) {
   constexpr std::int64_t kLayersOf27B = 62;
   constexpr std::int64_t kEvery = 6;  // of so many layers the last sees everything
   read_gemma(file, prefix, config);
@@ -162,7 +162,7 @@ void read_gemma3(const GgufFile& file, const std::string& prefix, json& config) 
   const bool by_layer = file.metadata().has(pattern) && file.metadata().is_array(pattern);
   const std::int64_t every =
       by_layer ? kEvery : file.metadata().integer_or(pattern, kEvery, 1, 10000);
-  json types = json::array();
+  Json types = Json::array();
   const std::int64_t layers = config["num_hidden_layers"].get<std::int64_t>();
   require(layers <= static_cast<std::int64_t>(file.tensors().size()),
           "{}: {} layers, but {} tensors", file.metadata().source(), layers, file.tensors().size());
@@ -173,11 +173,11 @@ void read_gemma3(const GgufFile& file, const std::string& prefix, json& config) 
       file.metadata().number_or(prefix + "rope.freq_base_swa", 10000.0);
 }
 
-void read_gpt2(const GgufFile&, const std::string&, json& config) {
+void read_gpt2(const GgufFile&, const std::string&, Json& config) {
   config["activation_function"] = "gelu_new";
 }
 
-void read_gptneox(const GgufFile& file, const std::string& prefix, json& config) {
+void read_gptneox(const GgufFile& file, const std::string& prefix, Json& config) {
   const GgufMetadata& metadata = file.metadata();
   const std::int64_t width = head_width(config);
   const std::int64_t turned =
@@ -189,7 +189,7 @@ void read_gptneox(const GgufFile& file, const std::string& prefix, json& config)
 
 void write_nothing(const ModelConfig&, const std::string&, GgufEntries&) {}
 
-void read_phi3(const GgufFile& file, const std::string& prefix, json& config) {
+void read_phi3(const GgufFile& file, const std::string& prefix, Json& config) {
   const GgufMetadata& metadata = file.metadata();
   const std::int64_t width = head_width(config);
   const std::int64_t turned =
@@ -365,7 +365,7 @@ void refuse_what_no_family_has(const GgufMetadata& metadata, const std::string& 
 }
 
 // The section "gate" of config.json: one bias, or one a layer and head.
-void read_gates(const GgufMetadata& metadata, json& config) {
+void read_gates(const GgufMetadata& metadata, Json& config) {
   if (!metadata.has(kGgufGateKey)) return;
   const std::vector<double> biases = metadata.numbers(kGgufGateKey);
   const auto layers = config.value("num_hidden_layers", config.value("n_layer", std::int64_t{0}));
@@ -378,7 +378,7 @@ void read_gates(const GgufMetadata& metadata, json& config) {
                             static_cast<double>(layers) * static_cast<double>(heads),
           "{}: '{}' has {} numbers for {} layers of {} heads", metadata.source(), kGgufGateKey,
           biases.size(), layers, heads);
-  json rows = json::array();
+  Json rows = Json::array();
   for (auto row = biases.begin(); row != biases.end(); row += heads)
     rows.push_back(std::vector<double>(row, row + heads));
   config["gate"] = {{"bias", rows}};
@@ -488,12 +488,12 @@ const GgufFamily& gguf_family_of(std::string_view model_type, const std::string&
        join(known, ", "));
 }
 
-json gguf_config(const GgufFile& file) {
+Json gguf_config(const GgufFile& file) {
   const GgufFamily& family = gguf_family(file);
   const GgufMetadata& metadata = file.metadata();
   const std::string prefix = std::string(family.architecture) + ".";
   refuse_what_no_family_has(metadata, prefix);
-  json config = {{"architectures", {family.model_class}}, {"model_type", family.model_type}};
+  Json config = {{"architectures", {family.model_class}}, {"model_type", family.model_type}};
   for (const GgufKey& key : family.keys) {
     const std::string name = prefix + key.gguf;
     if (!key.required && !metadata.has(name)) continue;

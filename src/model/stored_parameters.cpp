@@ -38,6 +38,24 @@ Tensor plus(const Tensor& value, float number) {
   return result;
 }
 
+// From the form of a file, or to it.
+Tensor in_other_form(StoredForm form, const ModelConfig& config, const Tensor& value,
+                     bool to_file) {
+  const auto paired = [&](std::int64_t heads) {
+    const std::int64_t half = config.head_width / 2;
+    return with_exchanged_rows(value, heads, to_file ? 2 : half, to_file ? half : 2);
+  };
+  switch (form) {
+    case StoredForm::kTransposed: return value.shape().rank() == 2 ? transposed(value) : value;
+    case StoredForm::kPairedQueries: return paired(config.heads);
+    case StoredForm::kPairedKeys: return paired(config.key_heads);
+    case StoredForm::kPlusOne: return plus(value, to_file ? 1.0f : -1.0f);
+    case StoredForm::kPlain:
+    case StoredForm::kGroupedHeads: break;  // this program's own order
+  }
+  return value;
+}
+
 }  // namespace
 
 std::vector<StoredParameter> parameters_of(const Checkpoint& checkpoint,
@@ -65,30 +83,14 @@ std::vector<std::int64_t> stored_shape(const ParameterSpec& spec, StoredForm for
 
 Tensor from_stored(const ParameterSpec& spec, StoredForm form, const ModelConfig& config,
                    const Tensor& value) {
-  const std::int64_t half = config.head_width / 2;
-  switch (form) {
-    case StoredForm::kPlain: return in_our_order(spec, value);
-    case StoredForm::kTransposed: return value.shape().rank() == 2 ? transposed(value) : value;
-    case StoredForm::kPairedQueries: return with_exchanged_rows(value, config.heads, half, 2);
-    case StoredForm::kPairedKeys: return with_exchanged_rows(value, config.key_heads, half, 2);
-    case StoredForm::kGroupedHeads: return value;
-    case StoredForm::kPlusOne: return plus(value, -1.0f);
-  }
-  return value;
+  return form == StoredForm::kPlain ? in_our_order(spec, value)
+                                    : in_other_form(form, config, value, false);
 }
 
 Tensor to_stored(const ParameterSpec& spec, StoredForm form, const ModelConfig& config,
                  const Tensor& value) {
-  const std::int64_t half = config.head_width / 2;
-  switch (form) {
-    case StoredForm::kPlain: return in_file_order(spec, value);
-    case StoredForm::kTransposed: return value.shape().rank() == 2 ? transposed(value) : value;
-    case StoredForm::kPairedQueries: return with_exchanged_rows(value, config.heads, 2, half);
-    case StoredForm::kPairedKeys: return with_exchanged_rows(value, config.key_heads, 2, half);
-    case StoredForm::kGroupedHeads: return value;
-    case StoredForm::kPlusOne: return plus(value, 1.0f);
-  }
-  return value;
+  return form == StoredForm::kPlain ? in_file_order(spec, value)
+                                    : in_other_form(form, config, value, true);
 }
 
 }  // namespace filigree

@@ -77,16 +77,17 @@ Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec
                     {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
     return in_our_order(spec, value);
   }
-  require(
-      view.kind == TensorKind::kF32 || view.kind == TensorKind::kBf16 ||
-          view.kind == TensorKind::kF16 || view.kind == TensorKind::kF64 ||
-          is_quantised(view.kind),
-      "'{}': tensor '{}' is {}; weights must be F64, F32, BF16 or F16, or quantised as in GGUF files",
-      folder.string(), view.name, name_of(view.kind));
+  require(view.kind == TensorKind::kF32 || view.kind == TensorKind::kBf16 ||
+              view.kind == TensorKind::kF16 || view.kind == TensorKind::kF64 ||
+              is_quantised(view.kind),
+          "'{}': tensor '{}' is {}; weights must be F64, F32, BF16 or F16, or quantised as in GGUF "
+          "files",
+          folder.string(), view.name, name_of(view.kind));
   if (view.kind == TensorKind::kF32 && view.aligned() && view.owner != nullptr &&
       spec.interleaved_heads == 0 && !spec.by_head && stored.form == StoredForm::kPlain)
     return Tensor::borrow(wanted, DType::kF32, view.owner, view.bytes().data());
-  Tensor value = Tensor::empty(Shape(extents));
+  // A plain one is put into our order from our shape.
+  Tensor value = Tensor::empty(stored.form == StoredForm::kPlain ? wanted : Shape(extents));
   read_f32(view, {value.mutable_f32(), static_cast<std::size_t>(value.elements())});
   return from_stored(spec, stored.form, config, value);
 }

@@ -70,6 +70,8 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view 
 
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::string_view text,
                                  const std::string& source) {
+  if (is_id_prompt(text))
+    throw RequestError("a chat template takes a text; token ids are a prompt already");
   const ChatMessage message{"user", std::string(text)};
   try {
     return tokenizer.encode_chat(std::span(&message, 1));

@@ -107,6 +107,12 @@ void add_models(const Inputs& in, std::vector<Scenario>& all) {
       },
       {"--dtype", "bf16"}, kModelIsThere));
   all.push_back(once(
+      "convert-gguf",
+      [=](const fs::path& out) {
+        return Arguments{"convert", in["dense"], "--out", out / "model.gguf"};
+      },
+      {"--dtype", "bf16"}, "is there already"));
+  all.push_back(once(
       "gates",
       [=](const fs::path& out) {
         return Arguments{"gates", "close",        in["sparse"], "--data", in["shards"], "--edges",

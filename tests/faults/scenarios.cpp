@@ -10,13 +10,15 @@
 namespace filigree::faults {
 namespace {
 
-// A folder that its configuration calls a model.
+// A folder that its configuration calls a model, or a GGUF file in it.
 std::string half_model(const fs::path& folder) {
-  if (!fs::exists(folder / "config.json")) return "";
+  fs::path model = fs::exists(folder / "config.json") ? folder : fs::path();
+  if (model.empty() && fs::exists(folder / "model.gguf")) model = folder / "model.gguf";
+  if (model.empty()) return "";
   try {
-    load_model(folder);
+    load_model(model);
   } catch (const Error& error) {
-    return fmt::format("'{}' looks like a model: {}", folder.string(), error.what());
+    return fmt::format("'{}' looks like a model: {}", model.string(), error.what());
   }
   return "";
 }

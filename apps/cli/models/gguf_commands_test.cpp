@@ -52,8 +52,7 @@ TEST_F(GgufCommandsTest, AFileIsTheModelThatItWasMadeOf) {
     for (auto* json : {&folder, &file}) {
       const std::string label = json == &folder ? model_.name() : path("model.gguf");
       std::string text = json->dump();
-      for (const std::string& name :
-           {label, std::filesystem::path(label).filename().string()})
+      for (const std::string& name : {label, std::filesystem::path(label).filename().string()})
         for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name))
           text.replace(at, name.size(), "M");
       *json = nlohmann::json::parse(text);
@@ -106,6 +105,8 @@ TEST_F(GgufCommandsTest, ChatPutsThePromptIntoTheTemplateEverywhere) {
   EXPECT_THAT(maps.dump(), HasSubstr("<|endoftext|>"));
   EXPECT_THAT(error_of({"lens", model_.name(), "--chat", "--task", "ioi"}, 2),
               HasSubstr("--chat goes with --prompt"));
+  EXPECT_THAT(error_of({"run", model_.name(), "--chat", "--ids", "1,2"}, 2),
+              HasSubstr("a chat template takes a text"));
   // What a GGUF file keeps.
   json_of({"convert", model_.name(), "--out", path("chat.gguf")});
   EXPECT_EQ(json_of({"run", path("chat.gguf"), "--chat", "--prompt", "Hello"})["ids"],

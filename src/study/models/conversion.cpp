@@ -69,9 +69,15 @@ std::uint64_t save_as_gguf(const Model& model, const fs::path& tokenizer,
                            const ConversionRequest& request) {
   if (request.not_finite == NotFinite::kRefuse) require_finite(model, request.dtype);
   GgufEntries entries;
-  if (has_tokenizer(tokenizer))
-    write_gguf_tokenizer(Tokenizer::from_folder(tokenizer), model.config().vocabulary, entries);
+  std::optional<Tokenizer> own;
+  if (has_tokenizer(tokenizer)) own = Tokenizer::from_folder(tokenizer);
+  if (own) write_gguf_tokenizer(*own, model.config().vocabulary, entries);
   save_gguf(model, request.out, request.dtype, entries);
+  if (own && Tokenizer::from_folder(request.out).rules_fingerprint() != own->rules_fingerprint())
+    warn(
+        "'{}': a GGUF file cannot say all that the tokenizer does with spaces and composed "
+        "characters; some texts will be other tokens than with the folder",
+        printable(request.out.string()));
   return bytes_of_file(request.out);
 }
 

@@ -504,6 +504,7 @@ struct TrainingRun {
   std::string name = {};
   std::vector<double> steps = {};
   std::vector<double> loss = {};          // nats, above 0
+  std::vector<double> accuracy = {};      // share of the answers
   std::vector<double> loss_gap = {};      // nats over the teacher
   std::vector<double> active_edges = {};  // fraction; steps with none have no place on the log axis
   std::vector<double> multiplier = {};

@@ -205,6 +205,7 @@ struct ForwardOptions {
   const ForwardStart* start = nullptr;  // null: at the embeddings
   KeyValueCache* cache = nullptr;       // the ids follow the positions it holds
   bool last_position_only = false;      // logits [B, 1, V]
+  std::int64_t position = -1;           // of the ids, whose logits are kept in place of the last's
   GateMode gates = GateMode::kHard;
   GateNoise noise = {};                        // of kSampled; the layer is filled in
   std::vector<GateReport>* reports = nullptr;  // receives one a layer, when the model is gated

@@ -111,6 +111,17 @@ TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder);
 // A model folder written anew, with one file of weights in the type that is asked for, adapters
 // merged, mixed with another model, its gates more or less open, and its tokenizer beside it.
 
+// What a state dict of TransformerLens's names does not tell, in its words; "": as it is taken to be
+// (ModelConfig::assumed).
+struct LensSettings {
+  std::string attention_dir = {};              // causal, bidirectional
+  std::string act_fn = {};                     // relu, gelu, gelu_new, silu, solu, solu_ln
+  std::string normalization_type = {};         // LN, LNPre, RMS, RMSPre, none
+  std::string positional_embedding_type = {};  // standard, rotary, shortformer, none
+  bool unscaled = false;                       // use_attn_scale false
+  bool parallel = false;                       // parallel_attn_mlp
+};
+
 struct ConversionRequest {
   std::string model = {};  // folder or name
   std::filesystem::path out = {};
@@ -119,6 +130,7 @@ struct ConversionRequest {
   NotFinite not_finite = NotFinite::kRefuse;
   float raise_gates = 0.0f;  // added to the bias of every gate: above 0 opens more edges
   std::string config = {};   // config.json, or a model that has one; empty: that of `model`
+  LensSettings lens = {};
   std::optional<float> gate_bias = {};  // puts a gate of this bias on every head
   std::string mix_with = {};            // folder or name of another model of the same shape
   double mix_share = 0.5;               // of that model in the average

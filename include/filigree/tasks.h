@@ -97,6 +97,10 @@ struct TaskPrompt {
   std::vector<std::string> tokens = {};  // texts of the clean tokens, for the reader
   std::vector<std::string> roles = {};   // what each is to the task (roles_of); "": nothing
 
+  // Whose prediction is read; -1: the last one's. Others only where attention is bidirectional: of a
+  // causal model the prompt ends there.
+  std::int64_t position = -1;
+
   std::int64_t length() const { return static_cast<std::int64_t>(clean.size()); }
   // First position at which the two differ; everything before it is the same in both runs.
   std::int64_t first_difference() const;
@@ -131,6 +135,8 @@ struct FitOptions {
   bool answers_apart = false;
   bool end_of_text_first = false;  // put the end-of-text token before both prompts
   std::int64_t vocabulary = 0;     // of the model; 0: any
+  std::int64_t outputs = 0;        // logits of the model, which answers are among; 0: any
+  bool bidirectional = false;      // whether a position's prediction depends on what follows it
   std::int64_t context = 0;        // likewise
 };
 
@@ -152,6 +158,10 @@ std::vector<std::string> roles_of(const PromptText& text, std::span<const TokenI
 // tokenizer does not have.
 Fit fit(const PromptText& text, const Tokenizer& tokenizer, const FitOptions& options);
 
+// The same of a prompt that is given by ids, its `position` too: of a causal model what follows that
+// is left out.
+Fit fit_ids(TaskPrompt prompt, const Tokenizer& tokenizer, const FitOptions& options);
+
 // The prompts of a task, and what became of the others.
 struct TaskPrompts {
   std::string task;
@@ -167,7 +177,7 @@ struct TaskPrompts {
   void add(Fit result, const PromptText& text);
 };
 
-// Indices of prompts that run together: equally long, at most `most_tokens` tokens (one prompt at
+// Indices of prompts that run together: equally long, read at the same position, at most `most_tokens` tokens (one prompt at
 // least), and those with the longest common beginning of clean and corrupt side by side.
 std::vector<std::vector<std::size_t>> batches_of(const std::vector<TaskPrompt>& prompts,
                                                  std::int64_t most_tokens);

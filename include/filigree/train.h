@@ -618,4 +618,61 @@ class ModelTrainable : public Trainable {
   ModelTraining training_;
 };
 
+// -------------------------------------------------------------------------------------------------
+// Sequences of token ids whose answers stand at chosen positions: what toy models are trained on. A
+// file has a JSON object a line,
+//
+//   {"ids": [17, 5, 53], "targets": [null, null, 22]}   the token or class to predict there, or none
+//   {"ids": [3, 1, 9, 1, 3], "loss": [2, 3]}            the next token, at these positions
+//   {"ids": [3, 1, 9]}                                  the next token, everywhere
+//
+// all lines with equally many ids.
+
+struct Examples {
+  Tensor ids;      // i32 [examples, T]
+  Tensor targets;  // i32 [examples, T], kIgnoredTarget where there is none
+  std::uint64_t fingerprint = 0;
+
+  std::int64_t count() const { return ids.size(0); }
+  std::int64_t length() const { return ids.size(1); }
+  std::int64_t largest_id() const;
+  std::int64_t largest_target() const;
+};
+
+// Throws Error naming file and line for what is no such file.
+Examples read_examples(const std::filesystem::path& file);
+
+// Batches of so many examples, drawn anew for each with the seed; all of them in each batch where
+// there are no more.
+class ExampleSource : public BatchSource {
+ public:
+  ExampleSource(Examples examples, std::int64_t batch, std::uint64_t seed);
+
+  Batch next() override;
+  Settings settings() const override;
+  nlohmann::json state() const override;
+  void restore(const nlohmann::json& state) override;
+
+ private:
+  Examples examples_;
+  std::int64_t batch_, drawn_ = 0;
+  std::uint64_t seed_;
+};
+
+// Cross entropy at the answers and the share of them that is right, which are metrics too: "loss"
+// and "accuracy".
+class AnswerObjective : public Objective {
+ public:
+  explicit AnswerObjective(Model& model) : model_(model) {}
+  Variable loss(const Batch& batch, std::int64_t micro_step, Communicator& ranks,
+                Metrics& metrics) override;
+  Settings settings() const override { return {{"task", "answers"}}; }
+
+ private:
+  Model& model_;
+};
+
+// Of all examples, without a tape: the loss and the accuracy.
+Metrics answer_metrics(const Model& model, const Examples& examples);
+
 }  // namespace filigree

@@ -291,6 +291,17 @@ TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Obje
                            const TrainingRequest& request, const TrainingData& data,
                            const Context& context);
 
+// The same on batches from anywhere.
+struct TrainingStream {
+  BatchSource& source;
+  nlohmann::json header = {};     // what the log's first line says of the data
+  std::int64_t batch_tokens = 0;  // of all processes
+  std::function<Metrics()> evaluate = {};  // on held-out data; the first number decides; or empty
+};
+TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Objective& objective,
+                           const TrainingRequest& request, const TrainingStream& stream,
+                           const Context& context);
+
 // Held-out evaluation of a model, which the tables call `label`. The data must have a held-out
 // split.
 EvaluatedModel evaluate_held_out(const Model& model, const std::string& label,
@@ -343,9 +354,13 @@ struct TrainedModel {
 };
 
 struct PretrainRequest {
+  // Token shards; or a file of examples (.jsonl, filigree/train.h), whose held-out ones are another
+  // such file, TrainingRequest::held_out. Batches are then of examples.
   std::string shards;
   // A GPT-2 of this shape, whose vocabulary is that of the shards; or the model that this
-  // config.json describes, which may leave the vocabulary out; or a trained one to go on with.
+  // config.json describes, which may leave the vocabulary out; or a trained one to go on with. On
+  // examples a shape is that of a toy model (hooked_transformer), and d_vocab, d_vocab_out and n_ctx
+  // may be left out of a toy's config.json, too.
   std::variant<ModelShape, std::filesystem::path, TrainedModel> model =
       ModelShape{.layers = 6, .heads = 6, .width = 192, .vocabulary = 0, .context = 256};
   // Of heads that are silent in each window of training (filigree/train.h); not together with
@@ -470,6 +485,8 @@ struct TrainingCurve {
   std::string name;  // as the legend calls it
   std::vector<double> steps;
   std::vector<double> loss;  // of a dense run; else the following
+  std::vector<double> accuracy;  // of a run on examples, beside the loss
+  std::vector<double> held_out_steps, held_out_loss, held_out_accuracy;  // likewise
   std::vector<double> gap, active_edges, lambda;
   struct Event {
     double step = 0;

@@ -87,13 +87,16 @@ Figure make_figure(const TrainingCurves& input, const Theme& theme) {
   LineChart gap =
       chart_of(input, &TrainingRun::loss_gap, {.label = "loss gap (nats)", .include = {0}});
   if (input.margin) gap.marks.push_back({*input.margin, "margin"});
+  LineChart accuracy = chart_of(
+      input, &TrainingRun::accuracy,
+      {.label = "accuracy", .format = NumberFormat::kPercent, .include = {0, 1}});
   LineChart edges = chart_of(
       input, &TrainingRun::active_edges,
       {.label = "active edges", .scale = AxisScale::kLog, .format = NumberFormat::kPercent});
   LineChart multiplier = chart_of(input, &TrainingRun::multiplier,
                                   {.label = "multiplier λ", .scale = AxisScale::kLog});
   std::vector<bool> marked(input.runs.size());
-  for (LineChart* chart : {&loss, &gap, &edges, &multiplier}) {
+  for (LineChart* chart : {&loss, &accuracy, &gap, &edges, &multiplier}) {
     if (chart->curves.empty()) continue;
     add_marks(input, *chart, marked);
     check_chart(*chart, "training curves");

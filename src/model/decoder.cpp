@@ -7,6 +7,7 @@
 
 #include "autograd/recompute.h"
 #include "filigree/autograd.h"
+#include "filigree/error.h"
 #include "filigree/ops.h"
 #include "nn/branch_inputs.h"
 
@@ -99,7 +100,11 @@ class Decoder final : public Model {
     }
     if (options.end_layer) return x;
     if (options.precise_logits) x = placed(x, placement().device, DType::kF32);
-    if (options.last_position_only && x.size(1) > 1) x = slice(x, 1, T - 1, T);  // [B, 1, d]
+    if (options.last_position_only && x.size(1) > 1) {
+      const std::int64_t kept = options.position < 0 ? T - 1 : options.position;
+      require(kept < T, "forward: there is no position {} among {}", kept, T);
+      x = slice(x, 1, kept, kept + 1);  // [B, 1, d]
+    }
     return tap.inside("unembed")("hook_in", normalise(x, w_.final_norm, tap.inside("ln_final")));
   }
 
@@ -112,6 +117,7 @@ class Decoder final : public Model {
     // Nothing reads the other positions of the last layer, unless a tap shows them or the gates
     // report or are sampled by position.
     const bool only_last = l + 1 == w_.blocks.size() && options.last_position_only && T > 1 &&
+                           options.position < 0 &&
                            !here.wants_any() && options.reports == nullptr &&
                            options.gates != GateMode::kSampled;
     Variable attended;

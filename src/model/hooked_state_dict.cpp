@@ -92,8 +92,8 @@ class Inference {
       told("n_key_value_heads", tensors_.shape("blocks.0.attn._W_K", 3)[0]);
     if (tensors_.has("blocks.0.attn.q_norm.w")) told("use_qk_norm", true);
     positions(embedding[1]);
-    mlp();
     norm(embedding[1], query);
+    mlp();
     assume("attention_dir", "causal");
     if (!json_.contains("attn_scale"))
       assume("use_attn_scale", true, "attention scale 1/sqrt(d_head)");
@@ -182,7 +182,8 @@ class Inference {
     const bool gated = tensors_.has("blocks.0.mlp.W_gate");
     if (gated) told("gated_mlp", true);
     if (tensors_.has("blocks.0.mlp.ln.w")) told("act_fn", "solu_ln");
-    assume("act_fn", gated ? "silu" : "relu");
+    // Folded are models that were trained on text, whose activation it is.
+    assume("act_fn", gated ? "silu" : (folded_ ? "gelu_new" : "relu"));
     assume("parallel_attn_mlp", false, "attention before MLP");
   }
 
@@ -194,9 +195,9 @@ class Inference {
     }
     if (json_.contains(key)) return;
     // TransformerLens folds norms into the weights that read the stream, and centres those.
-    const bool folded = is_centred(tensors_.values("blocks.0.attn.W_Q"), width, query[2]) ||
+    folded_ = is_centred(tensors_.values("blocks.0.attn.W_Q"), width, query[2]) ||
                         is_centred(tensors_.values("embed.W_E"), width, 1);
-    if (folded)
+    if (folded_)
       assume(key, "LNPre", "normalization_type LNPre (the weights are centred, as folding does)");
     else
       assume(key, nullptr, "no normalisation");
@@ -204,6 +205,7 @@ class Inference {
 
   LensShapes tensors_;
   std::string source_, assumed_;
+  bool folded_ = false;
   nlohmann::json json_;
 };
 

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "filigree/error.h"
+#include "filigree/model_study.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
 
@@ -16,28 +16,11 @@ constexpr char kIdMark = '\x1d';
 
 bool is_id_prompt(std::string_view text) { return !text.empty() && text.front() == kIdMark; }
 
-std::vector<TokenId> ids_in(std::string_view list) {
-  constexpr std::string_view kBetween = ", \t\r\n";
-  std::vector<TokenId> ids;
-  for (std::size_t begin = 0; (begin = list.find_first_not_of(kBetween, begin)) != list.npos;) {
-    const std::size_t end = std::min(list.find_first_of(kBetween, begin), list.size());
-    const std::string_view part = list.substr(begin, end - begin);
-    TokenId id = -1;
-    const auto [stop, failure] = std::from_chars(part.data(), part.data() + part.size(), id);
-    require(failure == std::errc() && stop == part.data() + part.size() && id >= 0,
-            "'{}' is no token id; ids are whole numbers from 0 on, with commas between them",
-            printable(part, 40));
-    ids.push_back(id);
-    begin = end;
-  }
-  return ids;
-}
-
 }  // namespace
 
 std::string id_prompt(std::string_view ids) {
   std::string text;
-  for (const TokenId id : ids_in(ids)) text += fmt::format("{}{}", text.empty() ? "" : ",", id);
+  for (const TokenId id : parse_token_ids(ids)) text += fmt::format("{}{}", text.empty() ? "" : ",", id);
   require(!text.empty(), "'{}' holds no token id", printable(ids, 40));
   return kIdMark + text;
 }
@@ -59,7 +42,7 @@ std::vector<TokenId> encode_text(const Tokenizer& tokenizer, std::string_view te
 std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view text,
                                    const std::string& source, const EncodeOptions& options,
                                    std::string_view remedy) {
-  if (is_id_prompt(text)) return ids_in(text.substr(1));
+  if (is_id_prompt(text)) return parse_token_ids(text.substr(1));
   std::vector<TokenId> ids = encode_text(tokenizer, text, source, options, remedy);
   const std::vector<TokenId>& begin = tokenizer.begin_ids();
   const bool there =

@@ -54,7 +54,7 @@ Tensor CleanRun::stream_at(std::int64_t place) const {
 
 Tensor CleanRun::go_on(std::int64_t place, const Tensor& stream, std::int64_t times,
                        std::optional<std::int64_t> end, Taps& taps) {
-  ForwardOptions options = analysed_run(taps);
+  ForwardOptions options = analysed_run(taps, prompts_);
   ForwardStart start;
   if (place >= 0) {
     start.layer = place / 2, start.after_attention = place % 2 == 1;

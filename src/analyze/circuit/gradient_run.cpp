@@ -28,7 +28,7 @@ void run_gradient(const Model& model, const PromptRefs& prompts, Taps& taps, Met
     taps.intervene("blocks.*.attn.hook_gate",
                    [](const Variable& gate) { return Variable(gate.value()); });
   Tape tape;
-  const Variable logits = model.forward(prompt_ids(prompts, false), analysed_run(taps));
+  const Variable logits = model.forward(prompt_ids(prompts, false), analysed_run(taps, prompts));
   tape.backward(metric_sum(metric, logits, prompts, clean_logits));
 }
 

@@ -81,11 +81,12 @@ Tensor chosen_blocks(const Tensor& values, std::int64_t rows,
   return result;
 }
 
-ForwardOptions analysed_run(Taps& taps) {
+ForwardOptions analysed_run(Taps& taps, const PromptRefs& prompts) {
   taps.stay_on_device();
   ForwardOptions options;
   options.taps = &taps;
   options.last_position_only = true;
+  options.position = prompts[0]->position;
   options.logits_on_device = true;
   options.precise_logits = true;
   return options;
@@ -95,7 +96,7 @@ TapValues observed(const Model& model, const PromptRefs& prompts, bool corrupt,
                    const std::set<std::string>& names, Tensor* last_logits, KeyValueCache* cache) {
   Taps taps;
   for (const std::string& name : names) taps.observe(name);
-  ForwardOptions options = analysed_run(taps);
+  ForwardOptions options = analysed_run(taps, prompts);
   options.cache = cache;
   const Tensor logits = model.forward(prompt_ids(prompts, corrupt), options).value();
   if (last_logits != nullptr) *last_logits = logits;

@@ -21,9 +21,9 @@ Tensor repeated(const Tensor& values, std::int64_t times, std::int64_t begin, st
 Tensor chosen_blocks(const Tensor& values, std::int64_t rows,
                      const std::vector<std::int64_t>& blocks);
 
-// How all runs of circuit analyses end: with the logits of the last position, where the model
-// computes.
-ForwardOptions analysed_run(Taps& taps);
+// How all runs of circuit analyses end: with the logits of the position that the prompts are read
+// at, where the model computes.
+ForwardOptions analysed_run(Taps& taps, const PromptRefs& prompts);
 
 // Runs the prompts, which are equally long, and keeps the taps of these names and the logits, all
 // on the model's device.

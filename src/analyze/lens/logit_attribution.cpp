@@ -186,9 +186,10 @@ void attribute_prompts(const Model& model, const std::vector<std::size_t>& batch
   PromptRefs refs;
   for (const std::size_t i : batch) refs.push_back(&prompts[i]);
   const Tensor ids = prompt_ids(refs, false);
-  Readings readings = {.slots = batch, .last_only = true};
+  const std::int64_t read = refs[0]->position;
+  Readings readings = {.slots = batch, .last_only = read < 0};
   for (std::size_t b = 0; b < batch.size(); ++b) {
-    readings.places.push_back({static_cast<std::int64_t>(b), ids.size(1) - 1});
+    readings.places.push_back({static_cast<std::int64_t>(b), read < 0 ? ids.size(1) - 1 : read});
     readings.answers.push_back(&refs[b]->answers);
     readings.wrong.push_back(&refs[b]->wrong);
   }

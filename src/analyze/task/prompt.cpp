@@ -48,6 +48,12 @@ bool beyond(const std::vector<TokenId>& ids, std::int64_t vocabulary) {
          std::any_of(ids.begin(), ids.end(), [&](TokenId id) { return id >= vocabulary; });
 }
 
+bool outside(const TaskPrompt& prompt, const FitOptions& options) {
+  const std::int64_t outputs = options.outputs > 0 ? options.outputs : options.vocabulary;
+  return beyond(prompt.clean, options.vocabulary) || beyond(prompt.corrupt, options.vocabulary) ||
+         beyond(prompt.answers, outputs) || beyond(prompt.wrong, outputs);
+}
+
 Fit dropped(DropReason reason) {
   Fit none;
   none.reason = reason;
@@ -148,8 +154,35 @@ Fit fit(const PromptText& text, const Tokenizer& tokenizer, const FitOptions& op
   }
   if (options.context > 0 && prompt.length() > options.context)
     return dropped(DropReason::kTooLong);
-  for (const auto* ids : {&prompt.clean, &prompt.corrupt, &prompt.answers, &prompt.wrong})
-    if (beyond(*ids, options.vocabulary)) return dropped(DropReason::kOutsideVocabulary);
+  if (outside(prompt, options)) return dropped(DropReason::kOutsideVocabulary);
+  result.prompt = std::move(prompt);
+  return result;
+}
+
+Fit fit_ids(TaskPrompt prompt, const Tokenizer& tokenizer, const FitOptions& options) {
+  if (prompt.clean.empty() || prompt.answers.empty() || prompt.wrong.empty())
+    return dropped(DropReason::kEmpty);
+  if (prompt.clean.size() != prompt.corrupt.size()) return dropped(DropReason::kDifferentLengths);
+  const std::int64_t length = prompt.length();
+  if (prompt.position >= 0 && !options.bidirectional) {
+    prompt.clean.resize(static_cast<std::size_t>(prompt.position + 1));
+    prompt.corrupt.resize(prompt.clean.size());
+  }
+  if (prompt.position == length - 1 || !options.bidirectional) prompt.position = -1;
+  if (prompt.clean == prompt.corrupt) return dropped(DropReason::kSame);
+  for (const TokenId id : prompt.wrong)
+    if (contains(prompt.answers, id)) return dropped(DropReason::kSharedToken);
+  if (options.context > 0 && prompt.length() > options.context)
+    return dropped(DropReason::kTooLong);
+  if (outside(prompt, options)) return dropped(DropReason::kOutsideVocabulary);
+  for (const TokenId id : prompt.clean)
+    prompt.tokens.push_back(tokenizer.has_token(id) ? tokenizer.token_text(id)
+                                                    : fmt::format("<{}>", id));
+  prompt.roles.assign(prompt.clean.size(), "");
+  prompt.roles.front() = "START";
+  const std::int64_t read = prompt.position < 0 ? prompt.length() - 1 : prompt.position;
+  prompt.roles[static_cast<std::size_t>(read)] = "END";
+  Fit result;
   result.prompt = std::move(prompt);
   return result;
 }
@@ -173,6 +206,8 @@ std::vector<std::vector<std::size_t>> batches_of(const std::vector<TaskPrompt>& 
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (prompts[a].length() != prompts[b].length())
       return prompts[a].length() < prompts[b].length();
+    if (prompts[a].position != prompts[b].position)
+      return prompts[a].position < prompts[b].position;
     return prompts[a].first_difference() < prompts[b].first_difference();
   });
   std::vector<std::vector<std::size_t>> batches;
@@ -180,6 +215,7 @@ std::vector<std::vector<std::size_t>> batches_of(const std::vector<TaskPrompt>& 
   for (const std::size_t i : order) {
     const std::int64_t length = prompts[i].length();
     if (batches.empty() || prompts[batches.back()[0]].length() != length ||
+        prompts[batches.back()[0]].position != prompts[i].position ||
         tokens + length > most_tokens) {
       batches.emplace_back();
       tokens = 0;

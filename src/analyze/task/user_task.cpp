@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -98,6 +99,81 @@ PromptText prompt_of(const JsonObject& object) {
           texts(object, "wrong")};
 }
 
+// Ids of a list, or one.
+std::vector<TokenId> ids_in(const nlohmann::json& value, const JsonObject& object,
+                            const char* key) {
+  const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
+  require(!list.empty() && list.size() <= kMostAnswers * kMostAnswers,
+          "{}: '{}' has {} ids", object.source(), key, list.size());
+  std::vector<TokenId> ids;
+  for (const nlohmann::json& id : list) {
+    require(id.is_number_integer() && id.get<std::int64_t>() >= 0 &&
+                id.get<std::int64_t>() <= std::numeric_limits<TokenId>::max(),
+            "{}: '{}' holds {}, which is no token id", object.source(), key,
+            printable(id.dump(), 40));
+    ids.push_back(id.get<TokenId>());
+  }
+  return ids;
+}
+
+bool is_of_ids(const JsonObject& object) {
+  const auto clean = object.raw().find("clean");
+  return clean != object.raw().end() && clean->is_array();
+}
+
+// A line of ids: a prompt for each of its positions, which have an entry each of answer and wrong.
+std::vector<TaskPrompt> id_prompts_of(const JsonObject& object) {
+  for (const std::string& key : object.keys())
+    require(key == "clean" || key == "corrupt" || key == "answer" || key == "wrong" ||
+                key == "position",
+            "{}: unknown key '{}'; a line of ids has clean, corrupt, answer, wrong, and may have "
+            "position",
+            object.source(), printable(key));
+  const nlohmann::json& raw = object.raw();
+  for (const char* key : {"clean", "corrupt", "answer", "wrong"})
+    require(raw.contains(key), "{}: '{}' is missing; a line has clean, corrupt, answer, wrong",
+            object.source(), key);
+  TaskPrompt whole;
+  whole.clean = ids_in(raw["clean"], object, "clean");
+  whole.corrupt = ids_in(raw["corrupt"], object, "corrupt");
+  const bool several = raw.contains("position") && raw["position"].is_array();
+  const nlohmann::json places =
+      !raw.contains("position") ? nlohmann::json::array({-1})
+      : several                 ? raw["position"]
+                                : nlohmann::json::array({raw["position"]});
+  require(!places.empty() && places.size() <= whole.clean.size(),
+          "{}: {} positions of {} ids", object.source(), places.size(), whole.clean.size());
+  std::vector<TaskPrompt> prompts;
+  for (std::size_t p = 0; p < places.size(); ++p) {
+    const std::int64_t length = whole.length();
+    require(places[p].is_number_integer() && places[p].get<std::int64_t>() >= -length &&
+                places[p].get<std::int64_t>() < length,
+            "{}: there is no position {}; clean has {} ids", object.source(),
+            printable(places[p].dump(), 40), length);
+    TaskPrompt prompt = whole;
+    const auto place = places[p].get<std::int64_t>();
+    prompt.position = place < 0 ? place + length : place;
+    const auto entry = [&](const char* key) {
+      if (!several) return ids_in(raw[key], object, key);
+      require(raw[key].is_array() && raw[key].size() == places.size(),
+              "{}: '{}' needs an entry for each of {} positions", object.source(), key,
+              places.size());
+      return ids_in(raw[key][p], object, key);
+    };
+    prompt.answers = entry("answer"), prompt.wrong = entry("wrong");
+    const auto listed = [](const std::vector<TokenId>& ids) {
+      std::string text;
+      for (const TokenId id : ids) text += fmt::format("{}{}", text.empty() ? "" : " ", id);
+      return text;
+    };
+    prompt.text.clean = listed(prompt.clean), prompt.text.corrupt = listed(prompt.corrupt);
+    prompt.text.answers = {listed(prompt.answers)}, prompt.text.wrong = {listed(prompt.wrong)};
+    if (several) prompt.text.clean += fmt::format(" at {}", prompt.position);
+    prompts.push_back(std::move(prompt));
+  }
+  return prompts;
+}
+
 }  // namespace
 
 TaskPrompts parse_task(std::string_view text, const std::string& source, const Tokenizer& tokenizer,
@@ -115,6 +191,17 @@ TaskPrompts parse_task(std::string_view text, const std::string& source, const T
   while (result.prompts.size() < most && lines.next()) {
     require(lines.number() <= kMostTaskLines, "{}: more than {} lines", source, kMostTaskLines);
     const JsonObject& object = lines.object();
+    if (is_of_ids(object)) {
+      for (TaskPrompt& prompt : id_prompts_of(object)) {
+        if (result.prompts.size() == most) break;
+        const PromptText own = prompt.text;
+        if (!seen.insert({own.clean, own.corrupt, own.answers, own.wrong}).second)
+          result.add({std::nullopt, DropReason::kRepeated}, own);
+        else
+          result.add(fit_ids(std::move(prompt), tokenizer, options), own);
+      }
+      continue;
+    }
     PromptText pair = prompt_of(object);
     const LineRoles roles = roles_in(object, pair.clean);
     pair.roles = roles.spans;

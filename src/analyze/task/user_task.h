@@ -8,7 +8,15 @@
 //   "roles": {"IO": " Mary", "S1": " John", "S2": [" John", 2], "VERB": -2}
 //
 // each a text (where it first is), a text and which of its places, from 1, or the position of a
-// token, from 0 or, below 0, from the end. Empty lines are skipped. A line that is not such an
+// token, from 0 or, below 0, from the end. Token ids stand in the place of texts where clean is a
+// list,
+//
+//   {"clean": [7, 3, 51], "corrupt": [7, 9, 51], "answer": 3, "wrong": [9, 7]}
+//   {"clean": [...], "corrupt": [...], "position": [10, 11], "answer": [3, 7], "wrong": [7, [3, 9]]}
+//
+// and a position says where the answer is read, the last one unless given; of several each has an
+// entry of answer and wrong, and is a prompt by itself. An answer is a token or, where the model
+// has classes, a class. Empty lines are skipped. A line that is not such an
 // object is an Error with its number; a pair that does not fit the tokenizer is dropped and
 // counted, as in the built-in tasks.
 #pragma once

@@ -18,7 +18,10 @@ FitOptions fit_options(const TaskSelection& selection, const ModelConfig* config
   FitOptions fit;
   fit.answer_tokens = selection.first_token ? AnswerTokens::kFirst : AnswerTokens::kSingle;
   fit.end_of_text_first = selection.end_of_text;
-  if (config != nullptr) fit.vocabulary = config->vocabulary, fit.context = config->context;
+  if (config != nullptr) {
+    fit.vocabulary = config->vocabulary, fit.context = config->context;
+    fit.outputs = config->outputs(), fit.bidirectional = config->bidirectional;
+  }
   return fit;
 }
 

@@ -43,6 +43,33 @@ void put_gates_on(Model& model, const ConversionRequest& request) {
   model.set_gate({{*request.gate_bias}});
 }
 
+// The configuration that a request names or completes; nothing: the model's own.
+std::optional<ModelConfig> asked_config(const ConversionRequest& request, const fs::path& from) {
+  nlohmann::json lens;
+  if (request.config.ends_with(".json") && is_file(from)) {
+    const nlohmann::json json = read_json(request.config);
+    // TransformerLens's names need say only what the file does not.
+    const bool partial = json.is_object() && json.value("model_type", "hooked_transformer") ==
+                                                 "hooked_transformer";
+    if (partial) lens = json;
+  }
+  if (!request.config.empty() && lens.is_null()) return named_config(request.config);
+  const auto say = [&](const char* key, const std::string& value) {
+    if (!value.empty()) lens[key] = value == "none" ? nlohmann::json() : nlohmann::json(value);
+  };
+  say("attention_dir", request.lens.attention_dir);
+  say("act_fn", request.lens.act_fn);
+  say("normalization_type", request.lens.normalization_type);
+  say("positional_embedding_type", request.lens.positional_embedding_type);
+  if (request.lens.unscaled) lens["use_attn_scale"] = false;
+  if (request.lens.parallel) lens["parallel_attn_mlp"] = true;
+  if (lens.is_null()) return std::nullopt;
+  if (!is_file(from))
+    throw RequestError(fmt::format("'{}' is a folder, whose config.json says what the model is",
+                                   printable(request.model)));
+  return read_model_config(from, lens);
+}
+
 void mix_with_other(Model& model, const fs::path& from, const ConversionRequest& request) {
   if (request.mix_with.empty()) return;
   const fs::path folder = model_folder(request.mix_with);
@@ -99,7 +126,7 @@ Conversion run(const ConversionRequest& request, Models, const Context&) {
     out.emplace(request.out);
   refuse_model_in(request.out);
   LoadOptions load;
-  if (!request.config.empty()) load.config = named_config(request.config);
+  load.config = asked_config(request, from);
   const std::unique_ptr<Model> model = load_model(from, load);
   model->merge_lora();
   put_gates_on(*model, request);
@@ -152,6 +179,19 @@ Knobs knobs_of(ConversionRequest& request) {
   knobs.choice(
       {.name = "not-finite", .what = "weights that are NaN or infinite, or too large for --dtype"},
       request.not_finite);
+  knobs.section("State dicts of TransformerLens, what they do not tell");
+  knobs.text({.name = "attention-dir", .what = "causal or bidirectional"},
+             request.lens.attention_dir);
+  knobs.text({.name = "act-fn", .what = "relu, gelu, gelu_new, silu, solu or solu_ln"},
+             request.lens.act_fn);
+  knobs.text({.name = "normalization-type", .what = "none, LNPre or RMSPre"},
+             request.lens.normalization_type);
+  knobs.text({.name = "positional-embedding-type", .what = "standard, shortformer or rotary"},
+             request.lens.positional_embedding_type);
+  knobs.flag({.name = "unscaled-attention", .what = "scores are not divided by sqrt(d_head)"},
+             request.lens.unscaled);
+  knobs.flag({.name = "parallel-attn-mlp", .what = "MLPs read what the attention reads"},
+             request.lens.parallel);
   return knobs;
 }
 

@@ -19,6 +19,11 @@ namespace fs = std::filesystem;
 void add_event(const JsonObject& line, TrainingCurve& curve) {
   const std::string what = line.string("event");
   if (what == "stopped") curve.events.push_back({line.number("step"), what, line.string("reason")});
+  if (what == "evaluation" && line.has("held_out_accuracy")) {
+    curve.held_out_steps.push_back(line.number("step"));
+    curve.held_out_loss.push_back(line.number("held_out_loss"));
+    curve.held_out_accuracy.push_back(line.number("held_out_accuracy"));
+  }
   if (what == "warning")
     curve.events.push_back({line.number("step"), what, line.string("warning")});
 }
@@ -42,6 +47,7 @@ TrainingCurve read_curve(const std::string& run, const std::string& name) {
     } else if (line.has("loss")) {
       curve.steps.push_back(line.number("step"));
       curve.loss.push_back(line.number("loss"));
+      if (line.has("accuracy")) curve.accuracy.push_back(line.number("accuracy"));
     }
   }
   require(!curve.steps.empty(), "'{}' has no steps of training", printable(path.string()));
@@ -92,6 +98,7 @@ CurvesResult run(const CurvesRequest& request, Models, const Context&) {
     figure::TrainingRun run = {.name = curve.name,
                                .steps = curve.steps,
                                .loss = curve.loss,
+                               .accuracy = curve.accuracy,
                                .loss_gap = curve.gap,
                                .active_edges = curve.active_edges,
                                .multiplier = curve.lambda};
@@ -101,6 +108,11 @@ CurvesResult run(const CurvesRequest& request, Models, const Context&) {
                                    curve.name, event.step, first_clause(event.reason));
     }
     drawn.runs.push_back(std::move(run));
+    if (!curve.held_out_steps.empty())
+      drawn.runs.push_back({.name = curve.name + ", held out",
+                            .steps = curve.held_out_steps,
+                            .loss = curve.held_out_loss,
+                            .accuracy = curve.held_out_accuracy});
   }
   drawn.title = sparse ? "Sparse post-training" : "Training";
   save_figure(&drawn, request.out, request.style);

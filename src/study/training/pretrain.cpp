@@ -97,12 +97,105 @@ TrainingSetup setup_of(const PretrainRequest& request, const PretrainStart& star
 
 }  // namespace
 
+namespace {
+
+bool on_examples(const PretrainRequest& request) { return request.shards.ends_with(".jsonl"); }
+
+// A toy model of the examples' extents, where the request leaves them open.
+nlohmann::json toy_json(const PretrainRequest& request, const Examples& examples) {
+  nlohmann::json json;
+  if (const auto* file = std::get_if<std::filesystem::path>(&request.model)) {
+    json = read_json(*file);
+    require(json.is_object(), "{}: not a JSON object", printable(file->string()));
+  } else {
+    const auto& shape = std::get<ModelShape>(request.model);
+    const std::int64_t heads = std::max<std::int64_t>(shape.heads, 1);
+    json = {{"n_layers", shape.layers}, {"n_heads", shape.heads}, {"d_model", shape.width},
+            {"d_head", shape.width / heads}, {"d_mlp", 4 * shape.width}, {"act_fn", "relu"}};
+  }
+  if (json.value("model_type", "hooked_transformer") != "hooked_transformer") return json;
+  json["model_type"] = "hooked_transformer";
+  const auto otherwise = [&](const char* key, std::int64_t value) {
+    if (!json.contains(key) || json[key].is_null()) json[key] = value;
+  };
+  // Answers that are no tokens are classes.
+  const std::int64_t ids = examples.largest_id() + 1, answers = examples.largest_target() + 1;
+  otherwise("n_ctx", examples.length());
+  otherwise("d_vocab", ids);
+  otherwise("d_vocab_out", std::max(json["d_vocab"].is_number_integer()
+                                        ? json["d_vocab"].get<std::int64_t>()
+                                        : ids,
+                                    answers));
+  return json;
+}
+
+void check_examples(const Examples& examples, const ModelConfig& config, const std::string& file) {
+  require(examples.length() <= config.context,
+          "'{}': examples of {} ids are longer than the model's context of {}", printable(file),
+          examples.length(), config.context);
+  require(examples.largest_id() < config.vocabulary,
+          "'{}': id {} is beyond the model's {} tokens", printable(file), examples.largest_id(),
+          config.vocabulary);
+  require(examples.largest_target() < config.outputs(),
+          "'{}': target {} is beyond the model's {} logits", printable(file),
+          examples.largest_target(), config.outputs());
+}
+
+TrainingResult run_on_examples(const PretrainRequest& request, const Context& context) {
+  const TrainingRequest& training = request.training;
+  if (request.drop_heads > 0.0)
+    throw RequestError("silent heads are for training on token shards");
+  require(context.communicator().size() == 1, "examples are trained on by one process");
+  const std::unique_ptr<OutputFolder> out = open_output(training.out, context);
+  check_training(training);
+  check_run_folder(training.out, training.resume);
+  const Examples examples = read_examples(request.shards);
+  std::optional<Examples> held_out;
+  if (!training.held_out.empty()) held_out = read_examples(training.held_out);
+  require(held_out || training.evaluate_every == 0,
+          "there are no held-out examples to evaluate on; name a file of them");
+  std::unique_ptr<Model> model;
+  ModelTraining training_of;
+  if (const auto* trained = std::get_if<TrainedModel>(&request.model)) {
+    model = load_model(model_folder(trained->name), {.placement = context.placement});
+  } else {
+    const ModelConfig config = parse_model_config(toy_json(request, examples), "the model's shape");
+    model = make_model(config, context.seed, context.placement);
+    training_of.drawn_from = context.seed;
+  }
+  check_examples(examples, model->config(), request.shards);
+  if (held_out) check_examples(*held_out, model->config(), training.held_out);
+  ModelTrainable trained(*model, training_of);
+  AnswerObjective objective(*model);
+  ExampleSource source(examples, training.batch, context.seed);
+  const std::int64_t rows = std::min(training.batch, examples.count());
+  TrainingStream stream = {source,
+                           {{"file", request.shards}, {"examples", examples.count()}},
+                           rows * examples.length(),
+                           {}};
+  if (held_out)
+    stream.evaluate = [&] {
+      const Metrics found = answer_metrics(*model, *held_out);
+      return Metrics{{"held_out_loss", metric(found, "loss")},
+                     {"held_out_accuracy", metric(found, "accuracy")}};
+    };
+  const TrainingJob job{"pretrain", training.out, examples.length(), {}, recorded(request)};
+  TrainingResult result = train_model(job, trained, objective, training, stream, context);
+  write_result(result, context);
+  return result;
+}
+
+}  // namespace
+
 DryRun plan_pretrain(const PretrainRequest& request, const Context& context) {
+  if (on_examples(request))
+    throw RequestError("a plan is of training on token shards; examples need little");
   const PretrainStart start = open_start(request, context);
   return plan_training(setup_of(request, start, context), request.training, start.data, context);
 }
 
 TrainingResult run(const PretrainRequest& request, Models given, const Context& context) {
+  if (on_examples(request)) return run_on_examples(request, context);
   const std::unique_ptr<OutputFolder> out = open_output(request.training.out, context);
   const PretrainStart start = open_start(request, context);
   const TrainingRequest& training = request.training;

@@ -32,21 +32,16 @@ TrainerOptions trainer_options(const TrainingRequest& request, Communicator& ran
   return trainer;
 }
 
-// What the log's first line says beside the settings.
-nlohmann::json header_of(const TrainingJob& run, const Model& model, const TrainingData& data,
-                         const Context& context) {
+// What the log's first line says of the data.
+nlohmann::json header_of(const TrainingData& data) {
   const nlohmann::json held_out = data.held_out
                                       ? nlohmann::json(checksum_text(data.held_out->fingerprint()))
                                       : nlohmann::json();
-  nlohmann::json header = run_header(run.label, context);
-  header["model"] = model.config().source;
-  header["parameters"] = model.parameter_count();
-  header["data"] = {{"folder", data.folder.string()},
-                    {"tokens", data.train.tokens()},
-                    {"train", checksum_text(data.train.fingerprint())},
-                    {"held_out", held_out},
-                    {"tokenizer", checksum_text(data.index.tokenizer)}};
-  return header;
+  return {{"folder", data.folder.string()},
+          {"tokens", data.train.tokens()},
+          {"train", checksum_text(data.train.fingerprint())},
+          {"held_out", held_out},
+          {"tokenizer", checksum_text(data.index.tokenizer)}};
 }
 
 // "18200 tokens/s  loss 3.2140  gap +0.012  edges 2.31 %  lambda 12.3"; a narrow terminal cuts the
@@ -55,6 +50,7 @@ std::string progress_text(const Metrics& metrics, double tokens_per_second) {
   std::string text = fmt::format("{:.0f} tokens/s  ", tokens_per_second);
   for (const auto& [name, value] : metrics) {
     if (name == "loss") text += fmt::format("loss {:.4f}", value);
+    if (name == "accuracy") text += "  accuracy " + percent(value);
     if (name == "gap") text += fmt::format("  gap {:+.3f}", value);
     if (name == "active_edges") text += "  edges " + percent(value);
     if (name == "lambda") text += fmt::format("  lambda {:.3g}", value);
@@ -178,11 +174,26 @@ TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Obje
                                   .seed = context.seed,
                                   .rank = ranks.rank(),
                                   .world_size = ranks.size()});
+  TrainingStream stream = {source, header_of(data), request.batch * run.length, {}};
+  if (data.held_out)
+    stream.evaluate = [&] {
+      return held_out_metrics(trained.model(), request, data, run.length, ranks);
+    };
+  return train_model(run, trained, objective, request, stream, context);
+}
+
+TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Objective& objective,
+                           const TrainingRequest& request, const TrainingStream& stream,
+                           const Context& context) {
+  Communicator& ranks = context.communicator();
   RunFolder folder(run.out, RunFolder::LockedBy::kCaller);
   Model& model = trained.model();
   TrainerOptions trainer = trainer_options(request, ranks);
   trainer.settings = run.settings;
-  trainer.header = header_of(run, model, data, context);
+  trainer.header = run_header(run.label, context);
+  trainer.header["model"] = model.config().source;
+  trainer.header["parameters"] = model.parameter_count();
+  trainer.header["data"] = stream.header;
   trained.set_requires_grad(true);
   model.set_recompute(request.recompute);
   AdamW optimizer(decay_groups(trained, static_cast<float>(request.weight_decay)),
@@ -190,7 +201,7 @@ TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Obje
                   request.shard_optimizer ? &ranks : nullptr);
 
   const std::int64_t first = earlier_steps(folder, run, request, context);
-  const std::int64_t step_tokens = request.batch * request.accumulate * run.length;
+  const std::int64_t step_tokens = request.accumulate * stream.batch_tokens;
   const DeviceKind device = context.placement.device;
   reset_pool_peak(device);
   const Stopwatch watch;
@@ -202,15 +213,12 @@ TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Obje
       const auto tokens = static_cast<double>((step - first) * step_tokens);
       report->update(step, progress_text(metrics, tokens / watch.seconds()));
     };
-    if (data.held_out)
-      callbacks.evaluate = [&] {
-        return held_out_metrics(model, request, data, run.length, ranks);
-      };
+    callbacks.evaluate = stream.evaluate;
     callbacks.stop_requested = [&] { return context.stopping(); };
     callbacks.warn = [&](const std::string& warning) {
       if (context.writes()) warn("{}: {}", run.label, warning);
     };
-    ended = train(trained, objective, source, optimizer, folder, trainer, callbacks);
+    ended = train(trained, objective, stream.source, optimizer, folder, trainer, callbacks);
     if (ended.steps > first) report->finish();
   }
   trained.set_requires_grad(false);
@@ -236,7 +244,7 @@ TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Obje
   model.merge_lora();
   if (run.before_saving) run.before_saving(result);
   if (context.writes()) {
-    copy_tokenizer(run.tokenizer, run.out);
+    if (!run.tokenizer.empty()) copy_tokenizer(run.tokenizer, run.out);
     save_model(model, run.out);  // last: a folder with a configuration is a whole model
   }
   return result;

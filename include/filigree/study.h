@@ -231,6 +231,9 @@ std::vector<LoadedModel> load_models(const std::vector<std::string>& names, cons
 // several tokens or one that the model does not have.
 TokenId single_token(const LoadedModel& model, const std::string& text, const std::string& what);
 
+// Throws Error, with `what` for its subject, for a model whose attention is bidirectional.
+void require_causal(const LoadedModel& model, std::string_view what);
+
 // The tokens of a prompt. Throws Error for one that is empty, longer than the model's context or
 // not UTF-8, and where the tokenizer belongs to another model. With `chat` it is encode_chat()'s.
 std::vector<TokenId> prompt_tokens(const LoadedModel& model, const std::string& text,

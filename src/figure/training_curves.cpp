@@ -87,9 +87,9 @@ Figure make_figure(const TrainingCurves& input, const Theme& theme) {
   LineChart gap =
       chart_of(input, &TrainingRun::loss_gap, {.label = "loss gap (nats)", .include = {0}});
   if (input.margin) gap.marks.push_back({*input.margin, "margin"});
-  LineChart accuracy = chart_of(
-      input, &TrainingRun::accuracy,
-      {.label = "accuracy", .format = NumberFormat::kPercent, .include = {0, 1}});
+  LineChart accuracy =
+      chart_of(input, &TrainingRun::accuracy,
+               {.label = "accuracy", .format = NumberFormat::kPercent, .include = {0, 1}});
   LineChart edges = chart_of(
       input, &TrainingRun::active_edges,
       {.label = "active edges", .scale = AxisScale::kLog, .format = NumberFormat::kPercent});

@@ -117,9 +117,8 @@ class Decoder final : public Model {
     // Nothing reads the other positions of the last layer, unless a tap shows them or the gates
     // report or are sampled by position.
     const bool only_last = l + 1 == w_.blocks.size() && options.last_position_only && T > 1 &&
-                           options.position < 0 &&
-                           !here.wants_any() && options.reports == nullptr &&
-                           options.gates != GateMode::kSampled;
+                           options.position < 0 && !here.wants_any() &&
+                           options.reports == nullptr && options.gates != GateMode::kSampled;
     Variable attended;
     if (!skip_attention) {
       x = here("hook_resid_pre", x);

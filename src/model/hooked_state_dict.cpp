@@ -196,7 +196,7 @@ class Inference {
     if (json_.contains(key)) return;
     // TransformerLens folds norms into the weights that read the stream, and centres those.
     folded_ = is_centred(tensors_.values("blocks.0.attn.W_Q"), width, query[2]) ||
-                        is_centred(tensors_.values("embed.W_E"), width, 1);
+              is_centred(tensors_.values("embed.W_E"), width, 1);
     if (folded_)
       assume(key, "LNPre", "normalization_type LNPre (the weights are centred, as folding does)");
     else

@@ -20,7 +20,8 @@ bool is_id_prompt(std::string_view text) { return !text.empty() && text.front() 
 
 std::string id_prompt(std::string_view ids) {
   std::string text;
-  for (const TokenId id : parse_token_ids(ids)) text += fmt::format("{}{}", text.empty() ? "" : ",", id);
+  for (const TokenId id : parse_token_ids(ids))
+    text += fmt::format("{}{}", text.empty() ? "" : ",", id);
   require(!text.empty(), "'{}' holds no token id", printable(ids, 40));
   return kIdMark + text;
 }
@@ -61,6 +62,13 @@ std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::string_view te
   } catch (const Error& error) {
     fail("{}: {}", source, error.what());
   }
+}
+
+void require_causal(const LoadedModel& model, std::string_view what) {
+  require(!model.config().bidirectional,
+          "{} of causal attention, and that of '{}' is bidirectional; its maps are written with "
+          "'attention --out'",
+          what, printable(model.name()));
 }
 
 void check_ids(const std::vector<TokenId>& ids, std::int64_t vocabulary, const std::string& model) {

@@ -32,10 +32,10 @@ TEST(NamedTokens, TextsAreIds) {
 TEST(NamedTokens, NamesOfAVocabularyStandBesideIds) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "vocab.json";
-  write_file(file, R"({"START": 0, "(": 3, ")": 4})");
+  write_file(file, R"({"START": 0, "OPEN": 3, "CLOSE": 4})");
   const Tokenizer tokenizer = Tokenizer::from_names(file, 5);
-  EXPECT_THAT(tokenizer.encode("START ( ) 2 4"), ElementsAre(0, 3, 4, 2, 4));
-  EXPECT_EQ(tokenizer.token_text(3), "(");
+  EXPECT_THAT(tokenizer.encode("START OPEN CLOSE 2 4"), ElementsAre(0, 3, 4, 2, 4));
+  EXPECT_EQ(tokenizer.token_text(3), "OPEN");
   EXPECT_EQ(tokenizer.token_text(2), "2");
   const auto wrong = [&](const char* text) {
     write_file(file, text);

@@ -43,9 +43,7 @@ TEST_F(ExampleFiles, SayWhatIsPredictedWhere) {
 }
 
 TEST_F(ExampleFiles, WhatIsNoneIsNamedWithItsLine) {
-  const auto message = [&](const std::string& text) {
-    return error_of([&] { read(text); });
-  };
+  const auto message = [&](const std::string& text) { return error_of([&] { read(text); }); };
   EXPECT_THAT(message("\n"), HasSubstr("no examples"));
   EXPECT_THAT(message(R"({"ids": [1, 2]})"
                       "\n"

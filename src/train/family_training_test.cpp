@@ -81,7 +81,7 @@ TEST_P(FamilyTraining, SharesOfOpenEdgesAreOfThoseInsideTheWindow) {
     double edges = 0.0;
     for (std::int64_t i = 0; i < 14; ++i)
       edges += static_cast<double>(window > 0 ? std::min(window, i + 1) : i + 1);
-    EXPECT_EQ(model->config().causal_edges(l, 14), edges);
+    EXPECT_EQ(model->config().edges_seen(l, 14), edges);
   }
 }
 

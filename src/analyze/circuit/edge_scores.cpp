@@ -101,7 +101,8 @@ class ScoreBatch {
       taps.watch(tap_name(graph_.nodes()[static_cast<std::size_t>(mlp)]), keep(mlp));
     }
     taps.observe("hook_embed");
-    const Tensor logits = model_.forward(prompt_ids(prompts_, corrupt), analysed_run(taps, prompts_)).value();
+    const Tensor logits =
+        model_.forward(prompt_ids(prompts_, corrupt), analysed_run(taps, prompts_)).value();
     embeddings_[corrupt ? 1 : 0] = taps.value("hook_embed");
     return logits;
   }

@@ -42,11 +42,10 @@ TaskScores score(const Model& model, const std::vector<TaskPrompt>& prompts, Met
     for (const std::size_t i : batch) refs.push_back(&prompts[i]);
     const auto logits = [&](bool corrupt) {
       return model
-          .forward(prompt_ids(refs, corrupt),
-                   {.last_position_only = true,
-                    .position = refs[0]->position,
-                    .logits_on_device = true,
-                    .precise_logits = true})
+          .forward(prompt_ids(refs, corrupt), {.last_position_only = true,
+                                               .position = refs[0]->position,
+                                               .logits_on_device = true,
+                                               .precise_logits = true})
           .value();
     };
     const Tensor clean = logits(false), corrupt = logits(true);

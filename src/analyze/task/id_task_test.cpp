@@ -51,11 +51,13 @@ TEST(IdTasks, WhatIsNoneIsNamed) {
   };
   EXPECT_THAT(message(R"({"clean": [1, "a"], "corrupt": [1, 2], "answer": 1, "wrong": 2})"),
               HasSubstr("no token id"));
-  EXPECT_THAT(message(R"({"clean": [1, 2], "corrupt": [1, 3], "answer": 1})"), HasSubstr("'wrong'"));
+  EXPECT_THAT(message(R"({"clean": [1, 2], "corrupt": [1, 3], "answer": 1})"),
+              HasSubstr("'wrong'"));
   EXPECT_THAT(message(R"({"clean": [1], "corrupt": [2], "answer": 1, "wrong": 2, "position": 1})"),
               HasSubstr("no position 1"));
   EXPECT_THAT(
-      message(R"({"clean": [1, 4], "corrupt": [2, 4], "answer": [1], "wrong": [2], "position": [0, 1]})"),
+      message(
+          R"({"clean": [1, 4], "corrupt": [2, 4], "answer": [1], "wrong": [2], "position": [0, 1]})"),
       HasSubstr("each of 2 positions"));
   // These fit no model, and are dropped with a reason.
   EXPECT_THAT(message(R"({"clean": [1, 77], "corrupt": [2, 77], "answer": 1, "wrong": 2})"),

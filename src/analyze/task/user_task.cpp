@@ -103,8 +103,8 @@ PromptText prompt_of(const JsonObject& object) {
 std::vector<TokenId> ids_in(const nlohmann::json& value, const JsonObject& object,
                             const char* key) {
   const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
-  require(!list.empty() && list.size() <= kMostAnswers * kMostAnswers,
-          "{}: '{}' has {} ids", object.source(), key, list.size());
+  require(!list.empty() && list.size() <= kMostAnswers * kMostAnswers, "{}: '{}' has {} ids",
+          object.source(), key, list.size());
   std::vector<TokenId> ids;
   for (const nlohmann::json& id : list) {
     require(id.is_number_integer() && id.get<std::int64_t>() >= 0 &&
@@ -137,12 +137,11 @@ std::vector<TaskPrompt> id_prompts_of(const JsonObject& object) {
   whole.clean = ids_in(raw["clean"], object, "clean");
   whole.corrupt = ids_in(raw["corrupt"], object, "corrupt");
   const bool several = raw.contains("position") && raw["position"].is_array();
-  const nlohmann::json places =
-      !raw.contains("position") ? nlohmann::json::array({-1})
-      : several                 ? raw["position"]
-                                : nlohmann::json::array({raw["position"]});
-  require(!places.empty() && places.size() <= whole.clean.size(),
-          "{}: {} positions of {} ids", object.source(), places.size(), whole.clean.size());
+  const nlohmann::json places = !raw.contains("position") ? nlohmann::json::array({-1})
+                                : several                 ? raw["position"]
+                                          : nlohmann::json::array({raw["position"]});
+  require(!places.empty() && places.size() <= whole.clean.size(), "{}: {} positions of {} ids",
+          object.source(), places.size(), whole.clean.size());
   std::vector<TaskPrompt> prompts;
   for (std::size_t p = 0; p < places.size(); ++p) {
     const std::int64_t length = whole.length();
@@ -168,7 +167,7 @@ std::vector<TaskPrompt> id_prompts_of(const JsonObject& object) {
     };
     prompt.text.clean = listed(prompt.clean), prompt.text.corrupt = listed(prompt.corrupt);
     prompt.text.answers = {listed(prompt.answers)}, prompt.text.wrong = {listed(prompt.wrong)};
-    if (several) prompt.text.clean += fmt::format(" at {}", prompt.position);
+    if (raw.contains("position")) prompt.text.clean += fmt::format(" at {}", prompt.position);
     prompts.push_back(std::move(prompt));
   }
   return prompts;

@@ -12,7 +12,8 @@
 // list,
 //
 //   {"clean": [7, 3, 51], "corrupt": [7, 9, 51], "answer": 3, "wrong": [9, 7]}
-//   {"clean": [...], "corrupt": [...], "position": [10, 11], "answer": [3, 7], "wrong": [7, [3, 9]]}
+//   {"clean": [...], "corrupt": [...], "position": [10, 11], "answer": [3, 7], "wrong": [7, [3,
+//   9]]}
 //
 // and a position says where the answer is read, the last one unless given; of several each has an
 // entry of answer and wrong, and is a prompt by itself. An answer is a token or, where the model

@@ -40,6 +40,9 @@ std::vector<HeadId> common_heads(const std::string& text, Models models) {
 }
 
 std::string statistics_table(const AttentionResult& result) {
+  require(result.models[0].statistics.has_value(),
+          "statistics are of causal attention, and that of '{}' is bidirectional",
+          printable(result.models[0].model));
   if (result.comparison) return comparison_csv(*result.comparison, result.connections);
   return statistics_csv_heading() +
          statistics_csv(*result.models[0].statistics, result.models[0].label);
@@ -82,6 +85,10 @@ AttentionResult run(const AttentionRequest& request, Models models, const Contex
                              ? for_text(request.interventions, models[m], prompts.prompts[0].ids)
                              : for_model(request.interventions, models[m]);
     output.watch(m, plan);
+    if (models[m].config().bidirectional) {
+      if (!plan.each && !plan.mean) require_causal(models[m], "roles, statistics and pairs are");
+      plan.roles = plan.pairs = plan.statistics = false;
+    }
     result.models.push_back(analyse_model(models[m], prompts, plan, context));
   }
   output.finish(result.models);

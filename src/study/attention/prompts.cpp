@@ -21,9 +21,11 @@ std::int64_t least_context(Models models) {
 }
 
 void show_tokens(const Tokenizer& tokenizer, Prompt& prompt) {
-  for (const TokenId id : prompt.ids)
-    prompt.tokens.push_back(tokenizer.has_token(id) ? tokenizer.token_text(id)
-                                                    : fmt::format("<{}>", id));
+  for (const TokenId id : prompt.ids) {
+    // Between tokens that are names there are spaces, as others have them in front.
+    const char* space = tokenizer.by_name() && !prompt.tokens.empty() ? " " : "";
+    prompt.tokens.push_back(space + shown_token(tokenizer, id));
+  }
 }
 
 PromptSet from_texts(const std::vector<TextPrompt>& texts, const PromptRequest& request,

@@ -7,6 +7,7 @@
 #include "analyze/circuit/edge_circuit.h"
 #include "analyze/circuit/pass_limits.h"
 #include "filigree/circuit_study.h"
+#include "filigree/error.h"
 #include "filigree/version.h"
 #include "study/circuits/patch_progress.h"
 
@@ -148,6 +149,9 @@ class Search {
   }
 
   void attention_edges() {
+    require(!model_.config().bidirectional,
+            "circuits of attention edges are of causal attention, and this model's is "
+            "bidirectional; take its heads or the edges between parts");
     found_.cells = options_.method == Method::kExact
                        ? exact_cell_scores(model_, prompts_, scoring())
                        : attributed_cell_scores(model_, prompts_, steps(), scoring());

@@ -106,6 +106,7 @@ void check_request(const ComparisonRequest& request) {
 }
 
 ComparisonResult run(const ComparisonRequest& request, Models models, const Context& context) {
+  for (const LoadedModel& model : models) require_causal(model, "a comparison is");
   check_request(request);
   check_models(models);
   const OutputFolder out(request.folder);

@@ -135,6 +135,7 @@ std::string copying_text(double score) {
 }
 
 HeadPage run(const HeadRequest& request, Models models, const Context& context) {
+  for (const LoadedModel& model : models) require_causal(model, "the page of a head is");
   if (models.empty() || models.size() > 2)
     throw RequestError(
         fmt::format("a head's page is about one model or two, and {} were given", models.size()));

@@ -49,8 +49,8 @@ std::optional<ModelConfig> asked_config(const ConversionRequest& request, const 
   if (request.config.ends_with(".json") && is_file(from)) {
     const nlohmann::json json = read_json(request.config);
     // TransformerLens's names need say only what the file does not.
-    const bool partial = json.is_object() && json.value("model_type", "hooked_transformer") ==
-                                                 "hooked_transformer";
+    const bool partial =
+        json.is_object() && json.value("model_type", "hooked_transformer") == "hooked_transformer";
     if (partial) lens = json;
   }
   if (!request.config.empty() && lens.is_null()) return named_config(request.config);

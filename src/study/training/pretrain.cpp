@@ -110,7 +110,7 @@ nlohmann::json toy_json(const PretrainRequest& request, const Examples& examples
   } else {
     const auto& shape = std::get<ModelShape>(request.model);
     const std::int64_t heads = std::max<std::int64_t>(shape.heads, 1);
-    json = {{"n_layers", shape.layers}, {"n_heads", shape.heads}, {"d_model", shape.width},
+    json = {{"n_layers", shape.layers},      {"n_heads", shape.heads},   {"d_model", shape.width},
             {"d_head", shape.width / heads}, {"d_mlp", 4 * shape.width}, {"act_fn", "relu"}};
   }
   if (json.value("model_type", "hooked_transformer") != "hooked_transformer") return json;
@@ -122,10 +122,10 @@ nlohmann::json toy_json(const PretrainRequest& request, const Examples& examples
   const std::int64_t ids = examples.largest_id() + 1, answers = examples.largest_target() + 1;
   otherwise("n_ctx", examples.length());
   otherwise("d_vocab", ids);
-  otherwise("d_vocab_out", std::max(json["d_vocab"].is_number_integer()
-                                        ? json["d_vocab"].get<std::int64_t>()
-                                        : ids,
-                                    answers));
+  otherwise(
+      "d_vocab_out",
+      std::max(json["d_vocab"].is_number_integer() ? json["d_vocab"].get<std::int64_t>() : ids,
+               answers));
   return json;
 }
 
@@ -133,9 +133,8 @@ void check_examples(const Examples& examples, const ModelConfig& config, const s
   require(examples.length() <= config.context,
           "'{}': examples of {} ids are longer than the model's context of {}", printable(file),
           examples.length(), config.context);
-  require(examples.largest_id() < config.vocabulary,
-          "'{}': id {} is beyond the model's {} tokens", printable(file), examples.largest_id(),
-          config.vocabulary);
+  require(examples.largest_id() < config.vocabulary, "'{}': id {} is beyond the model's {} tokens",
+          printable(file), examples.largest_id(), config.vocabulary);
   require(examples.largest_target() < config.outputs(),
           "'{}': target {} is beyond the model's {} logits", printable(file),
           examples.largest_target(), config.outputs());
@@ -143,8 +142,7 @@ void check_examples(const Examples& examples, const ModelConfig& config, const s
 
 TrainingResult run_on_examples(const PretrainRequest& request, const Context& context) {
   const TrainingRequest& training = request.training;
-  if (request.drop_heads > 0.0)
-    throw RequestError("silent heads are for training on token shards");
+  if (request.drop_heads > 0.0) throw RequestError("silent heads are for training on token shards");
   require(context.communicator().size() == 1, "examples are trained on by one process");
   const std::unique_ptr<OutputFolder> out = open_output(training.out, context);
   check_training(training);

@@ -29,12 +29,6 @@ bool is_plain_file_name(std::string_view name) {
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-std::vector<TensorView> tensors_of(const fs::path& file) {
-  if (has_gguf_ending(file)) return GgufFile::open(file).tensors();
-  return has_torch_ending(file) ? TorchFile::open(file).tensors()
-                                : SafetensorsFile::open(file).tensors();
-}
-
 }  // namespace
 
 std::map<std::string, std::string> parse_weight_map(std::string_view text,
@@ -84,9 +78,19 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
   return checkpoint;
 }
 
+std::vector<TensorView> Checkpoint::read_tensors(const fs::path& file) {
+  if (has_gguf_ending(file)) return GgufFile::open(file).tensors();
+  if (has_torch_ending(file)) return TorchFile::open(file).tensors();
+  const SafetensorsFile safetensors = SafetensorsFile::open(file);
+  // Metadata are free text: what does not name a tensor of the file is something else.
+  for (const auto& [name, stored] : safetensors.metadata())
+    if (safetensors.find(stored) != nullptr) aliases_.emplace(name, stored);
+  return safetensors.tensors();
+}
+
 void Checkpoint::open_file(const fs::path& path) {
   files_.push_back(path);
-  tensors_ = tensors_of(path);
+  tensors_ = read_tensors(path);
   std::sort(tensors_.begin(), tensors_.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
 }
@@ -103,7 +107,7 @@ void Checkpoint::open_shards(const fs::path& index) {
       fail("checkpoint: '{}' names the shard '{}', which is not in the folder", index.string(),
            printable(shard));
     files_.push_back(folder_ / shard);
-    for (const TensorView& tensor : tensors_of(files_.back())) {
+    for (const TensorView& tensor : read_tensors(files_.back())) {
       const auto [first, inserted] = found_in.emplace(tensor.name, shard);
       if (!inserted)
         fail("checkpoint: '{}': tensor '{}' is in two shards, '{}' and '{}'", folder_.string(),
@@ -140,6 +144,8 @@ std::vector<StoredParameter> Checkpoint::parameters() const {
       parameters.push_back({tensor.name, &tensor});
     }
   }
+  for (const auto& [name, stored] : aliases_)
+    if (find(name) == nullptr) parameters.push_back({name, &at(stored)});
   return parameters;
 }
 

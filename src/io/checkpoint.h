@@ -47,7 +47,9 @@ class Checkpoint {
   // Sorted by name.
   const std::vector<TensorView>& tensors() const { return tensors_; }
 
-  // The same with the two tensors of an 8-bit matrix as one, which are checked to fit.
+  // The same with the two tensors of an 8-bit matrix as one, which are checked to fit, and tensors
+  // that share their numbers under the names that the files' metadata gives them besides: where
+  // shared tensors are stored once, safetensors notes "left out": "stored" there.
   std::vector<StoredParameter> parameters() const;
 
   // nullptr when there is none.
@@ -66,10 +68,12 @@ class Checkpoint {
   explicit Checkpoint(std::filesystem::path folder);
   void open_file(const std::filesystem::path& path);
   void open_shards(const std::filesystem::path& index);
+  std::vector<TensorView> read_tensors(const std::filesystem::path& file);
 
   std::filesystem::path folder_;
   std::vector<std::filesystem::path> files_;
   std::vector<TensorView> tensors_;
+  std::map<std::string, std::string> aliases_;  // name that is not stored -> one that is
 };
 
 // The weight_map of an index: tensor name to shard. Shard names are plain file names: no folders,

@@ -20,6 +20,7 @@
 #include "model/gguf_families.h"
 #include "model/lens_state_dict.h"
 #include "model/stored_parameters.h"
+#include "model/tied_weights.h"
 #include "model/transformer_lens.h"
 
 namespace filigree {
@@ -95,12 +96,12 @@ Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec
 // Parameter name -> what the checkpoint has of it. Every tensor must stand for a parameter or be
 // known to be superfluous, and no two for the same one.
 std::unordered_map<std::string, StoredParameter> match_tensors(
-    const Checkpoint& checkpoint, const Family& family, const ModelConfig& config,
-    const std::vector<ParameterSpec>& specs) {
+    const std::vector<StoredParameter>& parameters, const Family& family,
+    const ModelConfig& config, const std::vector<ParameterSpec>& specs, const std::string& source) {
   std::unordered_map<std::string, StoredParameter> tensors;
   for (const ParameterSpec& spec : specs) tensors.emplace(spec.name, StoredParameter());
   std::string unknown;
-  for (const StoredParameter& stored : parameters_of(checkpoint, config)) {
+  for (const StoredParameter& stored : parameters) {
     const std::string name = family.canonical_name(config, stored.name);
     if (name.empty()) continue;
     const auto found = tensors.find(name);
@@ -109,12 +110,12 @@ std::unordered_map<std::string, StoredParameter> match_tensors(
       continue;
     }
     require(found->second.values == nullptr, "'{}': tensors '{}' and '{}' are the same parameter",
-            checkpoint.folder().string(), found->second.name, stored.name);
+            source, found->second.name, stored.name);
     found->second = stored;
   }
   if (!unknown.empty())
-    warn("'{}': tensors that a {} model does not have are ignored: {}",
-         checkpoint.folder().string(), config.family, printable(unknown, 400));
+    warn("'{}': tensors that a {} model does not have are ignored: {}", source, config.family,
+         printable(unknown, 400));
   return tensors;
 }
 
@@ -251,7 +252,7 @@ ModelConfig read_model_config(const std::filesystem::path& folder, const nlohman
 }
 
 std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options) {
-  const ModelConfig config = options.config ? *options.config : read_model_config(folder);
+  ModelConfig config = options.config ? *options.config : read_model_config(folder);
   if (!config.assumed.empty())
     warn(
         "'{}': the file does not tell everything about the model; taken to be: {}. If that is "
@@ -274,8 +275,10 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Loa
   require(config.layers <= static_cast<std::int64_t>(checkpoint.tensors().size()),
           "'{}': config.json asks for {} layers, but the weights are only {} tensors",
           folder.string(), config.layers, checkpoint.tensors().size());
+  std::vector<StoredParameter> stored_parameters = parameters_of(checkpoint, config);
+  config = settle_tied_weights(family, std::move(config), stored_parameters, folder.string());
   const std::vector<ParameterSpec> specs = family.parameters(config);
-  const auto tensors = match_tensors(checkpoint, family, config, specs);
+  const auto tensors = match_tensors(stored_parameters, family, config, specs, folder.string());
   std::vector<NamedParameter> parameters;
   for (const ParameterSpec& spec : specs) {
     const StoredParameter& stored = tensors.at(spec.name);

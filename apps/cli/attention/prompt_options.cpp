@@ -17,10 +17,11 @@ void add_prompt_options(CLI::App& app, PromptOptions& options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TEXT");
   app.add_option("--ids", options.ids, std::string(kIdsHelp) + "; may be given several times")
+      ->check(ids_check())
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("LIST");
+      ->type_name("ID,...");
   app.add_option("--text", options.file, "read prompts from a file, one a line; - for stdin")
       ->type_name("FILE");
   app.add_option("--data", options.shards.folder,

@@ -9,6 +9,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
+#include "apps/cli/program/prompt_option.h"
 #include "apps/cli/program/show_option.h"
 #include "base/table.h"
 #include "base/utf8.h"
@@ -126,10 +127,7 @@ void add_tokenize(Program& program) {
   options->show.add(app, {"ids"}, "print only the ids, on one line");
   app.add_option("--ids", options->ids,
                  "print the text of these ids, 15496,995; - reads them from stdin or --text")
-      ->check(checked_by("ids",
-                         [](const std::string& text) {
-                           if (text != "-") study::parse_token_ids(text);
-                         }))
+      ->check(ids_check())
       ->type_name("ID,...");
   app.add_flag("--replace-invalid", options->replace_invalid,
                "read invalid UTF-8 as U+FFFD instead of failing");

@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cli/program/session.h"
+#include "apps/cli/program/values.h"
 #include "filigree/error.h"
+#include "filigree/model_study.h"
 #include "filigree/study.h"
 
 namespace filigree::cli {
@@ -14,7 +16,8 @@ void add(CLI::App& app, Text& prompt, const char* what) {
   CLI::Option* const text = app.add_option("--prompt", prompt, what)->type_name("TEXT");
   app.add_option_function<std::string>(
          "--ids", [&prompt](const std::string& list) { prompt = prompt_of_ids(list); }, kIdsHelp)
-      ->type_name("LIST")
+      ->check(ids_check())
+      ->type_name("ID,...")
       ->excludes(text);
 }
 
@@ -25,6 +28,12 @@ void add_prompt_option(CLI::App& app, std::string& prompt, const char* what) {
 }
 void add_prompt_option(CLI::App& app, std::optional<std::string>& prompt, const char* what) {
   add(app, prompt, what);
+}
+
+CLI::Validator ids_check() {
+  return checked_by("ids", [](const std::string& text) {
+    if (text != "-") study::parse_token_ids(text);
+  });
 }
 
 std::string prompt_of_ids(const std::string& list) {

@@ -2,18 +2,22 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
 
 #include <optional>
 #include <string>
 
 namespace filigree::cli {
 
-// --prompt TEXT and --ids LIST, one of them, into `prompt` as studies take it (study::id_prompt).
+// --prompt TEXT and --ids ID,..., one of them, into `prompt` as studies take it (study::id_prompt).
 void add_prompt_option(CLI::App& app, std::string& prompt, const char* what);
 void add_prompt_option(CLI::App& app, std::optional<std::string>& prompt, const char* what);
 
 // The text of ids as they are written after --ids. Throws UsageError.
 std::string prompt_of_ids(const std::string& list);
+
+// Of every option --ids: a list of ids, or - where a command reads them from elsewhere.
+CLI::Validator ids_check();
 
 inline constexpr const char* kIdsHelp = "token ids in the place of a text: 3,17,5";
 

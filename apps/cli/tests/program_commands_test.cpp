@@ -248,12 +248,13 @@ TEST_F(CommandTest, GenerateRefusesBadPrompts) {
                  "the prompt is 100 tokens long, but the model's context is 64; shorten it by 36");
   expect_failure({"generate", model_name_, "--prompt", "bad \xff"},
                  "the prompt: encode: invalid UTF-8");
-  expect_failure({"generate", golden("gpt2-tiny"), "--prompt", "Hello"}, "no tokenizer in");
+  expect_failure({"generate", golden("gpt2-tiny"), "--prompt", "Hello"},
+                 "the model has no tokenizer");
   expect_failure({"generate", "/nonexistent", "--prompt", "Hello"}, "no such folder");
   // The tokenizer of another model: ids beyond the embedding.
   save_model(*make_model(tiny_config(300), 1), model_.path());
   expect_failure({"generate", model_name_, "--prompt", "Hello world"},
-                 "but the model has 300 tokens");
+                 "there is no token 516; its tokens are 0 to 299");
 }
 
 TEST_F(CommandTest, GenerateEndsOnInterrupt) {

@@ -146,7 +146,8 @@ Settings ExampleSource::settings() const {
 nlohmann::json ExampleSource::state() const { return {{"drawn", drawn_}}; }
 
 void ExampleSource::restore(const nlohmann::json& state) {
-  require(state.is_object() && state.contains("drawn") && state["drawn"].is_number_unsigned(),
+  require(state.is_object() && state.contains("drawn") && state["drawn"].is_number_integer() &&
+              state["drawn"].get<std::int64_t>() >= 0,
           "resume: the checkpoint's place in the examples has no 'drawn'");
   drawn_ = state["drawn"].get<std::int64_t>();
 }

@@ -63,9 +63,9 @@ TEST(FamilyAnalyses, LogitsAreTheSumOfContributionsWithNormsBehindBranches) {
       sum += parts.contributions[p][0];
       if (parts.parts[p].kind == PartKind::kHead) heads += std::abs(parts.contributions[p][0]);
       // Those of TransformerLens have biases behind their attention.
-      const bool nothing = parts.parts[p].kind == PartKind::kRest ||
-                           (parts.parts[p].kind == PartKind::kAttentionBias &&
-                            family.starts_with("family-"));
+      const bool nothing =
+          parts.parts[p].kind == PartKind::kRest ||
+          (parts.parts[p].kind == PartKind::kAttentionBias && family.starts_with("family-"));
       if (nothing) {
         EXPECT_NEAR(parts.contributions[p][0], 0.0, 1e-4) << family;
       }

@@ -221,7 +221,7 @@ TEST_F(GenerateTest, ATokenizerOfAnotherModelIsAnError) {
         run(GenerationRequest{.prompt = "Hello world"}, LoadedModel(folder_.name(), "small"),
             Context());
       },
-      ::testing::ThrowsMessage<Error>(HasSubstr("but the model has 300 tokens")));
+      ::testing::ThrowsMessage<Error>(HasSubstr("there is no token 516; its tokens are 0 to 299")));
 }
 
 TEST(StopWatcher, HoldsBackWhatMayBecomeAStop) {

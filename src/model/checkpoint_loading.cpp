@@ -1,7 +1,6 @@
 // Reading a model from a Hugging Face folder.
 #include <atomic>
 #include <bit>
-#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -17,6 +16,7 @@
 #include "json/object.h"
 #include "model/adapters_file.h"
 #include "model/families.h"
+#include "model/gate_json.h"
 #include "model/gguf_families.h"
 #include "model/lens_state_dict.h"
 #include "model/stored_parameters.h"
@@ -96,8 +96,8 @@ Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec
 // Parameter name -> what the checkpoint has of it. Every tensor must stand for a parameter or be
 // known to be superfluous, and no two for the same one.
 std::unordered_map<std::string, StoredParameter> match_tensors(
-    const std::vector<StoredParameter>& parameters, const Family& family,
-    const ModelConfig& config, const std::vector<ParameterSpec>& specs, const std::string& source) {
+    const std::vector<StoredParameter>& parameters, const Family& family, const ModelConfig& config,
+    const std::vector<ParameterSpec>& specs, const std::string& source) {
   std::unordered_map<std::string, StoredParameter> tensors;
   for (const ParameterSpec& spec : specs) tensors.emplace(spec.name, StoredParameter());
   std::string unknown;
@@ -117,34 +117,6 @@ std::unordered_map<std::string, StoredParameter> match_tensors(
     warn("'{}': tensors that a {} model does not have are ignored: {}", source, config.family,
          printable(unknown, 400));
   return tensors;
-}
-
-// The "gate" section: one bias, or rows of one a head.
-GateConfig read_gate(const JsonObject& json, const ModelConfig& config) {
-  GateConfig gate;
-  if (!json.has("gate")) return gate;
-  const JsonObject section = json.object("gate");
-  const nlohmann::json bias =
-      section.raw().contains("bias") ? section.raw()["bias"] : nlohmann::json();
-  const auto take = [&](const nlohmann::json& value) {
-    require(value.is_number() && std::isfinite(value.get<float>()),
-            "{}: gate.bias holds {}, which is not a finite number", json.source(),
-            printable(value.dump()));
-    gate.bias.push_back(value.get<float>());
-  };
-  if (!bias.is_array()) {
-    section.number("bias", -1e6, 1e6);
-    take(bias);
-    return gate;
-  }
-  bool fits = static_cast<std::int64_t>(bias.size()) == config.layers;
-  for (const nlohmann::json& row : bias)
-    fits = fits && row.is_array() && static_cast<std::int64_t>(row.size()) == config.heads;
-  require(fits, "{}: gate.bias must be one number or {} rows of {}", json.source(), config.layers,
-          config.heads);
-  for (const nlohmann::json& row : bias)
-    for (const nlohmann::json& value : row) take(value);
-  return gate;
 }
 
 // What any config.json may say and no family's forward pass does.
@@ -176,7 +148,7 @@ ModelConfig config_from(const JsonObject& json) {
   const std::string family =
       lens ? std::string(kHookedTransformerFamily.model_type) : json.string("model_type");
   ModelConfig config = family_of(family, json.source()).read_config(json);
-  config.gate = read_gate(json, config);
+  if (json.has("gate")) config.gate = read_gate(json.object("gate"), config);
   return config;
 }
 

@@ -1,6 +1,8 @@
 // What a folder must look like to be loaded, and what is said when it does not.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include "filigree/error.h"
 #include "filigree/model.h"
@@ -49,7 +51,7 @@ class LoadTest : public testing::Test {
     for (const Entry& e : tensors_)
       out.push_back(
           tensor_to_write(e.name, TensorKind::kF32, e.shape, std::as_bytes(std::span(e.values))));
-    write_safetensors(folder_.path() / "model.safetensors", out);
+    write_safetensors(folder_.path() / "model.safetensors", out, metadata_);
     write_json(folder_.path() / "config.json", config_);
     return load_model(folder_.path());
   }
@@ -66,6 +68,7 @@ class LoadTest : public testing::Test {
 
   TemporaryFolder folder_;
   std::vector<Entry> tensors_;
+  std::map<std::string, std::string> metadata_ = {{"format", "pt"}};
   nlohmann::json config_ = tiny_json();
   std::string warnings_;
   WarningHandler previous_;
@@ -80,7 +83,7 @@ TEST_F(LoadTest, NamesWithoutThePrefixAndOldBuffersAreAccepted) {
   for (Entry& e : tensors_) e.name = e.name.substr(std::string("transformer.").size());
   tensors_.push_back({"h.0.attn.bias", {1, 1, 6, 6}, std::vector<float>(36, 1.0f)});
   tensors_.push_back({"h.0.attn.masked_bias", {}, {-1e4f}});
-  tensors_.push_back({"lm_head.weight", {10, 8}, std::vector<float>(80, 0.0f)});
+  tensors_.push_back({"lm_head.weight", {10, 8}, entry("wte.weight").values});
   EXPECT_EQ(load()->parameter_count(),
             make_model(parse_model_config(tiny_json(), ""), 1)->parameter_count());
   EXPECT_EQ(warnings_, "");
@@ -138,6 +141,63 @@ TEST_F(LoadTest, ValuesThatAreNotFiniteAreWarnedAbout) {
 TEST_F(LoadTest, SeparateOutputWeightsAreNeededWhenNotTied) {
   config_["tie_word_embeddings"] = false;
   expect_failure({"'lm_head.weight' [10, 8] is missing"});
+}
+
+// As transformers loads them: of two tensors that share their numbers a file has one.
+TEST_F(LoadTest, ATiedEmbeddingMayBeStoredAsTheOutputLayerAlone) {
+  const Entry embedding = entry("transformer.wte.weight");
+  entry("transformer.wte.weight").name = "lm_head.weight";
+  const auto model = load();
+  EXPECT_TRUE(model->config().tied_embeddings);
+  EXPECT_EQ(model->parameters()[0].name, "transformer.wte.weight");
+  const Tensor& found = model->parameters()[0].variable.value();
+  EXPECT_TRUE(std::ranges::equal(found.values(), embedding.values));
+  EXPECT_EQ(warnings_, "");
+}
+
+// The same with the note that safetensors leaves of the one that is not stored, in either
+// direction and whatever config.json says of tying.
+TEST_F(LoadTest, SharedTensorsAreFoundUnderTheirOtherNames) {
+  const Entry embedding = entry("transformer.wte.weight");
+  for (const bool tied : {true, false})
+    for (const bool head_is_stored : {true, false}) {
+      config_["tie_word_embeddings"] = tied;
+      tensors_.front().name = head_is_stored ? "lm_head.weight" : "transformer.wte.weight";
+      metadata_ = {{"format", "pt"},
+                   {head_is_stored ? "transformer.wte.weight" : "lm_head.weight",
+                    head_is_stored ? "lm_head.weight" : "transformer.wte.weight"}};
+      const auto model = load();
+      EXPECT_EQ(model->config().tied_embeddings, tied);
+      std::size_t copies = 0;
+      for (const NamedParameter& parameter : model->parameters())
+        if (parameter.name == "transformer.wte.weight" || parameter.name == "lm_head.weight") {
+          EXPECT_TRUE(std::ranges::equal(parameter.variable.value().values(), embedding.values));
+          ++copies;
+        }
+      EXPECT_EQ(copies, tied ? 1u : 2u);
+      EXPECT_EQ(warnings_, "");
+    }
+}
+
+// transformers 5 does so; before it the output layer was lost without a word.
+TEST_F(LoadTest, TensorsThatAreSaidToBeTiedAndDifferAreNotTied) {
+  Entry head = entry("transformer.wte.weight");
+  head.name = "lm_head.weight";
+  for (float& value : head.values) value += 1.0f;
+  tensors_.push_back(head);
+  const auto model = load();
+  EXPECT_FALSE(model->config().tied_embeddings);
+  EXPECT_TRUE(
+      std::ranges::equal(model->parameters().back().variable.value().values(), head.values));
+  EXPECT_NE(warnings_.find("'transformer.wte.weight' and 'lm_head.weight'"), std::string::npos)
+      << warnings_;
+  EXPECT_NE(warnings_.find("\"tie_word_embeddings\": false"), std::string::npos) << warnings_;
+  // Saved, it says what it is.
+  const TemporaryFolder saved;
+  save_model(*model, saved.path() / "again");
+  warnings_.clear();
+  EXPECT_FALSE(load_model(saved.path() / "again")->config().tied_embeddings);
+  EXPECT_EQ(warnings_, "");
 }
 
 TEST_F(LoadTest, ConfigurationsThatCannotBeRunAreRefused) {

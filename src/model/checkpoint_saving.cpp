@@ -11,6 +11,7 @@
 #include "json/json.h"
 #include "model/adapters_file.h"
 #include "model/family.h"
+#include "model/gate_json.h"
 
 namespace filigree {
 namespace {
@@ -112,16 +113,7 @@ void save_model(const Model& model, const std::filesystem::path& folder,
   config["dtype"] = kNames[static_cast<int>(number_type(options.dtype))];
   config.erase("torch_dtype");  // the older name of the same key
   config.erase("gate");
-  const std::vector<float>& bias = model.config().gate.bias;
-  if (bias.size() == 1) config["gate"] = {{"bias", bias[0]}};
-  if (bias.size() > 1) {
-    nlohmann::json rows = nlohmann::json::array();
-    const auto heads = static_cast<std::size_t>(model.config().heads);
-    for (std::size_t begin = 0; begin < bias.size(); begin += heads)
-      rows.push_back(std::vector<float>(bias.begin() + static_cast<std::ptrdiff_t>(begin),
-                                        bias.begin() + static_cast<std::ptrdiff_t>(begin + heads)));
-    config["gate"] = {{"bias", rows}};
-  }
+  if (model.config().gate.on()) config["gate"] = gate_json(model.config());
   config.erase("lora");
   if (model.lora()) config["lora"] = {{"rank", model.lora()->rank}, {"alpha", model.lora()->alpha}};
   const std::filesystem::path last = folder / "config.json";

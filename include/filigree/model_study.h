@@ -82,6 +82,7 @@ struct TrainingVariant {
 
 struct ModelSummary {
   std::string folder;
+  std::string adapter;  // on the model of that folder; empty: none
   ModelConfig config;
   std::vector<ModelPart> parts;
   std::int64_t parameters = 0;

@@ -69,6 +69,8 @@ struct Context {
   std::uint64_t seed = 0;  // of everything random
   Placement placement = {};
   Communicator* ranks = nullptr;  // null: this process alone
+  // Folder of a low-rank adapter that is put on the model a study loads; empty: none.
+  std::filesystem::path adapter = {};
   // Each may be empty: nobody watches, asks for an end or listens.
   std::function<std::unique_ptr<WorkReport>(const Work&)> watch = {};
   std::function<bool()> stop = {};
@@ -146,6 +148,20 @@ std::string model_places_text();
 // file, and lists the places and what they have.
 std::filesystem::path model_folder(const std::string& name);
 
+// What a model is read from. The folder of a low-rank adapter (peft's adapter_config.json) is a
+// model by itself: with the base that it names, in the folder it was named from or beside it.
+struct ModelSource {
+  std::filesystem::path folder;   // as model_folder() gives it; of an adapter that of its base
+  std::filesystem::path adapter;  // empty: none
+
+  ModelConfig config() const;
+  // `loaded` is the model of `folder`, if somebody has it: an adapted one shares its weights.
+  std::unique_ptr<Model> load(const LoadOptions& options = {}, const Model* loaded = nullptr) const;
+};
+// Throws Error as model_folder does, and for adapters whose base is not found. `adapter` is put on
+// the model where it is not empty.
+ModelSource model_source(const std::string& name, const std::filesystem::path& adapter = {});
+
 // Transcoders in the same places: a folder of that name with a config.yaml.
 std::optional<std::filesystem::path> find_named_features(const std::string& name);
 // A transcoder as a command names it: a folder or file, or a name. Throws Error as model_folder
@@ -220,9 +236,12 @@ class Models : public std::span<const LoadedModel> {
 // name settings, texts and tasks; models come loaded, so that several studies share them. What only
 // reads or makes files is given no models.
 
-// Models side by side, in this order, under names short enough for figures (short_names).
+// Models side by side, in this order, under names short enough for figures (short_names). The
+// context's adapter is put on the last of them, or on the one of that number. A model and its
+// adapted twin share the weights that both have.
 std::vector<LoadedModel> load_models(const std::vector<std::string>& names, const Context& context,
-                                     LoadOptions options = {});
+                                     LoadOptions options = {},
+                                     std::optional<std::size_t> adapted = {});
 
 // -------------------------------------------------------------------------------------------------
 // Tokens that users name, prompts as a model takes them, and how tokens are shown.

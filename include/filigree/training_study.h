@@ -283,7 +283,11 @@ struct TrainingJob {
   Settings settings = {};           // of the request, that no part of the run records
   // What is done to the trained model before it is saved, unless the run was stopped from outside.
   std::function<void(TrainingResult& result)> before_saving = {};
+  std::string adapted_model = {};  // what adapters are for, by name, where they are trained
 };
+
+// In the folder of a run that trained adapters: these alone, for the model that they are for.
+inline constexpr const char* kAdapterFolder = "adapter";
 
 // Trains, and unless it was stopped leaves the model, with adapters merged, and its tokenizer in
 // `run.out`. Context::stop saves and stops after the step. The result has no held-out numbers yet.

@@ -19,6 +19,7 @@
 #include "model/gate_json.h"
 #include "model/gguf_families.h"
 #include "model/lens_state_dict.h"
+#include "model/peft_adapter.h"
 #include "model/stored_parameters.h"
 #include "model/tied_weights.h"
 #include "model/transformer_lens.h"
@@ -217,6 +218,9 @@ ModelConfig read_model_config(const std::filesystem::path& folder, const nlohman
   if (is_gguf_file(folder))
     return config_from(JsonObject(gguf_config(GgufFile::open(folder)), folder.string()));
   if (is_state_dict(folder)) return state_dict_config(folder, lens);
+  require(!is_peft_adapter(folder),
+          "'{}' is an adapter of '{}' and no model by itself; 'filigree convert' makes one of it",
+          folder.string(), is_peft_adapter(folder) ? base_of_adapter(folder) : "");
   require(is_folder(folder),
           "model '{}': no such folder; a model is a folder with config.json and *.safetensors",
           folder.string());

@@ -335,17 +335,16 @@ bool has_peft_names(const ModelConfig& config) {
                               [](const ParameterSpec& spec) { return spec.by_head; });
 }
 
-void save_peft_adapter(const Model& model, const std::string& base, const fs::path& folder) {
-  require(model.lora().has_value(), "adapter '{}': the model has no adapters", folder.string());
+PeftAdapter peft_adapter_of(const Model& model, const std::string& base) {
+  require(model.lora().has_value(), "adapter of '{}': the model has none", base);
   require(has_peft_names(model.config()),
-          "adapter '{}': peft has no names for the parameters of the family {}", folder.string(),
+          "adapter of '{}': peft has no names for the parameters of the family {}", base,
           model.config().family);
   const LoraOptions& options = *model.lora();
   const std::vector<ParameterSpec> specs =
       family_of(model.config().family, "adapter").parameters(model.config());
   const ModelWeights weights = model.weights();
-  std::vector<Tensor> matrices;  // of which the file is written
-  std::vector<std::string> names;
+  PeftAdapter result;
   std::set<std::string> targets;
   nlohmann::json ranks = nlohmann::json::object(), alphas = nlohmann::json::object();
   bool in_out = false;
@@ -367,50 +366,56 @@ void save_peft_adapter(const Model& model, const std::string& base, const fs::pa
         std::copy_n(up.f32() + row * options.rank, options.rank,
                     b.mutable_f32() + (weight->begin + row) * rank + part * options.rank);
     }
-    b = in_file_order({.name = {}, .shape = b.shape(), .interleaved_heads = spec.interleaved_heads},
-                      b);
     const std::string target = target_of(layer);
     targets.insert(target);
     if (parts > 1)
       ranks[target] = rank, alphas[target] = options.alpha * static_cast<double>(parts);
-    names.push_back(fmt::format("{}{}.lora_A.weight", kPeftPrefix, layer));
-    matrices.push_back(std::move(a));
-    names.push_back(fmt::format("{}{}.lora_B.weight", kPeftPrefix, layer));
-    matrices.push_back(std::move(b));
+    result.names.push_back(fmt::format("{}{}.lora_A.weight", kPeftPrefix, layer));
+    result.matrices.push_back(std::move(a));
+    result.names.push_back(fmt::format("{}{}.lora_B.weight", kPeftPrefix, layer));
+    result.matrices.push_back(in_file_order(
+        {.name = {}, .shape = b.shape(), .interleaved_heads = spec.interleaved_heads}, b));
   }
+  result.config = {{"peft_type", "LORA"},
+                   {"task_type", "CAUSAL_LM"},
+                   {"base_model_name_or_path", base},
+                   {"revision", nullptr},
+                   {"inference_mode", true},
+                   {"r", options.rank},
+                   {"lora_alpha", options.alpha},
+                   {"lora_dropout", 0.0},
+                   {"target_modules", targets},
+                   {"rank_pattern", ranks},
+                   {"alpha_pattern", alphas},
+                   {"fan_in_fan_out", in_out},
+                   {"bias", "none"},
+                   {"modules_to_save", nullptr},
+                   {"init_lora_weights", true},
+                   {"use_rslora", false},
+                   {"use_dora", false}};
+  return result;
+}
+
+void save_peft_adapter(const PeftAdapter& adapter, const ModelConfig& config,
+                       const fs::path& folder) {
   make_folders(folder);
   // The configuration makes the folder an adapter: it goes first and comes last.
   for (const char* file : {kChecksumsFile, kAdapterConfig, kGatesFile}) remove_file(folder / file);
   std::vector<TensorToWrite> tensors;
-  for (std::size_t m = 0; m < matrices.size(); ++m)
-    tensors.push_back(tensor_to_write(names[m], TensorKind::kF32,
-                                      {matrices[m].size(0), matrices[m].size(1)},
-                                      std::span(matrices[m].raw(), matrices[m].bytes())));
+  for (std::size_t m = 0; m < adapter.matrices.size(); ++m) {
+    const Tensor& matrix = adapter.matrices[m];
+    tensors.push_back(tensor_to_write(adapter.names[m], TensorKind::kF32,
+                                      {matrix.size(0), matrix.size(1)},
+                                      std::span(matrix.raw(), matrix.bytes())));
+  }
   write_safetensors(folder / kAdapterWeights, std::move(tensors));
   std::vector<std::string> files = {kAdapterWeights};
-  if (model.config().gate.on()) {
-    write_file_atomically(folder / kGatesFile,
-                          json_text(folder / kGatesFile, gate_json(model.config())));
+  if (config.gate.on()) {
+    write_file_atomically(folder / kGatesFile, json_text(folder / kGatesFile, gate_json(config)));
     files.push_back(kGatesFile);
   }
   const fs::path last = folder / kAdapterConfig;
-  const std::string text = json_text(last, {{"peft_type", "LORA"},
-                                            {"task_type", "CAUSAL_LM"},
-                                            {"base_model_name_or_path", base},
-                                            {"revision", nullptr},
-                                            {"inference_mode", true},
-                                            {"r", options.rank},
-                                            {"lora_alpha", options.alpha},
-                                            {"lora_dropout", 0.0},
-                                            {"target_modules", targets},
-                                            {"rank_pattern", ranks},
-                                            {"alpha_pattern", alphas},
-                                            {"fan_in_fan_out", in_out},
-                                            {"bias", "none"},
-                                            {"modules_to_save", nullptr},
-                                            {"init_lora_weights", true},
-                                            {"use_rslora", false},
-                                            {"use_dora", false}});
+  const std::string text = json_text(last, adapter.config);
   write_checksums(folder, files, {{kAdapterConfig, text}});
   write_file_atomically(last, text);
 }

@@ -9,9 +9,12 @@
 // and is a model together with its base.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "filigree/model.h"
 
@@ -34,12 +37,22 @@ ModelConfig adapted_config(ModelConfig base, const std::filesystem::path& folder
 // this program does not, by the name of it.
 std::unique_ptr<Model> adapted_model(const Model& base, const std::filesystem::path& folder);
 
-// The adapters and gates of a model that was given adapters (Model::add_lora). Where projections
-// are ranges of one matrix, its adapter has their ranks together. Throws Error for a model without
-// adapters, and for families whose parameters have no names that peft knows.
-void save_peft_adapter(const Model& model, const std::string& base,
-                       const std::filesystem::path& folder);
-// Whether it can.
+// The adapters of a model that was given some (Model::add_lora), as they are written, so that the
+// model can be merged and go on.
+struct PeftAdapter {
+  std::vector<std::string> names = {};
+  std::vector<Tensor> matrices = {};
+  nlohmann::json config = {};
+};
+
+// Where projections are ranges of one matrix, its adapter has their ranks together. Throws Error
+// for a model without adapters.
+PeftAdapter peft_adapter_of(const Model& model, const std::string& base);
+// Whether peft has names for the parameters of the family.
 bool has_peft_names(const ModelConfig& config);
+
+// With the gates of the configuration. The file that makes the folder an adapter comes last.
+void save_peft_adapter(const PeftAdapter& adapter, const ModelConfig& config,
+                       const std::filesystem::path& folder);
 
 }  // namespace filigree

@@ -27,7 +27,7 @@ class PeftAdapter : public testing::TestWithParam<const char*> {
 TEST_P(PeftAdapter, SavedAndReadItIsTheMergedModel) {
   const std::string name = GetParam();
   const auto base = sample_model(name), adapted = sample_model(name + "+gated+adapted");
-  save_peft_adapter(*adapted, "the-base", adapter());
+  save_peft_adapter(peft_adapter_of(*adapted, "the-base"), adapted->config(), adapter());
   adapted->merge_lora();
 
   EXPECT_TRUE(is_peft_adapter(adapter()));
@@ -59,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(Families, PeftAdapter,
 class PeftAdapterFiles : public testing::Test {
  protected:
   PeftAdapterFiles() {
-    save_peft_adapter(*sample_model("llama+adapted"), "the-base", folder_.path());
+    save_peft_adapter(peft_adapter_of(*sample_model("llama+adapted"), "the-base"), base_->config(),
+                      folder_.path());
     std::filesystem::remove(folder_.path() / kChecksumsFile);
   }
 

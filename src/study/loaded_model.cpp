@@ -4,10 +4,11 @@
 namespace filigree::study {
 
 LoadedModel::LoadedModel(std::string name, std::string label, const LoadOptions& options)
-    : name_(std::move(name)),
-      label_(std::move(label)),
-      folder_(model_folder(name_)),
-      model_(load_model(folder_, options)) {}
+    : name_(std::move(name)), label_(std::move(label)) {
+  const ModelSource source = model_source(name_);
+  folder_ = source.folder;
+  model_ = source.load(options);
+}
 
 LoadedModel::LoadedModel(std::string name, std::string label, std::unique_ptr<Model> model,
                          std::filesystem::path folder)
@@ -54,14 +55,33 @@ const LoadedModel& Models::only() const {
 }
 
 std::vector<LoadedModel> load_models(const std::vector<std::string>& names, const Context& context,
-                                     LoadOptions options) {
+                                     LoadOptions options, std::optional<std::size_t> adapted) {
   options.placement = context.placement;
-  const std::vector<std::string> labels = short_names(names);
-  std::vector<LoadedModel> models;
+  const std::size_t takes_adapter = adapted.value_or(names.size() - 1);
+  std::vector<ModelSource> sources;
+  std::vector<std::string> shown = names;
   for (std::size_t m = 0; m < names.size(); ++m) {
-    context.throw_if_stopped();
-    models.emplace_back(names[m], labels[m], options);
+    const bool takes = m == takes_adapter && !context.adapter.empty();
+    sources.push_back(model_source(names[m], takes ? context.adapter : std::filesystem::path()));
+    if (takes) shown[m] = context.adapter.string();
   }
+  const std::vector<std::string> labels = short_names(shown);
+  // Those without an adapter first, so that others can share their weights.
+  std::vector<std::unique_ptr<Model>> loaded(names.size());
+  for (const bool with_adapter : {false, true})
+    for (std::size_t m = 0; m < names.size(); ++m) {
+      if (sources[m].adapter.empty() == with_adapter) continue;
+      context.throw_if_stopped();
+      const Model* base = nullptr;
+      for (std::size_t other = 0; with_adapter && other < names.size(); ++other)
+        if (sources[other].adapter.empty() && loaded[other] &&
+            sources[other].folder == sources[m].folder)
+          base = loaded[other].get();
+      loaded[m] = sources[m].load(options, base);
+    }
+  std::vector<LoadedModel> models;
+  for (std::size_t m = 0; m < names.size(); ++m)
+    models.emplace_back(shown[m], labels[m], std::move(loaded[m]), sources[m].folder);
   return models;
 }
 

@@ -10,6 +10,7 @@
 #include "filigree/study.h"
 #include "io/gguf.h"
 #include "io/torch_file.h"
+#include "model/peft_adapter.h"
 
 namespace filigree::study {
 namespace {
@@ -128,6 +129,41 @@ std::filesystem::path model_folder(const std::string& name) {
       "model '{}': no such folder, and no model of that name in {}; give a folder with config.json "
       "and *.safetensors, or put the places to look for names into FILIGREE_MODELS",
       printable(name), model_places_text());
+}
+
+ModelSource model_source(const std::string& name, const fs::path& adapter) {
+  const fs::path folder = model_folder(name);
+  if (!is_peft_adapter(folder)) {
+    require(adapter.empty() || is_peft_adapter(adapter),
+            "'{}' is no adapter; give a folder with {}", printable(adapter.string()),
+            kAdapterConfig);
+    return {folder, adapter};
+  }
+  require(adapter.empty(), "'{}' is an adapter itself; name the model that '{}' is for",
+          printable(name), printable(adapter.string()));
+  const std::string base = base_of_adapter(folder);
+  // A path is from where the adapter was made; the folder may have moved together with its base.
+  const fs::path beside = folder / ".." / fs::path(base).filename();
+  if (!is_there(base) && !find_named_model(base) && is_file(beside / kModels.config))
+    return {beside.lexically_normal(), folder};
+  try {
+    return {model_folder(base), folder};
+  } catch (const Error& error) {
+    fail("adapter '{}': {}; name the model and give the adapter with --adapter", printable(name),
+         error.what());
+  }
+}
+
+ModelConfig ModelSource::config() const {
+  ModelConfig own = read_model_config(folder);
+  return adapter.empty() ? own : adapted_config(std::move(own), adapter);
+}
+
+std::unique_ptr<Model> ModelSource::load(const LoadOptions& options, const Model* loaded) const {
+  if (adapter.empty()) return load_model(folder, options);
+  std::unique_ptr<Model> base;
+  if (loaded == nullptr) loaded = (base = load_model(folder, options)).get();
+  return adapted_model(*loaded, adapter);
 }
 
 std::optional<fs::path> find_named_features(const std::string& name) {

@@ -94,7 +94,8 @@ void add_attention(Program& program) {
         "filigree attention gpt2 --prompt \"a b a b\" --heads L9H1,L3H0 --out two.pdf",
         "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json",
         "filigree attention gpt2 --prompt \"a b a b\" --ablate L4H11 --heads L5"},
-       Computes::kOnDevice},
+       Computes::kOnDevice,
+       true},
       [command](Session& session) { run_command(*command, session); });
   app.add_option("MODEL", command->models, "model folder or name, or two to compare")->required();
   add_prompt_options(app, command->prompts);

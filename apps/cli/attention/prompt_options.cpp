@@ -51,7 +51,7 @@ study::PromptRequest prompt_request(const PromptOptions& options) {
                       (options.file.empty() ? 0 : 1) + static_cast<int>(shards);
   if (sources > 1)
     throw UsageError(
-        "give prompts in one way: --prompt TEXT or --ids LIST, --text FILE or --data SHARDS");
+        "give prompts in one way: --prompt TEXT or --ids ID,..., --text FILE or --data SHARDS");
   if (!shards && options.samples_given)
     throw UsageError("--samples goes with --data; --prompt and --text are taken whole");
   if (options.chat && (shards || options.replace_invalid))

@@ -112,7 +112,8 @@ void add_circuit(Program& program) {
                     "filigree circuit a b --task ioi --parts attention-edges --out ioi.svg",
                     "filigree circuit gpt2 --task ioi --parts edges --method exact --state s.state",
                     "filigree circuit gpt2 --task my-task.jsonl --level 0.95 --top 20 --json"},
-                   Computes::kOnRanks},
+                   Computes::kOnRanks,
+                   true},
                   [command](Session& session) { run_circuit(*command, session); });
   app.add_option("MODEL", command->models,
                  "model folders or names; sizes are compared with the first")

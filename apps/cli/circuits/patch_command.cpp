@@ -53,7 +53,8 @@ void add_patch(Program& program) {
                     "filigree patch dense sparse --task ioi --site z --set direction=denoising",
                     "filigree patch gpt2 --task copy --site resid,mlp-out --out blocks.pdf",
                     "filigree patch gpt2 --task ioi --set by=layer-position --replacement mean"},
-                   Computes::kOnRanks},
+                   Computes::kOnRanks,
+                   true},
                   [command](Session& session) { run_patch(*command, session); });
   study::PatchRequest& request = command->request;
   app.add_option("MODEL", command->models, "model folders or names, drawn side by side")

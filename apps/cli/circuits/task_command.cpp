@@ -135,7 +135,8 @@ void add_task(Program& program) {
                         "filigree task check gpt2 my-task.jsonl --metric prob-diff --json",
                         "filigree task corpus", "filigree task corpus --size 10MB --out tasks.txt",
                         "filigree task corpus --documents 3 --mix addition=3,capital --out -"},
-                       Computes::kOnDevice},
+                       Computes::kOnDevice,
+                       true},
                       [command, app](Session& session) { run_task(*command, **app, session); });
   CLI::App& options = **app;
   options

@@ -46,8 +46,12 @@ void run_command(const CompareCommand& command, const Session& session) {
   const study::ComparisonRequest request = request_of(command, session);
   catch_interrupts();
   const study::Context context = session.context();
+  const std::string& sparse =
+      command.sparse.empty() && !context.adapter.empty() ? command.dense : command.sparse;
+  if (sparse.empty())
+    throw UsageError("compare takes two models, or one and the --adapter that makes it sparse");
   const std::vector<study::LoadedModel> models =
-      study::load_models({command.dense, command.sparse}, context);
+      study::load_models({command.dense, sparse}, context);
   const study::ComparisonResult result = study::run(request, models, context);
   if (session.json())
     session.print_json(to_json(result));
@@ -69,11 +73,13 @@ void add_compare(Program& program) {
                     "filigree compare dense sparse --out comparison --task ioi,greater-than",
                     "filigree compare dense sparse --out ab --features d s",
                     "filigree compare a b --out ab --theme print --set strips=L5H1,L6H0"},
-                   Computes::kOnDevice},
+                   Computes::kOnDevice,
+                   true},
                   [command](Session& session) { run_command(*command, session); });
   app.add_option("DENSE", command->dense, "model folder or name")->required();
-  app.add_option("SPARSE", command->sparse, "model folder or name, of the same shape and tokenizer")
-      ->required();
+  app.add_option("SPARSE", command->sparse,
+                 "model folder or name, of the same shape and tokenizer (may be left out with "
+                 "--adapter, which DENSE then gets)");
   app.add_option("--out", command->out, "folder of figures, tables, data and report.html")
       ->required()
       ->type_name("DIR");

@@ -88,7 +88,8 @@ void add_features_index(Program& program) {
        {"filigree features index gpt2 clt --text book.txt --out clt.index",
         "filigree features index gpt2 clt --data shards --max-tokens 10000000 --out clt.index",
         "filigree features index gpt2 clt --text book.txt --out clt.index --export pages"},
-       Computes::kOnDevice},
+       Computes::kOnDevice,
+       true},
       [command](Session& session) { run_index(*command, session); });
   app.add_option("MODEL", command->model, "model folder or name")->required();
   app.add_option("FEATURES", command->request.features, "folder or name of a transcoder")

@@ -49,7 +49,9 @@ void add_features_show(Program& program) {
                    "What one feature is: examples, logits, partners, where it writes.",
                    {"filigree features show dense-12x12 dense-12x12-features L5F123",
                     "filigree features show gpt2 clt L5F123 --index clt.index --out feature.html",
-                    "filigree features show gpt2 clt L5F123 --index clt.index --out feature.json"}},
+                    "filigree features show gpt2 clt L5F123 --index clt.index --out feature.json"},
+                   Computes::kNothing,
+                   true},
                   [command](Session& session) { run_show(*command, session); });
   study::FeatureRequest& request = command->request;
   app.add_option("MODEL", command->model, "model folder or name")->required();

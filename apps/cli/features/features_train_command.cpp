@@ -111,7 +111,8 @@ void add_features_train(Program& program) {
                     "filigree features train gpt2 shards --out features --resume",
                     "filigree features train gpt2 shards --from features --out better",
                     "filigree features train gpt2 shards --out f --set kind=per-layer --dry-run"},
-                   Computes::kOnRanks},
+                   Computes::kOnRanks,
+                   true},
                   [options](Session& session) { run_train(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
   app.add_option("SHARDS", options->request.shards, "token shards, made with the model's tokenizer")

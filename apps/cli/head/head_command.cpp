@@ -45,10 +45,12 @@ void run_page(const HeadCommand& command, const Session& session) {
   catch_interrupts();
   const study::Context context = session.context();
   std::string twin = command.twin == kNoTwin ? "" : command.twin;
-  if (command.twin.empty()) twin = study::counterpart(command.model).value_or("");
+  // Of a model with an adapter the twin is the same one without.
+  if (command.twin.empty())
+    twin = context.adapter.empty() ? study::counterpart(command.model).value_or("") : command.model;
   std::vector<std::string> names = {command.model};
   if (!twin.empty()) names.push_back(twin);
-  const std::vector<study::LoadedModel> models = study::load_models(names, context);
+  const std::vector<study::LoadedModel> models = study::load_models(names, context, {}, 0);
   const study::HeadPage page = study::run(request, models, context);
   if (!command.out.empty()) {
     const figure::HeadPage figure = figure_of(page);
@@ -133,7 +135,9 @@ void add_head(Program& program) {
         "filigree head gpt2 L9H6 --task ioi --prompts 64 --replacement mean",
         "filigree head dense L5H1 --twin sparse --text prompts.txt --json",
         "filigree head gpt2 --out composition.svg",
-        "filigree head gpt2 --heads L9H6 --token \" Mary\" --token \" Paris\""}},
+        "filigree head gpt2 --heads L9H6 --token \" Mary\" --token \" Paris\""},
+       Computes::kNothing,
+       true},
       [command](Session& session) {
         study::check_figure_file(command->out);
         if (command->head.empty())

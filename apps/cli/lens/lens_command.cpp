@@ -100,7 +100,8 @@ void add_lens(Program& program) {
         "filigree lens gpt2 --prompt \"Paris is in\" --ablate L6H11,L7MLP",
         "filigree lens gpt2 --task ioi --out heads.svg",
         "filigree lens gpt2 --prompt \"Hot and\" --target \" cold\" --against \" hot\""},
-       Computes::kOnDevice},
+       Computes::kOnDevice,
+       true},
       [command](Session& session) { run_lens(*command, session); });
   study::AttributionRequest& attribution = command->attribution;
   app.add_option("MODEL", command->models, "model folders or names")->required();

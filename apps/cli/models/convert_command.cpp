@@ -22,8 +22,8 @@ struct ConvertCommand {
 
 void convert_features(const ConvertCommand& command, const Session& session) {
   const study::ConversionRequest& given = command.request;
-  if (!given.config.empty() || given.gate_bias)
-    throw UsageError("--config and --gate-bias go with models; this is a transcoder");
+  if (!given.config.empty() || given.gate_bias || !session.options().adapter.empty())
+    throw UsageError("--config, --gate-bias and --adapter go with models; this is a transcoder");
   const study::FeatureConversion result =
       study::run(study::FeatureConversionRequest{.features = given.model,
                                                  .out = given.out,
@@ -67,7 +67,10 @@ void add_convert(Program& program) {
         "filigree convert gpt2 --out gpt2-f16.gguf --dtype f16",
         "filigree convert final.pth --out sparse-gpt2 --config gpt2 --gate-bias 0",
         "filigree convert sparse-12x12-features --out clt --dtype bf16",
-        "filigree convert clt-forge/clt.safetensors --out clt --model-name gpt2"}},
+        "filigree convert clt-forge/clt.safetensors --out clt --model-name gpt2",
+        "filigree convert gpt2 --adapter sparse/adapter --out sparse-gpt2"},
+       Computes::kNothing,
+       true},
       [command](Session& session) { run_convert(*command, session); });
   app.add_option("MODEL", request.model,
                  "model folder or name, GGUF file, PyTorch state dict, or transcoder of any layout")

@@ -88,7 +88,8 @@ void add_generate(Program& program) {
         "echo \"Dear Sir,\" | filigree generate gpt2 --text - --stop \"\\n\" --json",
         "filigree generate gpt2 --prompt \"Mary and John went home. Mary\" --ablate L9H*",
         "filigree generate gpt2 --prompt \"Once upon\" --steer L5F123=+8 --features clt"},
-       Computes::kOnDevice},
+       Computes::kOnDevice,
+       true},
       [options](Session& session) { run_generate(*options, session); });
   app.add_option("MODEL", options->model, "model folder or name")->required();
   add_prompt_option(app, options->prompt, "text to continue");

@@ -118,6 +118,7 @@ void print_model(const ModelSummary& summary, const std::optional<study::HeadsAl
   const study::MemoryEstimate& memory = summary.memory;
   Table facts({{""}, {""}});
   facts.add({"model", printable(summary.folder)});
+  if (!summary.adapter.empty()) facts.add({"adapter", printable(summary.adapter)});
   facts.add({"architecture", architecture_text(config)});
   facts.add({"context", fmt::format("{} positions", grouped_digits(config.context))});
   facts.add({"vocabulary", fmt::format("{} tokens, output {} the token embedding",
@@ -167,7 +168,8 @@ void show_model(const InfoOptions& options, const Session& session) {
 }
 
 void show_taps(const InfoOptions& options, const Session& session) {
-  const auto model = load_model(model_folder(options.model), {.warn_about_values = false});
+  const auto model = study::model_source(options.model, session.context().adapter)
+                         .load({.warn_about_values = false});
   std::vector<std::string> names;
   for (const std::string& name : model->tap_names())
     if (options.match.empty() || ::fnmatch(options.match.c_str(), name.c_str(), 0) == 0)
@@ -273,7 +275,9 @@ void add_info(Program& program) {
                    {"filigree info gpt2", "filigree info gpt2 --batch 8 --context 512",
                     "filigree info gpt2 --tap \"blocks.3.attn.*\"", "filigree info --show devices",
                     "filigree info dense-12x12 shards --checksums check",
-                    "filigree info sparse control --out curves.svg"}},
+                    "filigree info sparse control --out curves.svg"},
+                   Computes::kNothing,
+                   true},
                   [options](Session& session) { run_info(*options, session); });
   app.add_option("FOLDER", options->folders,
                  "model folder or name; with --checksums also runs, shards and transcoders, with "

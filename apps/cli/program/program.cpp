@@ -138,6 +138,12 @@ CLI::App& Program::add(const CommandText& text, std::function<void(Session&)> ru
              ->check(whole_number(0, INT64_MAX))
              ->type_name("N")
              ->default_str("0"));
+  if (text.adapts)
+    common(command
+               ->add_option("--adapter", common_.adapter,
+                            "low-rank adapter that MODEL gets: a folder as peft and sparsify "
+                            "write them")
+               ->type_name("DIR"));
   if (text.computes != Computes::kNothing) {
     common(add_choice(*command, "--device", common_.device, "where models compute"));
     common(add_choice(*command, "--precision", common_.precision,

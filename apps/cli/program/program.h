@@ -37,6 +37,7 @@ class Program {
     std::string summary;                // one line, for the list of commands
     std::vector<std::string> examples;  // command lines, each with " # what for"
     Computes computes = Computes::kNothing;
+    bool adapts = false;  // takes --adapter for its MODEL
   };
 
   // Adds a command with the options that all commands share. The caller adds its own to the result;

@@ -118,6 +118,7 @@ study::Context Session::context() const {
   context.seed = options_.seed;
   context.placement = placement_;
   context.ranks = &ranks_;
+  context.adapter = options_.adapter;
   context.watch = [this](const study::Work& work) -> std::unique_ptr<study::WorkReport> {
     ProgressOptions options = progress(work.label, work.unit, work.total);
     options.already_done = work.already_done;

@@ -37,6 +37,7 @@ struct CommonOptions {
   std::uint64_t seed = 0;
   DeviceKind device = DeviceKind::kCpu;
   DType precision = DType::kF32;
+  std::string adapter;  // folder of a low-rank adapter; "": none
 };
 
 class Session {

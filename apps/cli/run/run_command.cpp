@@ -28,7 +28,7 @@ struct RunCommand {
 };
 
 void run_run(const RunCommand& command, const Session& session) {
-  if (command.request.prompt.empty()) throw UsageError("give --prompt TEXT or --ids LIST");
+  if (command.request.prompt.empty()) throw UsageError("give --prompt TEXT or --ids ID,...");
   if (!command.out.empty() && !command.out.ends_with(".npz"))
     throw UsageError(fmt::format("--out: '{}' must end in .npz", printable(command.out)));
   if (!command.out.empty() && command.request.taps.empty())
@@ -56,7 +56,8 @@ void add_run(Program& program) {
                     "filigree run gpt2 --prompt \"Paris is in\" --scale L9H6=2 --token \" France\"",
                     "filigree run gpt2 --prompt \"Paris is in\" --steer L5F123=0 --features clt",
                     "filigree run gpt2 --prompt \"Paris is in\" --gradient-of \" France\" --json"},
-                   Computes::kOnDevice},
+                   Computes::kOnDevice,
+                   true},
                   [command](Session& session) { run_run(*command, session); });
   study::RunRequest& request = command->request;
   const auto several = [](CLI::Option* option, const char* label) {

@@ -87,7 +87,8 @@ void add_serve(Program& program) {
                    {"filigree serve", "filigree serve gpt2 --port 8000 --open",
                     "filigree serve dense sparse --port 0 --json",
                     "filigree serve --host 0.0.0.0  # for other machines, with a token"},
-                   Computes::kOnDevice},
+                   Computes::kOnDevice,
+                   true},
                   [command](Session& session) { run_serve(*command, session); });
   app.add_option("MODEL", command->models,
                  "one or two model folders or names, of one shape and tokenizer (default the pair "

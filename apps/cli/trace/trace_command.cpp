@@ -112,7 +112,8 @@ void add_trace(Program& program) {
         "filigree trace sparse --twin dense --prompt \"one two one\" --out heads.svg",
         "filigree trace gpt2 --prompt \"Paris is in\" --draw graph --out graph.pdf",
         "filigree trace gpt2 --features clt --task ioi --prompts 16 --set validate=20"},
-       Computes::kOnDevice},
+       Computes::kOnDevice,
+       true},
       [command](Session& session) { run_trace_command(*command, session); });
   study::TraceRequest& request = command->request;
   app.add_option("MODEL", command->model, "model folder or name")->required();

@@ -110,7 +110,8 @@ void add_eval(Program& program) {
                     "filigree eval gpt2 --text book.txt --context 512 --set stride=256",
                     "filigree eval gpt2 --text held-out.txt --ablate L5H1,L7MLP",
                     "filigree eval dense sparse --features beside --data shards --out quality.pdf"},
-                   Computes::kOnRanks},
+                   Computes::kOnRanks,
+                   true},
                   [options](Session& session) {
                     if (options->features.empty())
                       evaluate_models(*options, session);

@@ -90,7 +90,8 @@ void add_gates(Program& program) {
                     "filigree gates close sparse --edges 0.01 --data shards --out fewer",
                     "filigree gates raise sparse --add 0.4 --out opener",
                     "filigree gates mix sparse further --share 0.65 --out between"},
-                   Computes::kOnRanks},
+                   Computes::kOnRanks,
+                   true},
                   [command](Session& session) {
                     check_options(*command);
                     if (command->action == "close")

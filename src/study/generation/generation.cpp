@@ -43,7 +43,7 @@ Generator::Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenI
       steering_(steering) {
   const std::int64_t context = model.config().context;
   const auto length = static_cast<std::int64_t>(prompt_.size());
-  require(length > 0, "the prompt is empty; '<|endoftext|>' begins a new text");
+  require(length > 0, "the prompt is empty, and the tokenizer has no token that begins a text");
   require(length <= context,
           "the prompt is {} tokens long, but the model's context is {}; shorten it by {}", length,
           context, length - context);
@@ -149,9 +149,10 @@ Generation run(const GenerationRequest& request, Models models, const Context& c
                const GenerationReader& reader) {
   const LoadedModel& model = models.only();
   const ModelConfig& config = model.config();
-  const std::vector<TokenId> ids =
-      request.chat ? encode_chat(model.tokenizer(), request.prompt, "the prompt")
-                   : encode_prompt(model.tokenizer(), request.prompt, "the prompt");
+  std::vector<TokenId> ids = request.chat
+                                 ? encode_chat(model.tokenizer(), request.prompt, "the prompt")
+                                 : encode_prompt(model.tokenizer(), request.prompt, "the prompt");
+  if (ids.empty()) ids = model.tokenizer().begin_ids();
   check_ids(ids, config.vocabulary, model.name());
   std::optional<AppliedInterventions> changes;
   if (!request.interventions.empty())

@@ -23,7 +23,7 @@ TokenSteps::TokenSteps(const LoadedModel& model, std::vector<TokenId> prompt, St
       decoder_(model.tokenizer()) {
   const ModelConfig& config = model.config();
   const auto length = static_cast<std::int64_t>(prompt_);
-  require(length > 0, "the prompt is empty; '<|endoftext|>' begins a new text");
+  require(length > 0, "the prompt is empty, and the tokenizer has no token that begins a text");
   require(length < config.context,
           "the prompt is {} tokens long and leaves no room for more in the model's context of {}",
           length, config.context);

@@ -72,14 +72,15 @@ std::optional<ModelConfig> asked_config(const ConversionRequest& request, const 
 
 void mix_with_other(Model& model, const fs::path& from, const ConversionRequest& request) {
   if (request.mix_with.empty()) return;
-  const fs::path folder = model_folder(request.mix_with);
+  const ModelSource source = model_source(request.mix_with);
+  const fs::path& folder = source.folder;
   const fs::path own = tokenizer_folder(from), others = tokenizer_folder(folder);
   require(!has_tokenizer(own) || !has_tokenizer(others) ||
               tokenizer_fingerprint(Tokenizer::from_folder(own)) ==
                   tokenizer_fingerprint(Tokenizer::from_folder(others)),
           "'{}' has another tokenizer than '{}'; only models of one can be mixed",
           printable(request.mix_with), printable(request.model));
-  const std::unique_ptr<Model> other = load_model(folder);
+  const std::unique_ptr<Model> other = source.load();
   other->merge_lora();
   mix_models(model, *other, request.mix_share);
 }
@@ -110,13 +111,14 @@ std::uint64_t save_as_gguf(const Model& model, const fs::path& tokenizer,
 
 }  // namespace
 
-Conversion run(const ConversionRequest& request, Models, const Context&) {
+Conversion run(const ConversionRequest& request, Models, const Context& context) {
   if (!std::isfinite(request.raise_gates))
     throw RequestError("what gates are raised by must be a finite number");
   if (!(request.mix_share >= 0.0 && request.mix_share <= 1.0))
     throw RequestError(fmt::format(
         "the share of the model to mix with is {}; it lies between 0 and 1", request.mix_share));
-  const fs::path from = model_folder(request.model);
+  const ModelSource source = model_source(request.model, context.adapter);
+  const fs::path& from = source.folder;
   const bool as_gguf = has_gguf_ending(request.out);
   std::optional<OutputFolder> out;
   if (as_gguf)
@@ -127,7 +129,7 @@ Conversion run(const ConversionRequest& request, Models, const Context&) {
   refuse_model_in(request.out);
   LoadOptions load;
   load.config = asked_config(request, from);
-  const std::unique_ptr<Model> model = load_model(from, load);
+  const std::unique_ptr<Model> model = source.load(load);
   model->merge_lora();
   put_gates_on(*model, request);
   mix_with_other(*model, from, request);

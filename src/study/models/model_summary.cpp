@@ -173,11 +173,13 @@ TokenizerSummary summarize_tokenizer(const std::filesystem::path& folder) {
   return summary;
 }
 
-ModelSummary run(const SummaryRequest& request, Models, const Context&) {
-  const std::filesystem::path folder = model_folder(request.model);
+ModelSummary run(const SummaryRequest& request, Models, const Context& context) {
+  const ModelSource source = model_source(request.model, context.adapter);
+  const std::filesystem::path& folder = source.folder;
   ModelSummary summary;
   summary.folder = folder.string();
-  summary.config = read_model_config(folder);
+  summary.adapter = source.adapter.string();
+  summary.config = source.config();
   const Family& family = family_of(summary.config.family, summary.folder);
   const Checkpoint checkpoint = Checkpoint::open(folder);
   const std::vector<ParameterSpec> specs = family.parameters(summary.config);
@@ -219,6 +221,7 @@ Json to_json(const ModelSummary& summary, const std::optional<HeadsAlive>& alive
   const bool gated = source.is_object() && source.contains("gate");
   return {
       {"model", summary.folder},
+      {"adapter", summary.adapter.empty() ? Json() : Json(summary.adapter)},
       {"architecture",
        {{"family", config.family},
         {"layers", config.layers},

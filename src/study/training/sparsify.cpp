@@ -182,8 +182,12 @@ ModelsOfRun load_start(const SparsifyRequest& request, const SparsifyStart& star
 
 TrainingJob run_of(const SparsifyRequest& request, const SparsifyStart& start, const char* label,
                    const std::filesystem::path& out) {
-  return {label, out, start.length, has_tokenizer(start.folder) ? start.folder : start.data.folder,
-          recorded(request)};
+  return {.label = label,
+          .out = out,
+          .length = start.length,
+          .tokenizer = has_tokenizer(start.folder) ? start.folder : start.data.folder,
+          .settings = recorded(request),
+          .adapted_model = request.model};
 }
 
 // Where adapters are asked for, puts them on the model; they are then all that is trained.

@@ -10,6 +10,7 @@
 #include "filigree/train.h"
 #include "filigree/training_study.h"
 #include "filigree/version.h"
+#include "model/peft_adapter.h"
 #include "train/shard_source.h"
 
 namespace filigree::study {
@@ -241,9 +242,13 @@ TrainingResult train_model(const TrainingJob& run, ModelTrainable& trained, Obje
                             result.steps, request.steps, printable(result.out)));
     return result;
   }
+  std::optional<PeftAdapter> adapter;
+  if (model.lora() && has_peft_names(model.config()))
+    adapter = peft_adapter_of(model, run.adapted_model);
   model.merge_lora();
   if (run.before_saving) run.before_saving(result);
   if (context.writes()) {
+    if (adapter) save_peft_adapter(*adapter, model.config(), run.out / kAdapterFolder);
     if (!run.tokenizer.empty()) copy_tokenizer(run.tokenizer, run.out);
     save_model(model, run.out);  // last: a folder with a configuration is a whole model
   }

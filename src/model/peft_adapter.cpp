@@ -100,6 +100,14 @@ struct AdapterTensors {
   std::vector<std::pair<std::string, const TensorView*>> whole;  // by the tensor's name
 };
 
+// Trained biases are called after the layer below the adapter.
+std::string without_base_layer(std::string_view name) {
+  constexpr std::string_view kBelow = ".base_layer.";
+  const std::size_t at = name.find(kBelow);
+  if (at == std::string_view::npos) return std::string(name);
+  return std::string(name.substr(0, at + 1)) + std::string(name.substr(at + kBelow.size()));
+}
+
 AdapterTensors read_tensors(const fs::path& folder) {
   AdapterTensors found;
   const fs::path weights = folder / kAdapterWeights, older = folder / kOlderAdapterWeights;
@@ -133,7 +141,7 @@ AdapterTensors read_tensors(const fs::path& folder) {
     else if (LayerAdapter* columns = part("lora_embedding_B"))
       columns->b = &tensor, columns->of_embedding = true;
     else
-      found.whole.emplace_back(name, &tensor);
+      found.whole.emplace_back(without_base_layer(name), &tensor);
   }
   return found;
 }

@@ -142,10 +142,13 @@ ModelSource model_source(const std::string& name, const fs::path& adapter) {
   require(adapter.empty(), "'{}' is an adapter itself; name the model that '{}' is for",
           printable(name), printable(adapter.string()));
   const std::string base = base_of_adapter(folder);
-  // A path is from where the adapter was made; the folder may have moved together with its base.
-  const fs::path beside = folder / ".." / fs::path(base).filename();
-  if (!is_there(base) && !find_named_model(base) && is_file(beside / kModels.config))
-    return {beside.lexically_normal(), folder};
+  // A path is from where the adapter was made; it may have moved together with its base, or with
+  // the run whose folder it lies in.
+  if (!is_there(base) && !find_named_model(base))
+    for (const fs::path& near : {fs::path(".."), fs::path("..") / ".."}) {
+      const fs::path beside = folder / near / fs::path(base).filename();
+      if (is_file(beside / kModels.config)) return {beside.lexically_normal(), folder};
+    }
   try {
     return {model_folder(base), folder};
   } catch (const Error& error) {

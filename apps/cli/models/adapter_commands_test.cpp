@@ -69,6 +69,13 @@ TEST_F(AdapterCommands, CommandsOfPairsTakeTheBaseAsTheTwin) {
                   "The capital", "--max-tokens", "2", "--quiet"});
 }
 
+// Of an adapter that moved together with its base, whose path is from somewhere else.
+TEST_F(AdapterCommands, TheBaseMayLieBesideTheAdapter) {
+  const nlohmann::json info =
+      json_of({"info", std::string(FILIGREE_SOURCE_DIR) + "/tests/golden/peft/llama-all"});
+  EXPECT_EQ(std::filesystem::path(info["model"].get<std::string>()).filename(), "llama-tiny");
+}
+
 TEST_F(AdapterCommands, WhatIsNoAdapterOrHasNoBaseIsNamed) {
   const auto failure = [&](const Arguments& arguments) { return run_program(arguments).err; };
   EXPECT_THAT(failure({"info", path("dense"), "--adapter", path("sparse")}),

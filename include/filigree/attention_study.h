@@ -32,6 +32,8 @@ std::vector<TextPrompt> numbered_prompts(const std::vector<std::string>& texts);
 // One a line; the last line may end with a newline or not. Throws Error when there is none.
 // `source` is for messages: "'prompts.txt'", "standard input".
 std::vector<TextPrompt> prompt_lines(const std::string& text, const std::string& source);
+// The same of lines that are JSON objects, {"prompt": "..."} or {"ids": [3, 17, 5]}.
+std::vector<TextPrompt> prompts_of_json_lines(const std::string& text, const std::string& source);
 
 inline constexpr std::int64_t kPromptWindows = 16;
 inline constexpr std::int64_t kPromptWindowLength = 256;

@@ -59,7 +59,8 @@ Json to_json(const Prediction& now, const Prediction* plain, const LoadedModel& 
 struct RunRequest {
   std::string prompt = {};
   bool chat = false;  // the prompt is what a user says to the model (encode_chat)
-  std::vector<std::string> taps = {};  // globs over the model's taps, '*' for any characters
+  // Globs over the model's taps, '*' for any characters; "logits": of every position, in files.
+  std::vector<std::string> taps = {};
   Interventions interventions = {};
   std::string features = {};                  // of the transcoder whose features are changed
   std::vector<SteeringChange> steering = {};  // in the changed run, beside the interventions
@@ -115,6 +116,9 @@ struct RunResult {
   std::vector<std::string> tokens() const;  // of the prompt
 };
 
+// What stands for the logits among taps.
+inline constexpr const char* kLogitsTap = "logits";
+
 // The taps of a model that fit a glob, in the model's order. Throws Error with the nearest names
 // when there is none.
 std::vector<std::string> matching_taps(const Model& model, const std::string& glob);
@@ -134,8 +138,51 @@ std::vector<PartGradient> part_gradients(const LoadedModel& model, const std::ve
                                          TokenId token);
 
 // "plain.TAP" and, where there are changes, "changed.TAP"; "plain.gradient.TAP" with a gradient;
-// "ids", "plain.logits" of the last position, and meta.json.
+// "ids", "plain.logits" of the last position, or of all where the request has kLogitsTap, and
+// meta.json.
 void write_npz(const RunResult& result, const std::filesystem::path& file);
+
+// -------------------------------------------------------------------------------------------------
+// The same taps of many prompts, as probes are trained on: tables with a row for every position of
+// every prompt, one below the other, in memory that does not grow with their number.
+
+struct ActivationsRequest {
+  PromptRequest prompts = {};
+  std::vector<std::string> taps = {};  // globs, and "logits"; empty: what follows each prompt alone
+  Interventions interventions = {};    // in a second run of each prompt
+  // .npz, .safetensors, or a folder that gets files of about `shard_bytes` and activations.json.
+  std::filesystem::path out = {};
+  std::int64_t shard_bytes = std::int64_t{1} << 29;
+  std::size_t top = 3;  // likeliest next tokens of each prompt
+};
+
+// What follows a prompt.
+struct PromptOutcome {
+  std::vector<TokenId> ids = {};
+  std::vector<NextToken> next = {}, changed_next = {};
+  std::optional<double> divergence = {};  // KL(plain || changed) in nats, with interventions
+};
+
+struct ActivationsResult {
+  struct Table {
+    std::string name;  // "plain.TAP", "changed.TAP", "plain.logits"; "ids", "prompt", "position"
+    std::vector<std::int64_t> shape;
+  };
+  ActivationsRequest request = {};
+  std::string model = {}, label = {};
+  std::vector<PromptOutcome> prompts = {};
+  std::vector<Table> tables = {};
+  std::int64_t rows = 0;
+  std::uint64_t bytes = 0;
+  ShownTokens shown = {};
+};
+
+// Throws Error for taps and places that the model does not have, and RequestError for taps that have
+// no row for each position.
+ActivationsResult run(const ActivationsRequest& request, Models models, const Context& context);
+
+Json to_json(const ActivationsResult& result);
+std::string text_of(const ActivationsResult& result);
 
 // Root of the mean square; 0 of nothing. Scores of keys after their query, which are minus
 // infinity, do not count.

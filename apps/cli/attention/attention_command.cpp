@@ -33,7 +33,7 @@ study::AttentionRequest request_of(const AttentionCommand& command) {
   study::AttentionRequest request = command.request;
   request.prompts = prompt_request(command.prompts);
   if (request.prompts.empty())
-    throw UsageError("give prompts: --prompt TEXT, --text FILE or --data SHARDS");
+    throw UsageError("give prompts: --prompt TEXT, --prompts-file FILE or --data SHARDS");
   request.files.assign(command.out.begin(), command.out.end());
   if (request.average && request.files.empty())
     throw UsageError("--set average=true goes with --out FILE");
@@ -90,7 +90,7 @@ void add_attention(Program& program) {
        {"filigree attention gpt2 --prompt \"The cat sat on the mat\"",
         "filigree attention dense sparse --data shards --samples 50 --out stats.csv",
         "filigree attention dense sparse --prompt \"a b a b\" --show roles --out maps.pdf",
-        "filigree attention gpt2 --text prompts.txt --heads L5H1,L6H* --out maps.npz",
+        "filigree attention gpt2 --prompts-file texts.txt --heads L6H* --out maps.npz",
         "filigree attention gpt2 --prompt \"a b a b\" --heads L9H1,L3H0 --out two.pdf",
         "filigree attention sparse --prompt \"a b a b\" --what gate --out gates.json",
         "filigree attention gpt2 --prompt \"a b a b\" --ablate L4H11 --heads L5"},

@@ -132,8 +132,8 @@ TEST_F(AttentionCommandTest, WritesTheMapsOfEveryKind) {
 TEST_F(AttentionCommandTest, TwoModelsAndSeveralPromptsAreSeries) {
   const std::string sparse = gated("sparse", {{0.1f}});
   const std::string file = write("prompts.txt", kText + "\nOne two three.\r\n");
-  const nlohmann::json json =
-      json_of({name_, sparse, "--text", file, "--heads", "L0H2", "--out", path("maps.npz")});
+  const nlohmann::json json = json_of(
+      {name_, sparse, "--prompts-file", file, "--heads", "L0H2", "--out", path("maps.npz")});
   EXPECT_EQ(json["prompts"]["count"], 2);
   EXPECT_EQ(json["files"], (nlohmann::json{path("maps.npz")}));
   const auto files = read_zip(path("maps.npz"));
@@ -147,7 +147,7 @@ TEST_F(AttentionCommandTest, TwoModelsAndSeveralPromptsAreSeries) {
     }
   const auto meta = nlohmann::json::parse(files.at("meta.json"));
   EXPECT_EQ(meta["models"], (nlohmann::json{name_, sparse}));
-  EXPECT_EQ(succeed({name_, "--text", "-", "--show", "roles"}, kText).code, 0);
+  EXPECT_EQ(succeed({name_, "--prompts-file", "-", "--show", "roles"}, kText).code, 0);
 }
 
 TEST_F(AttentionCommandTest, AveragesPromptsOfOneLength) {
@@ -209,8 +209,9 @@ TEST_F(AttentionCommandTest, ComparesTwoModels) {
   const std::string sparse = gated("sparse", {{0.1f}});
   const std::string file =
       write("prompts.txt", kText + "\nOne two three.\nSome other text that is longer.\n");
-  const Arguments command = {
-      name_, sparse, "--text", file, "--show", "statistics,roles", "--out", path("stats.csv")};
+  const Arguments command = {name_,   sparse,           "--prompts-file",
+                             file,    "--show",         "statistics,roles",
+                             "--out", path("stats.csv")};
   const nlohmann::json json = json_of(command);
   const nlohmann::json& edges = json["comparison"]["model"]["active_edges"];
   EXPECT_EQ(edges["first"], 1.0);
@@ -267,9 +268,10 @@ TEST_F(AttentionCommandTest, PromptsOfEverySortAreRead) {
 TEST_F(AttentionCommandTest, RefusesPromptsThatDoNotFit) {
   expect_failure({name_, "--prompt", ""}, HasSubstr("the prompt is empty"));
   expect_failure({name_, "--prompt", "a", "--prompt", ""}, HasSubstr("prompt 2 is empty"));
-  expect_failure({name_, "--text", write("empty.txt", "")}, HasSubstr("one prompt a line"));
-  expect_failure({name_, "--text", write("hole.txt", "a\n\nb\n")}, HasSubstr("line 2 of '"));
-  expect_failure({name_, "--text", path("missing.txt")}, HasSubstr("cannot read"));
+  expect_failure({name_, "--prompts-file", write("empty.txt", "")}, HasSubstr("one prompt a line"));
+  expect_failure({name_, "--prompts-file", write("hole.txt", "a\n\nb\n")},
+                 HasSubstr("line 2 of '"));
+  expect_failure({name_, "--prompts-file", path("missing.txt")}, HasSubstr("cannot read"));
   std::string text;
   for (int i = 0; i < 200; ++i) text += "word ";
   const std::size_t tokens = encoded(text).ids.size();
@@ -282,7 +284,7 @@ TEST_F(AttentionCommandTest, RefusesPromptsThatDoNotFit) {
   expect_failure({name_, "--prompt", "\xFF"}, HasSubstr("U+FFFD"));
   EXPECT_EQ(succeed({name_, "--prompt", "\xFF", "--replace-invalid"}).code, 0);
   expect_failure({name_}, HasSubstr("give prompts: --prompt TEXT"), 2);
-  expect_failure({name_, "--prompt", "a", "--text", "b"}, HasSubstr("in one way"), 2);
+  expect_failure({name_, "--prompt", "a", "--prompts-file", "b"}, HasSubstr("in one way"), 2);
   expect_failure({name_, "--prompt", "a", "--samples", "3"}, HasSubstr("--samples goes with"), 2);
 }
 

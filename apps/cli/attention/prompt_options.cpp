@@ -22,8 +22,7 @@ void add_prompt_options(CLI::App& app, PromptOptions& options) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("ID,...");
-  app.add_option("--text", options.file, "read prompts from a file, one a line; - for stdin")
-      ->type_name("FILE");
+  add_prompts_file_option(app, options.file);
   app.add_option("--data", options.shards.folder,
                  "windows of token shards, as filigree prepare writes them")
       ->type_name("SHARDS");
@@ -51,11 +50,12 @@ study::PromptRequest prompt_request(const PromptOptions& options) {
                       (options.file.empty() ? 0 : 1) + static_cast<int>(shards);
   if (sources > 1)
     throw UsageError(
-        "give prompts in one way: --prompt TEXT or --ids ID,..., --text FILE or --data SHARDS");
+        "give prompts in one way: --prompt TEXT or --ids ID,..., --prompts-file FILE or --data "
+        "SHARDS");
   if (!shards && options.samples_given)
-    throw UsageError("--samples goes with --data; --prompt and --text are taken whole");
+    throw UsageError("--samples goes with --data; --prompt and --prompts-file are taken whole");
   if (options.chat && (shards || options.replace_invalid))
-    throw UsageError("--chat goes with --prompt and --text, and with valid UTF-8");
+    throw UsageError("--chat goes with --prompt and --prompts-file, and with valid UTF-8");
   if (shards && options.replace_invalid)
     throw UsageError("--replace-invalid goes with text; shards hold tokens");
   study::PromptRequest request;
@@ -65,7 +65,7 @@ study::PromptRequest prompt_request(const PromptOptions& options) {
   if (shards)
     request.source = options.shards;
   else if (!options.file.empty())
-    request.source = study::prompt_lines(read_text(options.file), source_name(options.file));
+    request.source = read_prompts_file(options.file);
   else {
     std::vector<std::string> texts = options.texts;
     for (const std::string& ids : options.ids) texts.push_back(prompt_of_ids(ids));

@@ -64,18 +64,18 @@ void run_command(const CompareCommand& command, const Session& session) {
 void add_compare(Program& program) {
   const auto command = std::make_shared<CompareCommand>();
   study::ComparisonRequest& request = command->request;
-  CLI::App& app =
-      program.add({"compare",
-                   "A dense and a sparse model side by side: figures, tables, one offline page.",
-                   {"filigree compare dense sparse --out comparison",
-                    "filigree compare dense sparse --out ab --text prompts.txt --order role",
-                    "filigree compare dense sparse --out comparison --data shards --samples 50",
-                    "filigree compare dense sparse --out comparison --task ioi,greater-than",
-                    "filigree compare dense sparse --out ab --features d s",
-                    "filigree compare a b --out ab --theme print --set strips=L5H1,L6H0"},
-                   Computes::kOnDevice,
-                   true},
-                  [command](Session& session) { run_command(*command, session); });
+  CLI::App& app = program.add(
+      {"compare",
+       "A dense and a sparse model side by side: figures, tables, one offline page.",
+       {"filigree compare dense sparse --out comparison",
+        "filigree compare dense sparse --out ab --prompts-file prompts.txt --order role",
+        "filigree compare dense sparse --out comparison --data shards --samples 50",
+        "filigree compare dense sparse --out comparison --task ioi,greater-than",
+        "filigree compare dense sparse --out ab --features d s",
+        "filigree compare a b --out ab --theme print --set strips=L5H1,L6H0"},
+       Computes::kOnDevice,
+       true},
+      [command](Session& session) { run_command(*command, session); });
   app.add_option("DENSE", command->dense, "model folder or name")->required();
   app.add_option("SPARSE", command->sparse,
                  "model folder or name, of the same shape and tokenizer (may be left out with "

@@ -36,8 +36,9 @@ void print(study::Json json, const HeadCommand& command, const Session& session)
 }
 
 void run_page(const HeadCommand& command, const Session& session) {
-  if (!command.circuits.heads.empty() || !command.circuits.from.empty() || !command.show.empty())
-    throw UsageError("--heads, --token and --show are of all heads: leave HEAD out");
+  if (!command.circuits.heads.empty() || !command.circuits.from.empty() ||
+      !command.circuits.text.empty() || !command.show.empty())
+    throw UsageError("--heads, --token, --text and --show are of all heads: leave HEAD out");
   study::HeadRequest request = command.page;
   request.head = command.head;
   request.prompts = prompt_request(command.prompts);
@@ -63,11 +64,11 @@ void run_page(const HeadCommand& command, const Session& session) {
 void run_circuits(const HeadCommand& command, const Session& session) {
   const PromptOptions& prompts = command.prompts;
   if (!command.page.tasks.empty() || !command.twin.empty() || !prompts.texts.empty() ||
-      !prompts.shards.folder.empty())
-    throw UsageError("--task, --twin, --prompt and --data are of one head: name it, as L6H11");
+      !prompts.file.empty() || !prompts.shards.folder.empty())
+    throw UsageError(
+        "--task, --twin, --prompt, --prompts-file and --data are of one head: name it, as L6H11");
   study::HeadCircuitsRequest request = command.circuits;
   request.input = command.page.input;
-  request.text = prompts.file;
   request.top = static_cast<std::size_t>(command.top);
   check_request(request);  // before the model is read
   const study::Context context = session.context();
@@ -120,6 +121,10 @@ void add_circuits_options(CLI::App& app, HeadCommand& command) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TEXT");
+  app.add_option("--text", command.circuits.text,
+                 "of all heads: text that --input text takes the mean of, and that heads of a "
+                 "sparse model must open on (default held-out.txt and sentences of the tasks)")
+      ->type_name("FILE");
   command.show.add(app, {"matrices"},
                    "of all heads, with --json: the composition scores of every pair");
 }
@@ -133,7 +138,7 @@ void add_head(Program& program) {
        "What one head does, or what all heads copy, look for and read of each other.",
        {"filigree head sparse-12x12 L6H11", "filigree head sparse-12x12 L6H11 --out head.svg",
         "filigree head gpt2 L9H6 --task ioi --prompts 64 --replacement mean",
-        "filigree head dense L5H1 --twin sparse --text prompts.txt --json",
+        "filigree head dense L5H1 --twin sparse --prompts-file prompts.txt --json",
         "filigree head gpt2 --out composition.svg",
         "filigree head gpt2 --heads L9H6 --token \" Mary\" --token \" Paris\""},
        Computes::kNothing,

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/cli/program/input.h"
 #include "apps/cli/program/session.h"
 #include "apps/cli/program/values.h"
 #include "filigree/error.h"
@@ -28,6 +29,19 @@ void add_prompt_option(CLI::App& app, std::string& prompt, const char* what) {
 }
 void add_prompt_option(CLI::App& app, std::optional<std::string>& prompt, const char* what) {
   add(app, prompt, what);
+}
+
+void add_prompts_file_option(CLI::App& app, std::string& file) {
+  app.add_option("--prompts-file", file,
+                 "prompts, one a line, or in a .jsonl file {\"prompt\": ...} or {\"ids\": [...]} a "
+                 "line; - for stdin")
+      ->type_name("FILE");
+}
+
+std::vector<study::TextPrompt> read_prompts_file(const std::string& file) {
+  const std::string text = read_text(file), source = source_name(file);
+  return file.ends_with(".jsonl") ? study::prompts_of_json_lines(text, source)
+                                  : study::prompt_lines(text, source);
 }
 
 CLI::Validator ids_check() {

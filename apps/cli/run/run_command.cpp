@@ -24,11 +24,34 @@ namespace {
 struct RunCommand {
   std::string model;
   study::RunRequest request;
+  std::string prompts_file;
   std::string out;
 };
 
+void run_on_prompts(const RunCommand& command, const Session& session) {
+  const study::RunRequest& asked = command.request;
+  if (!asked.prompt.empty()) throw UsageError("give either --prompt or --prompts-file");
+  if (!asked.steering.empty() || !asked.gradient_of.empty() || !asked.tokens.empty())
+    throw UsageError("--steer, --gradient-of and --token are of one prompt: give it as --prompt");
+  study::ActivationsRequest request;
+  request.prompts.source = read_prompts_file(command.prompts_file);
+  request.prompts.chat = asked.chat;
+  request.taps = asked.taps, request.interventions = asked.interventions;
+  request.out = command.out, request.top = std::min(asked.top, request.top);
+  catch_interrupts();
+  const study::Context context = session.context();
+  const std::vector<study::LoadedModel> models = study::load_models({command.model}, context);
+  const study::ActivationsResult result = study::run(request, models, context);
+  if (!session.json()) return session.print(text_of(result));
+  study::Json json = to_json(result);
+  json["out"] = out_json(command.out);
+  session.print_json(json);
+}
+
 void run_run(const RunCommand& command, const Session& session) {
-  if (command.request.prompt.empty()) throw UsageError("give --prompt TEXT or --ids ID,...");
+  if (!command.prompts_file.empty()) return run_on_prompts(command, session);
+  if (command.request.prompt.empty())
+    throw UsageError("give --prompt TEXT, --ids ID,... or --prompts-file FILE");
   if (!command.out.empty() && !command.out.ends_with(".npz"))
     throw UsageError(fmt::format("--out: '{}' must end in .npz", printable(command.out)));
   if (!command.out.empty() && command.request.taps.empty())
@@ -47,18 +70,19 @@ void run_run(const RunCommand& command, const Session& session) {
 
 void add_run(Program& program) {
   const auto command = std::make_shared<RunCommand>();
-  CLI::App& app =
-      program.add({"run",
-                   "One prompt through a model: read any tap, change any part, compare.",
-                   {"filigree run gpt2 --prompt \"Paris is in\" --ablate L6H11,L7MLP",
-                    "filigree run gpt2 --prompt \"Paris is in\" --tap \"*hook_z\" --out z.npz",
-                    "filigree run gpt2 --prompt \"Paris is in\" --patch \"L5.resid@0=Rome is in\"",
-                    "filigree run gpt2 --prompt \"Paris is in\" --scale L9H6=2 --token \" France\"",
-                    "filigree run gpt2 --prompt \"Paris is in\" --steer L5F123=0 --features clt",
-                    "filigree run gpt2 --prompt \"Paris is in\" --gradient-of \" France\" --json"},
-                   Computes::kOnDevice,
-                   true},
-                  [command](Session& session) { run_run(*command, session); });
+  CLI::App& app = program.add(
+      {"run",
+       "Prompts through a model: read any tap, change any part, compare.",
+       {"filigree run gpt2 --prompt \"Paris is in\" --ablate L6H11,L7MLP",
+        "filigree run gpt2 --prompt \"Paris is in\" --tap \"*hook_z\" --out z.npz",
+        "filigree run gpt2 --prompt \"Paris is in\" --patch \"L5.resid@0=Rome is in\"",
+        "filigree run gpt2 --prompt \"Paris is in\" --scale L9H6=2 --token \" France\"",
+        "filigree run gpt2 --prompt \"Paris is in\" --steer L5F123=0 --features clt",
+        "filigree run gpt2 --prompt \"Paris is in\" --gradient-of \" France\" --json",
+        "filigree run gpt2 --prompts-file prompts.txt --tap \"*resid_post\" --out acts"},
+       Computes::kOnDevice,
+       true},
+      [command](Session& session) { run_run(*command, session); });
   study::RunRequest& request = command->request;
   const auto several = [](CLI::Option* option, const char* label) {
     option->expected(1)
@@ -68,12 +92,14 @@ void add_run(Program& program) {
   };
   app.add_option("MODEL", command->model, "model folder or name")->required();
   add_prompt_option(app, request.prompt, "text to read");
+  add_prompts_file_option(app, command->prompts_file);
   add_chat_option(app, request.chat);
   add_intervention_options(app, request.interventions);
   add_steering_options(app, request.steering, request.features);
   several(
       app.add_option("--tap", request.taps,
-                     "taps to read, * for any characters (see info --show taps); may come again"),
+                     "taps to read, * for any characters (see info --show taps); logits are those "
+                     "of every position; may come again"),
       "GLOB");
   app.add_option("--gradient-of", request.gradient_of,
                  "differentiate the last logit of this token, with the space before it, at every "
@@ -87,7 +113,8 @@ void add_run(Program& program) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--out", command->out,
-                 "file of the taps that are read, with gradients and logits (.npz)")
+                 "file of the taps that are read, with gradients and logits (.npz); of many "
+                 "prompts also .safetensors, or a folder of shards")
       ->type_name("FILE");
 }
 

@@ -25,6 +25,7 @@ struct TraceCommand {
   std::string model, twin;
   std::vector<std::string> features, indices;  // of the model, and then of its twin
   study::TraceRequest request;
+  std::string prompts_file;
   study::TaskSelection task;
   study::TraceFiles out;
 };
@@ -82,19 +83,66 @@ void run_on_prompt(const TraceCommand& command, const study::TraceRequest& reque
   session.print_json(json);
 }
 
+// "graph-007.json" of the seventh prompt.
+study::TraceFiles numbered(study::TraceFiles files, std::size_t number) {
+  for (std::string& file : files.files) {
+    const std::filesystem::path path = file;
+    file = (path.parent_path() /
+            fmt::format("{}-{:03}{}", path.stem().string(), number, path.extension().string()))
+               .string();
+  }
+  return files;
+}
+
+void run_on_prompts(const TraceCommand& command, study::TraceRequest request,
+                    const Session& session) {
+  const std::vector<study::TextPrompt> prompts = read_prompts_file(command.prompts_file);
+  const study::Context context = session.context();
+  const std::vector<study::LoadedModel> models = study::load_models(models_of(command), context);
+  study::Json list = study::Json::array();
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    context.throw_if_stopped();
+    request.prompt = prompts[p].text;
+    study::TraceResult result;
+    try {
+      result = study::run(request, models, context);
+    } catch (const study::RequestError&) {
+      throw;
+    } catch (const LackOfMemory&) {
+      throw;
+    } catch (const Error& error) {
+      fail("{}: {}", prompts[p].name, error.what());
+    }
+    std::vector<std::string> written;
+    if (session.writes()) written = write_files(result, numbered(command.out, p + 1), context);
+    if (!session.json()) {
+      session.print(
+          fmt::format("{}{}\n\n{}", p == 0 ? "" : "\n", prompts[p].name, text_of(result)));
+      continue;
+    }
+    study::Json json = to_json(result);
+    json["out"] = written.empty() ? study::Json() : study::Json(written);
+    list.push_back(std::move(json));
+  }
+  if (session.json()) session.print_json({{"prompts", list}});
+}
+
 void run_trace_command(const TraceCommand& command, const Session& session) {
   const std::size_t models = command.twin.empty() ? 1 : 2;
   if (command.features.size() > models || command.indices.size() > models)
     throw UsageError(
         "--features and --index take one value for MODEL and, with --twin, one for the twin");
-  if (command.request.prompt.empty() == command.task.name.empty())
-    throw UsageError("either --prompt or --task says what is read");
-  if (command.request.chat && command.request.prompt.empty())
-    throw UsageError("--chat goes with --prompt");
+  if ((command.request.prompt.empty() ? 0 : 1) + (command.task.name.empty() ? 0 : 1) +
+          (command.prompts_file.empty() ? 0 : 1) !=
+      1)
+    throw UsageError("one of --prompt, --prompts-file and --task says what is read");
+  if (command.request.chat && !command.task.name.empty())
+    throw UsageError("--chat goes with --prompt and --prompts-file");
   check_out(command);
   study::TraceRequest request = command.request;
   request.features = features_of(command);
   request.end_of_text = command.task.end_of_text;
+  if (!command.prompts_file.empty()) return run_on_prompts(command, request, session);
   if (command.task.name.empty()) return run_on_prompt(command, request, session);
   run_on_task(command, request, session);
 }
@@ -123,6 +171,7 @@ void add_trace(Program& program) {
       ->expected(1, 2)
       ->type_name("DIR");
   add_prompt_option(app, request.prompt, "text to read");
+  add_prompts_file_option(app, command->prompts_file);
   add_chat_option(app, request.chat);
   app.add_option("--task", command->task.name,
                  "instead of a prompt: name of a task (see task list) or JSONL file")

@@ -6,6 +6,7 @@
 #include "apps/cli/tests/run_program.h"
 #include "apps/cli/tests/test_model.h"
 #include "filigree/features.h"
+#include "json/json.h"
 #include "support/random_transcoder.h"
 
 namespace filigree::cli {
@@ -82,13 +83,33 @@ TEST_F(TraceCommandTest, SaysWhatAPredictionComesFrom) {
     EXPECT_TRUE(std::filesystem::exists(scratch_.path() / file)) << file;
 }
 
+TEST_F(TraceCommandTest, EachPromptOfAFileGetsItsGraph) {
+  write_file(path("prompts.txt"), "The cat sat on the\nA dog\n");
+  const ProgramRun run = run_program(
+      trace({"--prompts-file", path("prompts.txt"), "--out", path("graph.json"), "--json"}));
+  EXPECT_EQ(run.code, 0) << run.err;
+  const nlohmann::json prompts = nlohmann::json::parse(run.out)["prompts"];
+  ASSERT_EQ(prompts.size(), 2u);
+  EXPECT_EQ(prompts[1]["out"][0], path("graph-002.json"));
+  const ProgramRun alone =
+      run_program(trace({"--prompt", "A dog", "--out", path("alone.json"), "--json"}));
+  EXPECT_EQ(prompts[1]["models"], nlohmann::json::parse(alone.out)["models"]);
+  // But for the names of files, which are the slugs of graphs.
+  nlohmann::json one = read_json(path("graph-002.json")), other = read_json(path("alone.json"));
+  EXPECT_EQ(one["nodes"], other["nodes"]);
+  EXPECT_EQ(one["links"], other["links"]);
+  write_file(path("prompts.txt"), "A dog\n\n");
+  EXPECT_THAT(run_program(trace({"--prompts-file", path("prompts.txt")})).err,
+              HasSubstr("line 2 of '"));
+}
+
 TEST_F(TraceCommandTest, WrongUsageEndsWithTwo) {
   const auto error_of = [&](const Arguments& more) {
     const ProgramRun run = run_program(trace(more));
     EXPECT_EQ(run.code, 2) << run.err;
     return run.err;
   };
-  EXPECT_THAT(error_of({}), HasSubstr("--prompt or --task"));
+  EXPECT_THAT(error_of({}), HasSubstr("--prompt, --prompts-file and --task"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--out", "x.txt"}), HasSubstr(".json"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--twin", "x"}), HasSubstr("--features"));
   EXPECT_THAT(error_of({"--prompt", "a b", "--index", "i"}), HasSubstr("--out FILE.json"));

@@ -8,6 +8,7 @@
 #include "filigree/names.h"
 #include "filigree/study.h"
 #include "filigree/training_study.h"
+#include "json/object.h"
 
 namespace filigree::study {
 namespace {
@@ -119,6 +120,32 @@ std::vector<TextPrompt> prompt_lines(const std::string& text, const std::string&
   }
   require(!lines.empty(), "{} is empty; write one prompt a line", source);
   return lines;
+}
+
+std::vector<TextPrompt> prompts_of_json_lines(const std::string& text, const std::string& source) {
+  std::vector<TextPrompt> prompts;
+  for (const TextPrompt& line : prompt_lines(text, source)) {
+    if (line.text.find_first_not_of(" \t") == std::string::npos) continue;
+    const JsonObject json = JsonObject::parse(line.text, line.name);
+    for (const std::string& key : json.keys())
+      require(key == "prompt" || key == "ids", "{}: unknown key '{}'; a line has prompt or ids",
+              line.name, printable(key));
+    require(json.has("prompt") != json.has("ids"), "{}: a line has either prompt or ids",
+            line.name);
+    if (json.has("prompt")) {
+      prompts.push_back({json.string("prompt"), line.name});
+      continue;
+    }
+    std::string ids;
+    for (const nlohmann::json& id : json.array("ids")) {
+      require(id.is_number_integer() && id.get<std::int64_t>() >= 0,
+              "{}: ids hold {}, which is no id", line.name, printable(id.dump(), 40));
+      ids += (ids.empty() ? "" : ",") + id.dump();
+    }
+    prompts.push_back({id_prompt(ids), line.name});
+  }
+  require(!prompts.empty(), "{} has no prompts", source);
+  return prompts;
 }
 
 bool PromptRequest::empty() const {

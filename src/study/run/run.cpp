@@ -202,7 +202,8 @@ RunResult run(const RunRequest& request, Models models, const Context& context) 
   if (!request.gradient_of.empty())
     result.gradient_of = single_token(model, request.gradient_of, "the token to differentiate");
   for (const std::string& glob : request.taps)
-    for (const std::string& name : matching_taps(model.model(), glob))
+    for (const std::string& name :
+         glob == kLogitsTap ? std::vector<std::string>() : matching_taps(model.model(), glob))
       if (std::find(result.taps.begin(), result.taps.end(), name) == result.taps.end())
         result.taps.push_back(name);
   const Interventions interventions = for_text(request.interventions, model, result.ids);

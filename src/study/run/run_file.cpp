@@ -1,4 +1,6 @@
 // The arrays of a run as NumPy reads them; docs/file_formats.md describes them.
+#include <algorithm>
+
 #include "filigree/lens_study.h"
 #include "filigree/version.h"
 #include "io/npz.h"
@@ -14,8 +16,12 @@ void add_array(NpzWriter& npz, const std::string& name, const Tensor& value) {
 void add_run(NpzWriter& npz, const std::string& name, const RunResult& result,
              const RunValues& run) {
   const std::int64_t T = run.logits.size(0), V = run.logits.size(1);
-  npz.add(name + ".logits", TensorKind::kF32, {V},
-          std::as_bytes(run.logits.values().subspan(static_cast<std::size_t>((T - 1) * V))));
+  const bool all = std::ranges::find(result.request.taps, kLogitsTap) != result.request.taps.end();
+  if (all)
+    add_array(npz, name + ".logits", run.logits);
+  else
+    npz.add(name + ".logits", TensorKind::kF32, {V},
+            std::as_bytes(run.logits.values().subspan(static_cast<std::size_t>((T - 1) * V))));
   for (std::size_t i = 0; i < result.taps.size(); ++i) {
     add_array(npz, name + "." + result.taps[i], run.taps[i]);
     if (!run.gradients.empty())

@@ -61,17 +61,18 @@ TEST_F(LivePage, AHeadIsLookedAtAndSwitchedOff) {
 TEST_F(LivePage, TheLargeViewShowsWhatAHeadLooksForReadsAndWrites) {
   browser_->click("button[data-model=\"1\"][data-head=\"L1H3\"]");
   browser_->wait_for("return document.querySelector('dialog').open");
-  const auto shown = [&](const std::string& kind) {
+  const std::string map = "document.querySelector('canvas[data-map=\"model-1\"]').toDataURL()";
+  browser_->run("window.weights = " + map);
+  // The map of another kind is asked for when it is first chosen.
+  for (const char* kind : {"scores", "gate", "value-weighted"}) {
     browser_->click(fmt::format("[data-kind=\"{}\"]", kind));
-    return std::string(
-        browser_->run("return document.querySelector('canvas[data-map=\"model-1\"]').toDataURL()"));
-  };
-  const std::string weights = shown("weights");
-  EXPECT_NE(shown("scores"), weights);
-  EXPECT_NE(shown("gate"), weights);
-  EXPECT_NE(shown("value-weighted"), weights);
-  EXPECT_EQ(count("dialog .reads"), 2);
-  EXPECT_THAT(text_of("dialog .writes caption"), HasSubstr("(2)"));
+    browser_->wait_for(fmt::format("return {} !== window.weights", map));
+    browser_->click("[data-kind=\"weights\"]");
+    browser_->wait_for(fmt::format("return {} === window.weights", map));
+  }
+  browser_->wait_for("return document.querySelectorAll('dialog .reads').length === 2");
+  browser_->wait_for(
+      "return /\\(2\\)/.test(document.querySelector('dialog .writes caption').textContent)");
   set("#query", "1");
   browser_->wait_for(
       "return /\\(1\\)/.test(document.querySelector('.writes caption').textContent)");

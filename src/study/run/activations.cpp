@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -20,9 +21,9 @@ namespace filigree::study {
 namespace {
 
 // What is kept of a run before it is written, and the logits of one pass.
-constexpr std::int64_t kBytesAtOnce = 256 << 20, kMostTokensAtOnce = 4096;
+constexpr std::int64_t kBytesAtOnce = 128 << 20, kMostTokensAtOnce = 4096;
 
-// A pass of prompts of equal length: numbers of prompts.
+// The prompts of one pass by their numbers, the longest first.
 using Pass = std::vector<std::size_t>;
 
 class ActivationRuns {
@@ -46,7 +47,6 @@ class ActivationRuns {
             "table; write maps with 'attention --out'",
             name));
     const std::size_t runs = request.interventions.empty() ? 1 : 2;
-    tables_.resize(runs * (taps_.size() + (logits_ ? 1 : 0)));
     for (std::size_t run = 0; run < runs; ++run) {
       for (const std::string& name : taps_) names_.push_back(kRuns[run] + name);
       if (logits_) names_.push_back(kRuns[run] + std::string(kLogitsTap));
@@ -58,18 +58,8 @@ class ActivationRuns {
   // The prompts [begin, end), whose rows rows() gives then.
   void run(std::size_t begin, std::size_t end, std::vector<PromptOutcome>& outcomes) {
     begin_ = begin, end_ = end;
-    std::vector<Pass> passes;
-    for (std::size_t p = begin; p < end; ++p) {
-      const std::size_t length = prompts_[p].ids.size();
-      const bool joins =
-          request_.interventions.empty() && !passes.empty() &&
-          prompts_[passes.back()[0]].ids.size() == length &&
-          static_cast<std::int64_t>((passes.back().size() + 1) * length) <= tokens_a_pass();
-      if (!joins) passes.emplace_back();
-      passes.back().push_back(p);
-    }
-    rows_.assign(tables_.size(), {});
-    for (const Pass& pass : passes) run_pass(pass, outcomes);
+    rows_.assign(names_.size(), std::vector<Tensor>(end - begin));
+    for (const Pass& pass : passes_of(begin, end)) run_pass(pass, outcomes);
   }
 
   std::vector<ActivationTable> rows() const {
@@ -93,22 +83,51 @@ class ActivationRuns {
  private:
   static constexpr const char* kRuns[] = {"plain.", "changed."};
 
+  // The longest first, so that what fills up shorter ones is little: what comes behind a prompt's
+  // tokens changes nothing where attention is causal.
+  std::vector<Pass> passes_of(std::size_t begin, std::size_t end) const {
+    std::vector<std::size_t> order;
+    for (std::size_t p = begin; p < end; ++p) order.push_back(p);
+    const auto length = [&](std::size_t p) { return prompts_[p].ids.size(); };
+    std::ranges::stable_sort(order, std::greater<>(), length);
+    const bool fills_up = !model_.config().bidirectional;
+    std::vector<Pass> passes;
+    for (const std::size_t p : order) {
+      const bool joins = request_.interventions.empty() && !passes.empty() &&
+                         (fills_up || length(passes.back()[0]) == length(p)) &&
+                         static_cast<std::int64_t>((passes.back().size() + 1) *
+                                                   length(passes.back()[0])) <= tokens_a_pass();
+      if (!joins) passes.emplace_back();
+      passes.back().push_back(p);
+    }
+    return passes;
+  }
+
   std::int64_t tokens_a_pass() const {
     const std::int64_t of_logits =
         kBytesAtOnce / (model_.config().outputs() * static_cast<std::int64_t>(sizeof(float)));
     return std::clamp<std::int64_t>(of_logits, 1, kMostTokensAtOnce);
   }
 
-  // Rows [B, T, ...] -> [B T, ...].
-  Tensor as_rows(const Tensor& value, const std::string& name, std::int64_t B,
-                 std::int64_t T) const {
+  // Keeps the rows of each prompt of a pass, [B, T, ...] -> [its length, ...].
+  void keep_rows(std::vector<Tensor>& rows, const Pass& pass, const Tensor& value,
+                 const std::string& name) const {
+    const auto B = static_cast<std::int64_t>(pass.size()),
+               T = static_cast<std::int64_t>(prompts_[pass[0]].ids.size());
     require(value.shape().rank() >= 2 && value.size(0) == B && value.size(1) == T,
             "'{}' is {} in a run of {} x {} tokens, and has no row for each position", name,
             value.shape().to_string(), B, T);
-    std::vector<std::int64_t> extents = {B * T};
+    std::vector<std::int64_t> extents = {0};
     for (int axis = 2; axis < value.shape().rank(); ++axis) extents.push_back(value.size(axis));
     if (extents.size() == 1) extents.push_back(1);
-    return value.reshape(Shape(extents));
+    const std::int64_t row = value.elements() / (B * T);
+    for (std::int64_t b = 0; b < B; ++b) {
+      const std::size_t p = pass[static_cast<std::size_t>(b)];
+      extents[0] = static_cast<std::int64_t>(prompts_[p].ids.size());
+      Tensor own = Tensor::empty(Shape(extents));
+      std::copy_n(value.f32() + b * T * row, extents[0] * row, own.mutable_f32());
+      rows[p - begin_] = std::move(own);
+    }
   }
 
   static Tensor together(const std::vector<Tensor>& parts) {
@@ -129,8 +148,11 @@ class ActivationRuns {
     const auto B = static_cast<std::int64_t>(pass.size()),
                T = static_cast<std::int64_t>(first.size());
     std::vector<TokenId> ids;
-    for (const std::size_t p : pass)
-      ids.insert(ids.end(), prompts_[p].ids.begin(), prompts_[p].ids.end());
+    for (const std::size_t p : pass) {
+      const std::vector<TokenId>& own = prompts_[p].ids;
+      ids.insert(ids.end(), own.begin(), own.end());
+      ids.insert(ids.end(), first.size() - own.size(), own.back());
+    }
     Tensor plain;
     for (std::size_t run = 0; run < runs; ++run) {
       Taps taps;
@@ -147,20 +169,21 @@ class ActivationRuns {
       require_finite(logits.values(), run == 0 ? "the prediction" : "the changed prediction",
                      model_, first);
       std::size_t table = run * (taps_.size() + (logits_ ? 1 : 0));
-      for (const std::string& name : taps_)
-        rows_[table++].push_back(as_rows(taps.value(name), name, B, T));
-      if (logits_) rows_[table].push_back(as_rows(logits, kLogitsTap, B, T));
-      for (std::int64_t b = 0; b < B; ++b)
-        note_outcome(outcomes[pass[static_cast<std::size_t>(b)]], run, last_row(logits, b),
-                     run == 1 ? last_row(plain, b) : std::span<const float>());
+      for (const std::string& name : taps_) keep_rows(rows_[table++], pass, taps.value(name), name);
+      if (logits_) keep_rows(rows_[table], pass, logits, kLogitsTap);
+      for (std::size_t b = 0; b < pass.size(); ++b) {
+        const std::size_t last = prompts_[pass[b]].ids.size() - 1;
+        note_outcome(outcomes[pass[b]], run, row_of(logits, b, last),
+                     run == 1 ? row_of(plain, b, last) : std::span<const float>());
+      }
       if (run == 0) plain = logits;
     }
   }
 
-  static std::span<const float> last_row(const Tensor& logits, std::int64_t b) {
-    const std::int64_t T = logits.size(1), V = logits.size(2);
-    return logits.values().subspan(static_cast<std::size_t>((b * T + T - 1) * V),
-                                   static_cast<std::size_t>(V));
+  static std::span<const float> row_of(const Tensor& logits, std::size_t b, std::size_t t) {
+    const auto T = static_cast<std::size_t>(logits.size(1)),
+               V = static_cast<std::size_t>(logits.size(2));
+    return logits.values().subspan((b * T + t) * V, V);
   }
 
   void note_outcome(PromptOutcome& outcome, std::size_t run, std::span<const float> row,
@@ -180,8 +203,7 @@ class ActivationRuns {
   const std::vector<Prompt>& prompts_;
   std::vector<std::string> taps_, names_;
   bool logits_ = false;
-  std::vector<ActivationTable> tables_;
-  std::vector<std::vector<Tensor>> rows_;  // by table: the passes' rows
+  std::vector<std::vector<Tensor>> rows_;  // by table and prompt
   std::size_t begin_ = 0, end_ = 0;
 };
 

@@ -80,6 +80,11 @@ TEST_P(CudaModelGolden, LossAndEveryGradient) {
       const NamedParameter& parameter = model_->parameters()[p];
       EXPECT_EQ(parameter.variable.grad().dtype(), DType::kF32) << parameter.name;
       const GradientPair pair = gradient_pair(*model_, p, *golden_);
+      if (is_rounding(pair.wanted)) {
+        for (const float x : pair.found.values())
+          EXPECT_LT(std::abs(x), precision() == DType::kF32 ? 1e-5f : 1e-2f) << parameter.name;
+        continue;
+      }
       compare(pair.found, pair.wanted, parameter.name, 1e-4, 6e-2);
     }
   }
@@ -90,7 +95,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("gpt2-tiny", "llama-tiny", "llama3-rope-tiny", "pythia-tiny",
                                      "gpt-neox-sequential-tiny", "olmo-tiny", "olmo2-tiny",
                                      "mistral-tiny", "qwen2-tiny", "qwen3-tiny", "gemma2-tiny",
-                                     "gpt-neo-tiny"),
+                                     "gpt-neo-tiny", "gemma-tiny", "gemma3-tiny", "phi3-tiny",
+                                     "phi3-longrope-tiny", "phi-tiny", "olmo3-tiny", "smollm3-tiny",
+                                     "llama-yarn-tiny", "qwen2-dynamic-tiny", "gptj-tiny",
+                                     "gptj-wide-tiny", "opt-tiny", "gpt-bigcode-tiny",
+                                     "gpt-bigcode-heads-tiny", "stablelm-tiny",
+                                     "stablelm-parallel-tiny", "starcoder2-tiny", "cohere-tiny",
+                                     "cohere-plain-tiny"),
                      testing::Values(DType::kF32, DType::kBf16)),
     [](const auto& fixture) {
       std::string name = std::get<0>(fixture.param);

@@ -33,9 +33,15 @@ struct NormWeights {
   NormKind kind = NormKind::kLayer;
   bool around_one = false;  // the weight says how far the gain is from 1
   bool tap_before_gain = false;  // hook_normalized is before weight and bias
+  // Of x [..., heads, D]: so many heads are normalised each by itself, with D weights of its own
+  // each, side by side in `weight`. 0: the last axis is as long as the weight.
+  std::int64_t heads = 0;
+  // What hook_normalized is multiplied with on its way to what reads it (a scale of the logits).
+  float factor = 1.0f;
 
   bool on() const { return kind != NormKind::kNone; }
-  // What the normalised values are multiplied with. Analyses of weights read this one.
+  // What the normalised values are multiplied with, [weights] or [heads, D], the factor included.
+  // Analyses of weights read this one.
   Variable gain() const;
 
   // Whether the mean is taken off: then nothing behind the norm sees the mean of its input, and
@@ -58,34 +64,63 @@ struct RotaryScaling {
     // Those that turn slowly by the factor, those that turn fast not at all, and between the two by
     // something between; slow and fast by how often `original_context` positions turn them.
     kLlama3,
+    // The same, where what lies between goes by the number of the pair (Peng et al. 2023).
+    kYarn,
+    // A base that grows with the length of a run beyond `original_context`, by the factor.
+    kDynamic,
+    // Each pair by a number of its own, `near`, or `far` in runs longer than `original_context`.
+    kLongRope,
   };
   Kind kind = Kind::kNone;
   double factor = 1.0;
-  double low_frequency = 1.0, high_frequency = 4.0;  // of kLlama3: turns in the original context
+  // Of kLlama3 and kYarn: turns in the original context.
+  double low_frequency = 1.0, high_frequency = 4.0;
   double original_context = 0.0;
+  bool whole_pairs = true;  // of kYarn: the bounds of what lies between are whole numbers of pairs
+  double amplitude = 1.0;   // what cosines and sines are multiplied with
+  std::vector<double> near = {}, far = {};  // of kLongRope, one a pair
+
+  // Whether the angles of a run of more than `original_context` positions are others.
+  bool by_length() const { return kind == Kind::kDynamic || kind == Kind::kLongRope; }
+  // Whether runs of so many positions turn them by the same angles.
+  bool same_angles(std::int64_t length, std::int64_t other) const;
+
+  friend bool operator==(const RotaryScaling&, const RotaryScaling&) = default;
 };
 
 // Angles that a step of one position turns the pairs of `width` elements by: base^(-2 i / width),
-// scaled. An odd width has a pair for its last element, as in transformers.
-std::vector<double> rotary_steps(std::int64_t width, double base,
-                                 const RotaryScaling& scaling = {});
+// scaled as for a run of so many positions. An odd width has a pair for its last element, as in
+// transformers.
+std::vector<double> rotary_steps(std::int64_t width, double base, const RotaryScaling& scaling = {},
+                                 std::int64_t length = 0);
 
 class RotaryTable {
  public:
-  // One angle a pair.
-  explicit RotaryTable(std::vector<double> steps) : steps_(std::move(steps)) {}
+  RotaryTable(std::int64_t width, double base, RotaryScaling scaling = {})
+      : width_(width), base_(base), scaling_(std::move(scaling)) {}
 
   struct Part {
     Tensor cos, sin;  // [count, pairs], f32
   };
-  // Of the positions from `first` on. The table grows as far as it is asked for; several threads
-  // may ask at once.
-  Part at(std::int64_t first, std::int64_t count, DeviceKind device) const;
+  // Of the positions from `first` on, in a run of `length` positions (-1: that ends with them). The
+  // table grows as far as it is asked for; several threads may ask at once.
+  Part at(std::int64_t first, std::int64_t count, DeviceKind device,
+          std::int64_t length = -1) const;
 
  private:
-  std::vector<double> steps_;
+  Part computed(std::int64_t first, std::int64_t count, std::int64_t length) const;
+
+  std::int64_t width_;
+  double base_;
+  RotaryScaling scaling_;
   mutable std::mutex mutex_;
   mutable std::array<Part, 2> tables_;  // by device
+  // The last that was asked for whose angles go by the length of the run, which all layers share.
+  struct Long {
+    std::int64_t first = 0, count = 0, length = 0;
+    Part part = {};
+  };
+  mutable std::array<Long, 2> long_;
 };
 
 // -------------------------------------------------------------------------------------------------
@@ -104,15 +139,18 @@ class KeyValueCache {
   std::int64_t length() const { return length_; }  // positions that every layer holds
   std::int64_t capacity() const { return capacity_; }
   std::int64_t batch() const { return batch_; }
-  void clear() { length_ = 0; }
+  void clear() { length_ = longest_run_ = 0; }
   // Forgets all but the first `length` positions.
   void truncate(std::int64_t length);
 
   // Puts k and v [B, T, G, D] of one layer behind the positions already held, from either device.
   // Throws Error when they do not fit.
   void append(std::int64_t layer, const Tensor& k, const Tensor& v);
-  // Counts the T positions appended by every layer; called once a forward pass.
-  void advance(std::int64_t positions);
+  // Counts the T positions appended by every layer; called once a forward pass. They are of a run
+  // of `length` positions (-1: that ends with them).
+  void advance(std::int64_t positions, std::int64_t length = -1);
+  // Positions of the longest run that any of those it holds were computed in.
+  std::int64_t longest_run() const { return longest_run_; }
 
   const Tensor& keys(std::int64_t layer) const { return keys_[slot(layer)]; }
   const Tensor& values(std::int64_t layer) const { return values_[slot(layer)]; }
@@ -124,7 +162,7 @@ class KeyValueCache {
 
   std::int64_t first_layer_;
   std::int64_t batch_, capacity_, heads_, width_;
-  std::int64_t length_ = 0;
+  std::int64_t length_ = 0, longest_run_ = 0;
   std::vector<Tensor> keys_, values_;  // [B, capacity, G, D] a layer
 };
 
@@ -214,7 +252,8 @@ struct AttentionWeights {
   ScoreMask mask = {};  // window and soft cap of the scores
   float clip = 0.0f;    // bound of the elements of q, k and v as projected; 0: none
   // Of queries and keys before they are turned: of each head where the weight is [D], of all heads
-  // of a token together where it is [heads D]. Without a weight there are none.
+  // of a token together where it is [heads D] (or each, NormWeights::heads). Without a weight there
+  // are none.
   NormWeights q_norm = {}, k_norm = {};
   std::shared_ptr<const RotaryTable> rotary = {};  // null: positions turn nothing
   AttentionAdapters lora = {};

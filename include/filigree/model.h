@@ -78,7 +78,20 @@ enum class BranchNorms {
 };
 
 // What queries and keys are normalised over, before they are turned.
-enum class QueryKeyNorm { kNone, kHead, kAllHeads };
+enum class QueryKeyNorm {
+  kNone,
+  kHead,      // each head by itself, with weights that all heads share
+  kEachHead,  // each head by itself, with weights of its own
+  kAllHeads,  // all heads together
+};
+
+// By how much rotary positions turn.
+struct RotaryAngles {
+  double base = 10000.0;
+  RotaryScaling scaling = {};
+
+  friend bool operator==(const RotaryAngles&, const RotaryAngles&) = default;
+};
 
 struct ModelConfig {
   std::string family;  // Hugging Face's model_type: "gpt2"
@@ -98,11 +111,15 @@ struct ModelConfig {
   BranchNorms branch_norms = BranchNorms::kBefore;
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   double embedding_scale = 1.0;  // what the tokens' vectors are multiplied with
+  double logit_scale = 1.0;      // what the logits are multiplied with
   PositionKind positions = PositionKind::kLearned;
+  std::int64_t first_position = 0;  // of kLearned: the row of the first token's vector
   // Of kRotary: elements of a head that are turned, from the first, and one more if it is odd.
   std::int64_t rotary_width = 0;
   double rotary_base = 10000.0;
   RotaryScaling rotary_scaling = {};
+  std::optional<RotaryAngles> window_rotary = {};  // in place of these, of layers with a window
+  std::vector<bool> turned = {};  // which layers have rotary positions; empty: all of them
   double attention_scale = 0.0;            // of the scores; 0: 1 / sqrt(head_width)
   bool scale_by_layer = false;             // divided further by the layer's number, counted from 1
   bool bidirectional = false;              // queries see the keys behind them too
@@ -127,6 +144,21 @@ struct ModelConfig {
   // 0: all keys.
   std::int64_t window(std::int64_t layer) const {
     return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
+  }
+  // Whether positions turn the queries and keys of a layer, and by how much.
+  bool turns(std::int64_t layer) const {
+    return positions == PositionKind::kRotary &&
+           (turned.empty() || turned[static_cast<std::size_t>(layer)]);
+  }
+  RotaryAngles rotary_angles(std::int64_t layer) const {
+    if (window_rotary && window(layer) > 0) return *window_rotary;
+    return {rotary_base, rotary_scaling};
+  }
+  // Whether a run of so many positions may go on from what another run computed, in a cache: not
+  // where positions turn otherwise the longer the run is.
+  bool same_angles(std::int64_t length, std::int64_t other) const {
+    return rotary_scaling.same_angles(length, other) &&
+           (!window_rotary || window_rotary->scaling.same_angles(length, other));
   }
   // Edges of one head of a layer among so many tokens: pairs of a query and a key that it sees.
   double edges_seen(std::int64_t layer, std::int64_t tokens) const {
@@ -252,8 +284,8 @@ class Model {
   const Placement& placement() const { return placement_; }
 
   // ids i32 [B, T] on the CPU -> logits [B, T, V]. Throws Error when the ids are outside the
-  // vocabulary, the positions outside the context, a tap is unknown, or the residual of `start` has
-  // another shape.
+  // vocabulary, the positions outside the context, a tap is unknown, the residual of `start` has
+  // another shape, or the cache is of runs that turn positions otherwise (ModelConfig::same_angles).
   Variable forward(const Tensor& ids, const ForwardOptions& options = {}) const;
   // What the output layer reads, [B, T, width] on the model's device in its precision, for losses
   // that never form the logits of the whole batch (ops/output_loss).

@@ -86,7 +86,7 @@ Variable read_parameter(const StoredParameter& stored, const ParameterSpec& spec
           "files",
           folder.string(), view.name, name_of(view.kind));
   if (view.kind == TensorKind::kF32 && view.aligned() && view.owner != nullptr &&
-      spec.interleaved_heads == 0 && !spec.by_head && stored.form == StoredForm::kPlain)
+      !spec.reorders() && stored.form == StoredForm::kPlain)
     return Tensor::borrow(wanted, DType::kF32, view.owner, view.bytes().data());
   // A plain one is put into our order from our shape.
   Tensor value = Tensor::empty(stored.form == StoredForm::kPlain ? wanted : Shape(extents));

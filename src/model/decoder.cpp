@@ -25,11 +25,8 @@ class Decoder final : public Model {
  public:
   Decoder(const ModelConfig& config, std::vector<NamedParameter> named, DecoderWeights weights)
       : Model(config, std::move(named)), w_(std::move(weights)) {
-    std::shared_ptr<const RotaryTable> rotary;
-    if (config.positions == PositionKind::kRotary)
-      rotary = std::make_shared<RotaryTable>(
-          rotary_steps(config.rotary_width, config.rotary_base, config.rotary_scaling));
     configure(w_.final_norm);
+    w_.final_norm.factor = static_cast<float>(config.logit_scale);
     for (std::size_t l = 0; l < w_.blocks.size(); ++l) {
       DecoderBlock& block = w_.blocks[l];
       configure(block.attention_norm);
@@ -38,6 +35,10 @@ class Decoder final : public Model {
       configure(block.mlp_post_norm);
       configure_as_it_is(block.attention.q_norm);
       configure_as_it_is(block.attention.k_norm);
+      if (config.query_key_norm == QueryKeyNorm::kEachHead) {
+        block.attention.q_norm.heads = config.heads;
+        block.attention.k_norm.heads = config.key_heads;
+      }
       block.attention.heads = config.heads;
       block.attention.key_heads = config.key_heads;
       block.attention.head_width = config.head_width;
@@ -45,7 +46,7 @@ class Decoder final : public Model {
       block.attention.mask = {config.window(static_cast<std::int64_t>(l)), config.score_soft_cap,
                               config.bidirectional};
       block.attention.clip = config.clip_qkv;
-      block.attention.rotary = rotary;
+      block.attention.rotary = rotary_of(static_cast<std::int64_t>(l));
       block.mlp.activation = config.activation;
       block.mlp.solu = config.mlp == MlpKind::kSolu;
       if (config.mlp_norm) configure_mlp_norm(block.mlp.norm);
@@ -200,11 +201,22 @@ class Decoder final : public Model {
     return layers;
   }
 
-  static Tensor position_ids(std::int64_t B, std::int64_t T, std::int64_t past) {
+  Tensor position_ids(std::int64_t B, std::int64_t T, std::int64_t past) const {
     Tensor ids = Tensor::empty({B, T}, DType::kI32);
     for (std::int64_t i = 0; i < B * T; ++i)
-      ids.mutable_i32()[i] = static_cast<std::int32_t>(past + i % T);
+      ids.mutable_i32()[i] = static_cast<std::int32_t>(config_.first_position + past + i % T);
     return ids;
+  }
+
+  // Layers that turn by the same angles share a table; null where none turns.
+  std::shared_ptr<const RotaryTable> rotary_of(std::int64_t layer) {
+    if (!config_.turns(layer)) return nullptr;
+    const RotaryAngles angles = config_.rotary_angles(layer);
+    for (const auto& [known, table] : rotary_)
+      if (known == angles) return table;
+    rotary_.emplace_back(
+        angles, std::make_shared<RotaryTable>(config_.rotary_width, angles.base, angles.scaling));
+    return rotary_.back().second;
   }
 
   bool parallel() const { return config_.residual == ResidualKind::kParallel; }
@@ -254,7 +266,9 @@ class Decoder final : public Model {
     if (config_.query_key_norm != QueryKeyNorm::kNone)
       add({"attn.q_norm.hook_scale", "attn.q_norm.hook_normalized", "attn.k_norm.hook_scale",
            "attn.k_norm.hook_normalized"});
+    const std::size_t turned = names.size();
     if (config_.positions == PositionKind::kRotary) add({"attn.hook_rot_q", "attn.hook_rot_k"});
+    const std::size_t behind = names.size();
     add({"attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "attn.hook_result"});
     if (after) add({"ln1_post.hook_scale", "ln1_post.hook_normalized"});
     add({"hook_attn_out"});
@@ -271,7 +285,9 @@ class Decoder final : public Model {
     }
     add({"hook_resid_post"});
     for (std::size_t l = 0; l < w_.blocks.size(); ++l)
-      for (const char* name : names) tap_names_.push_back(fmt::format("blocks.{}.{}", l, name));
+      for (std::size_t i = 0; i < names.size(); ++i)
+        if (i < turned || i >= behind || config_.turns(static_cast<std::int64_t>(l)))
+          tap_names_.push_back(fmt::format("blocks.{}.{}", l, names[i]));
     if (normed)
       tap_names_.insert(tap_names_.end(), {"ln_final.hook_scale", "ln_final.hook_normalized"});
     if (config_.lens_taps)
@@ -279,6 +295,7 @@ class Decoder final : public Model {
   }
 
   DecoderWeights w_;
+  std::vector<std::pair<RotaryAngles, std::shared_ptr<const RotaryTable>>> rotary_;
 };
 
 }  // namespace

@@ -45,8 +45,11 @@ class ParameterWalk {
 
   Variable operator()(std::string name, const Shape& shape, Initial initial = Initial::kNormal,
                       std::int64_t interleaved_heads = 0) {
+    return (*this)({std::move(name), shape, initial, 0.02f, interleaved_heads});
+  }
+  Variable operator()(ParameterSpec spec) {
     if (values_ != nullptr) return values_->at(next_++).variable;
-    list_->push_back({std::move(name), shape, initial, 0.02f, interleaved_heads});
+    list_->push_back(std::move(spec));
     return {};
   }
   // A matrix that is stored [out, in] and, unless there is none, a bias.
@@ -55,6 +58,23 @@ class ParameterWalk {
     LinearWeight layer;
     layer.weight = (*this)(name + ".weight", {out, in}, Initial::kNormal, interleaved_heads);
     if (bias) layer.bias = (*this)(name + ".bias", {out}, Initial::kZeros, interleaved_heads);
+    layer.out_in = true;
+    return layer;
+  }
+  // The same of queries or keys whose pairs stand beside each other (ParameterSpec::paired_heads).
+  LinearWeight paired_linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias,
+                             std::int64_t heads, std::int64_t width) {
+    LinearWeight layer;
+    layer.weight = (*this)({.name = name + ".weight",
+                            .shape = {out, in},
+                            .paired_heads = heads,
+                            .paired_width = width});
+    if (bias)
+      layer.bias = (*this)({.name = name + ".bias",
+                            .shape = {out},
+                            .initial = Initial::kZeros,
+                            .paired_heads = heads,
+                            .paired_width = width});
     layer.out_in = true;
     return layer;
   }

@@ -42,6 +42,27 @@ ModelConfig reference_config(const std::string& name) {
     json["rope_scaling"] = {{"type", "linear"}, {"factor", 4.0}};
     return parse_model_config(json, "test");
   }
+  if (name == "llama-yarn" || name == "llama-yarn-parts" || name == "llama-dynamic" ||
+      name == "llama-longrope") {
+    nlohmann::json json = sample_llama_json();
+    json["rope_theta"] = 50.0;
+    json["rope_scaling"] = kSampleYarn;
+    if (name == "llama-yarn-parts")
+      json["rope_scaling"].update({{"truncate", false}, {"mscale", 0.7}, {"mscale_all_dim", 0.3}});
+    if (name == "llama-dynamic") {
+      json["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2.0}};
+      json["max_position_embeddings"] = 6;
+    }
+    if (name == "llama-longrope") json["rope_scaling"] = kSampleLongRope;
+    return parse_model_config(json, "test");
+  }
+  if (name == "stablelm-sequential" || name == "cohere-plain" || name == "bigcode-heads") {
+    nlohmann::json json = sample_family_json(name == "bigcode-heads"  ? "gpt_bigcode"
+                                             : name == "cohere-plain" ? "cohere"
+                                                                      : "stablelm");
+    json.update({{"use_parallel_residual", false}, {"use_qk_norm", false}, {"multi_query", false}});
+    return parse_model_config(json, "test");
+  }
   if (name == "llama-tied") {
     nlohmann::json json = sample_llama_json();
     json["tie_word_embeddings"] = true;
@@ -99,9 +120,14 @@ INSTANTIATE_TEST_SUITE_P(
                     "gpt2-unscaled", "gpt2-by-layer", "gpt2-untied", "llama", "llama-tied",
                     "llama-linear", "parallel", "parallel-gpt2", "family-gpt_neo",
                     "family-gpt_neox", "family-llama", "family-mistral", "family-qwen2",
-                    "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2",
-                    "hooked-attn_only", "hooked-no_norm", "hooked-bidirectional",
-                    "hooked-shortformer", "hooked-solu", "hooked-rotary", "hooked-solu_folded"),
+                    "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2", "family-gptj",
+                    "family-gpt_bigcode", "family-opt", "family-olmo3", "family-smollm3",
+                    "family-gemma", "family-gemma3_text", "family-phi", "family-phi3",
+                    "family-stablelm", "family-starcoder2", "family-cohere", "llama-yarn",
+                    "llama-yarn-parts", "llama-dynamic", "llama-longrope", "stablelm-sequential",
+                    "cohere-plain", "bigcode-heads", "hooked-attn_only", "hooked-no_norm",
+                    "hooked-bidirectional", "hooked-shortformer", "hooked-solu", "hooked-rotary",
+                    "hooked-solu_folded"),
     test_name);
 
 class EveryFamily : public testing::TestWithParam<std::string> {
@@ -123,8 +149,9 @@ TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
   const bool rotary = config.positions == PositionKind::kRotary;
   const bool turned_or_none = rotary || config.positions == PositionKind::kNone;
   EXPECT_EQ(listed.count("hook_pos_embed"), turned_or_none ? 0u : 1u);
-  EXPECT_EQ(listed.count("blocks.1.attn.hook_rot_q"), rotary ? 1u : 0u);
-  EXPECT_EQ(listed.count("blocks.1.attn.hook_rot_k"), rotary ? 1u : 0u);
+  EXPECT_EQ(listed.count("blocks.0.attn.hook_rot_q"), rotary ? 1u : 0u);
+  EXPECT_EQ(listed.count("blocks.1.attn.hook_rot_q"), config.turns(1) ? 1u : 0u);
+  EXPECT_EQ(listed.count("blocks.1.attn.hook_rot_k"), config.turns(1) ? 1u : 0u);
   EXPECT_EQ(listed.count("blocks.1.mlp.hook_pre_linear"), config.mlp == MlpKind::kGated ? 1u : 0u);
   EXPECT_EQ(listed.count("blocks.1.hook_resid_mid"), has_middle() ? 1u : 0u);
   EXPECT_EQ(listed.count("blocks.1.hook_mlp_out"), has_mlp() ? 1u : 0u);
@@ -158,8 +185,8 @@ TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
                                              : "blocks.0.attn.hook_k"),
                  &turned = taps.value("blocks.0.attn.hook_rot_k");
     const std::int64_t row = config.key_heads * config.head_width;
-    // TransformerLens shows normalised keys before their weight.
-    if (!(config.lens_taps && keys_normed)) {
+    // TransformerLens shows normalised keys before their weight; some scaling makes keys larger.
+    if (!(config.lens_taps && keys_normed) && config.rotary_scaling.amplitude == 1.0) {
       EXPECT_TRUE(std::equal(k.f32(), k.f32() + row, turned.f32()));
     }
     EXPECT_FALSE(std::equal(k.f32() + row, k.f32() + 2 * row, turned.f32() + row));
@@ -245,8 +272,8 @@ TEST_P(EveryFamily, ACacheGivesTheLogitsOfAFullRun) {
       begin = end;
     }
     // What it holds is what the scores read.
-    const bool rotary = model_->config().positions == PositionKind::kRotary;
-    const Tensor& keys = taps.value(rotary ? "blocks.1.attn.hook_rot_k" : "blocks.1.attn.hook_k");
+    const bool turned = model_->config().turns(1);
+    const Tensor& keys = taps.value(turned ? "blocks.1.attn.hook_rot_k" : "blocks.1.attn.hook_k");
     EXPECT_LT(error(cache->keys(1), keys), 1e-5);
   }
   const auto cache = model_->make_cache(2, 12);
@@ -256,6 +283,39 @@ TEST_P(EveryFamily, ACacheGivesTheLogitsOfAFullRun) {
           ->forward(positions_of(tokens, 5, 12), {.cache = cache.get(), .last_position_only = true})
           .value();
   EXPECT_LT(error(last, positions_of(full, 11, 12)), 2e-5);
+}
+
+// Where angles go by the length of a run, a cache serves runs that turn as those it is of.
+TEST(LengthScaling, ACacheOfOtherAnglesIsRefused) {
+  for (const char* name : {"llama-dynamic", "llama-longrope"}) {
+    const auto model = sample_model(reference_config(name));
+    const Tensor tokens = sample_ids(1, 10);
+    const Tensor full = model->forward(tokens).value();
+    const auto cache = model->make_cache(1, 10);
+    model->forward(positions_of(tokens, 0, 4), {.cache = cache.get()});
+    const Tensor within =
+        model->forward(positions_of(tokens, 4, 6), {.cache = cache.get()}).value();
+    EXPECT_LT(error(within, positions_of(model->forward(positions_of(tokens, 0, 6)).value(), 4, 6)),
+              2e-5);
+    EXPECT_THAT(
+        error_of([&] { model->forward(positions_of(tokens, 6, 7), {.cache = cache.get()}); }),
+        testing::HasSubstr("in a run of 7 tokens than in the cached run of 6"));
+    // What a run of the same length computed may be gone on from, and with longrope what one
+    // computed that is longer than the original context, too.
+    cache->clear();
+    model->forward(tokens, {.cache = cache.get()});
+    cache->truncate(8);
+    EXPECT_LT(error(model->forward(positions_of(tokens, 8, 10), {.cache = cache.get()}).value(),
+                    positions_of(full, 8, 10)),
+              2e-5)
+        << name;
+    cache->truncate(8);
+    const bool longrope = name == std::string("llama-longrope");
+    EXPECT_EQ(error_of([&] {
+                model->forward(positions_of(tokens, 8, 9), {.cache = cache.get()});
+              }) == "no error",
+              longrope);
+  }
 }
 
 TEST_P(EveryFamily, ARunMayEndInTheMiddleAndAnotherGoOn) {
@@ -450,6 +510,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "llama+gated+adapted", "parallel", "parallel+gated", "parallel-gpt2",
                     "family-gpt_neo", "family-gpt_neox", "family-llama", "family-mistral",
                     "family-qwen2", "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2",
+                    "family-gptj", "family-gpt_bigcode", "family-opt", "family-olmo3",
+                    "family-smollm3", "family-gemma", "family-gemma3_text", "family-phi",
+                    "family-phi3", "family-stablelm", "family-starcoder2", "family-cohere",
+                    "family-gemma3_text+gated", "family-cohere+gated", "family-smollm3+gated",
+                    "family-opt+adapted", "family-gpt_bigcode+gated", "family-phi3+adapted",
                     "family-mistral+gated", "family-gemma2+gated", "family-gpt_neo+gated",
                     "family-gpt_neox+gated", "family-qwen3+gated", "family-gpt_neox+adapted",
                     "family-olmo2+adapted", "hooked-attn_only", "hooked-no_norm",
@@ -459,24 +524,30 @@ INSTANTIATE_TEST_SUITE_P(
                     "hooked-bidirectional+adapted", "hooked-shortformer+adapted",
                     "hooked-rotary+adapted"),
     test_name);
-// Clipped values (OLMo) have kinks, where slopes are not what steps find.
-INSTANTIATE_TEST_SUITE_P(Models, DenseFamily,
-                         testing::Values("gpt2", "llama", "llama+adapted", "parallel",
-                                         "parallel-gpt2", "family-gpt_neo", "family-gpt_neox",
-                                         "family-llama", "family-mistral", "family-qwen2",
-                                         "family-qwen3", "family-olmo2", "family-gemma2",
-                                         "hooked-attn_only", "hooked-no_norm",
-                                         "hooked-bidirectional", "hooked-shortformer",
-                                         "hooked-solu", "hooked-rotary", "hooked-solu_folded"),
-                         test_name);
+// Clipped values (OLMo) and rectified ones (OPT) have kinks, where slopes are not what steps find.
+INSTANTIATE_TEST_SUITE_P(
+    Models, DenseFamily,
+    testing::Values("gpt2", "llama", "llama+adapted", "parallel", "parallel-gpt2", "family-gpt_neo",
+                    "family-gpt_neox", "family-llama", "family-mistral", "family-qwen2",
+                    "family-qwen3", "family-olmo2", "family-gemma2", "family-gptj",
+                    "family-gpt_bigcode", "family-olmo3", "family-smollm3", "family-gemma",
+                    "family-gemma3_text", "family-phi", "family-phi3", "family-stablelm",
+                    "family-starcoder2", "family-cohere", "hooked-attn_only", "hooked-no_norm",
+                    "hooked-bidirectional", "hooked-shortformer", "hooked-solu", "hooked-rotary",
+                    "hooked-solu_folded"),
+    test_name);
 INSTANTIATE_TEST_SUITE_P(
     Models, SavedFamily,
     testing::Values("gpt2", "llama", "llama+gated", "llama+adapted", "family-gpt_neo",
                     "family-gpt_neox", "family-llama", "family-mistral", "family-qwen2",
-                    "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2",
-                    "family-gpt_neox+adapted", "family-gemma2+gated", "hooked-attn_only",
-                    "hooked-no_norm", "hooked-bidirectional+gated", "hooked-shortformer",
-                    "hooked-solu+adapted", "hooked-rotary", "hooked-solu_folded"),
+                    "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2", "family-gptj",
+                    "family-gpt_bigcode", "family-opt", "family-olmo3", "family-smollm3",
+                    "family-gemma", "family-gemma3_text", "family-phi", "family-phi3",
+                    "family-stablelm", "family-starcoder2", "family-cohere",
+                    "family-cohere+adapted", "family-gpt_neox+adapted", "family-gemma2+gated",
+                    "hooked-attn_only", "hooked-no_norm", "hooked-bidirectional+gated",
+                    "hooked-shortformer", "hooked-solu+adapted", "hooked-rotary",
+                    "hooked-solu_folded"),
     test_name);
 
 }  // namespace

@@ -28,8 +28,13 @@ struct ParameterSpec {
   // heads are side by side here, [in, heads D]; else the same numbers in the same order.
   Shape file_shape = {};
   bool by_head = false;
+  // Rows (or numbers) of so many heads, the first `paired_width` of each of which rotary positions
+  // turn: in a file pair i is 2 i and 2 i + 1, here i and i + half. 0: as in the file.
+  std::int64_t paired_heads = 0, paired_width = 0;
   bool may_be_absent = false;  // a file without it has it as it starts: zeros, or ones
 
+  // Whether a file has the numbers in another order.
+  bool reorders() const { return interleaved_heads != 0 || by_head || paired_heads != 0; }
   const Shape& stored_shape() const { return file_shape.rank() > 0 ? file_shape : shape; }
 };
 
@@ -63,15 +68,26 @@ inline constexpr std::int64_t kMostExtent = 1 << 24;
 Activation read_activation(const JsonObject& json, std::string_view key, std::string_view fallback);
 
 // Rotary positions: base, scaling and the share of a head that is turned, into `config`, whose
-// head_width is known. They stand in the section rope_parameters of transformers 5, or as older
-// files have it in rope_theta, rope_scaling and partial_rotary_factor (or what `older` calls them).
-// Throws Error for kinds of scaling that are not implemented, and for keys that no kind has.
+// head_width and context are known. They stand in the section rope_parameters of transformers 5, or
+// as older files have it in rope_theta, rope_scaling and partial_rotary_factor (or what the keys
+// here call them). Throws Error for kinds of scaling that are not implemented, and for keys that no
+// kind has.
 struct RotaryKeys {
   const char* base = "rope_theta";
   const char* share = nullptr;  // null: whole heads only
   double default_share = 1.0;
+  double default_base = 10000.0;
+  // Layers with a window turn by angles of their own: rope_parameters has a section for each of
+  // "full_attention" and "sliding_attention"; older files have the base of the second under
+  // `window_base` (null: as that of the first) and scale the first alone.
+  bool by_layer = false;
+  const char* window_base = nullptr;
+  double default_window_base = 10000.0;
+  // Phi 3: scaling is longrope, whatever older files call it, and the context that it begins from
+  // stands beside the section, or is this; 0 elsewhere.
+  double longrope_context = 0.0;
 };
-void read_rotary(const JsonObject& json, ModelConfig& config, const RotaryKeys& older = {});
+void read_rotary(const JsonObject& json, ModelConfig& config, const RotaryKeys& keys = {});
 
 // The window of each layer: those that layer_types calls "sliding_attention", or without that key
 // those for which `slides` says so, have `window`.

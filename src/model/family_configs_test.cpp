@@ -106,14 +106,18 @@ TEST(FamilyConfigs, GemmaReadsItsCapsAndScales) {
 
 TEST(FamilyConfigs, EveryFamilyRefusesWhatNoneComputes) {
   for (const char* family :
-       {"gpt_neo", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "olmo", "olmo2", "gemma2"}) {
+       {"gpt_neo",     "gpt_neox", "gptj", "gpt_bigcode", "opt",        "llama",  "mistral",
+        "qwen2",       "qwen3",    "olmo", "olmo2",       "olmo3",      "gemma",  "gemma2",
+        "gemma3_text", "smollm3",  "phi",  "phi3",        "starcoder2", "cohere", "stablelm"}) {
     EXPECT_THAT(refusal(family, {{"quantization_config", {{"bits", 8}}}}),
                 testing::HasSubstr("quantization_config"))
         << family;
     EXPECT_THAT(refusal(family, {{"vocab_size", 0}}), testing::HasSubstr("vocab_size")) << family;
-    if (std::string(family) == "gpt_neo") continue;
-    EXPECT_THAT(refusal(family, {{"rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}}}),
-                testing::HasSubstr("'yarn'"))
+    if (with(family, nlohmann::json::object()).positions != PositionKind::kRotary ||
+        std::string(family) == "gptj")
+      continue;
+    EXPECT_THAT(refusal(family, {{"rope_scaling", {{"type", "axial"}, {"factor", 4.0}}}}),
+                testing::HasSubstr("'axial'"))
         << family;
   }
   EXPECT_THAT(refusal("olmo", {{"clip_qkv", -2.0}}), testing::HasSubstr("clip_qkv"));

@@ -35,33 +35,90 @@ inline nlohmann::json sample_llama_json() {
           {"vocab_size", kSampleVocabulary}};
 }
 
-// Of the families whose config.json is near Llama's, and of GPT-Neo: windows shorter than the
-// tests' prompts, caps and bounds that are reached.
-inline nlohmann::json sample_family_json(const std::string& family) {
+inline const nlohmann::json kSampleYarn = {{"rope_type", "yarn"},
+                                           {"factor", 4.0},
+                                           {"original_max_position_embeddings", 6},
+                                           {"beta_fast", 2.0},
+                                           {"beta_slow", 0.2}};
+
+inline const nlohmann::json kSampleLongRope = {{"rope_type", "longrope"},
+                                               {"original_max_position_embeddings", 6},
+                                               {"short_factor", {1.0, 1.1, 1.3, 1.2}},
+                                               {"long_factor", {1.5, 2.0, 4.0, 8.0}}};
+
+// Of the families whose config.json has GPT-2's names or others of its own.
+inline nlohmann::json sample_own_names_json(const std::string& family) {
+  const std::int64_t d = kSampleWidth, V = kSampleVocabulary;
   if (family == "gpt_neo")
-    return {{"model_type", "gpt_neo"},
+    return {{"model_type", family},
             {"num_layers", 2},
             {"num_heads", 3},
-            {"hidden_size", kSampleWidth},
+            {"hidden_size", d},
             {"max_position_embeddings", 32},
-            {"vocab_size", kSampleVocabulary},
+            {"vocab_size", V},
             {"attention_types", {{{"local", "global"}, 1}}},
             {"window_size", 4}};
+  if (family == "opt")
+    return {{"model_type", family},
+            {"num_hidden_layers", 2},
+            {"num_attention_heads", 3},
+            {"hidden_size", d},
+            {"ffn_dim", 40},
+            {"vocab_size", V},
+            {"max_position_embeddings", 32},
+            {"word_embed_proj_dim", d}};
+  nlohmann::json json = sample_gpt2_json();
+  json["model_type"] = family;
+  json["n_inner"] = 40;
+  if (family == "gptj") json.update({{"rotary_dim", 6}, {"tie_word_embeddings", false}});
+  return json;
+}
+
+// Of the families whose config.json is near Llama's, and of others: windows shorter than the tests'
+// prompts, caps and bounds that are reached, scaling that is in effect.
+inline nlohmann::json sample_family_json(const std::string& family) {
+  for (const char* own : {"gpt_neo", "opt", "gptj", "gpt_bigcode"})
+    if (family == own) return sample_own_names_json(family);
   nlohmann::json json = sample_llama_json();
   json["model_type"] = family;
   if (family == "gpt_neox") {
     json["num_attention_heads"] = 3;
     json["rotary_pct"] = 0.5;
   }
-  if (family == "mistral") json["sliding_window"] = 3;
+  if (family == "phi" || family == "stablelm") {
+    json["num_attention_heads"] = json["num_key_value_heads"] = 3;
+    json["partial_rotary_factor"] = 0.75;
+  }
+  if (family == "phi") json["qk_layernorm"] = true;
+  if (family == "stablelm") json["use_parallel_residual"] = json["use_qkv_bias"] = true;
+  if (family == "mistral" || family == "starcoder2") json["sliding_window"] = 3;
+  if (family == "phi3") json.update({{"sliding_window", 3}, {"partial_rotary_factor", 0.75}});
   if (family == "qwen2")
     json.update({{"use_sliding_window", true}, {"sliding_window", 4}, {"max_window_layers", 1}});
   if (family == "olmo") json["clip_qkv"] = 1.0;
+  if (family == "olmo3")
+    json.update({{"sliding_window", 4},
+                 {"layer_types", {"sliding_attention", "full_attention"}},
+                 {"rope_scaling", kSampleYarn},
+                 {"rope_theta", 300.0}});
+  if (family == "smollm3")
+    json.update({{"no_rope_layers", {1, 0}},
+                 {"use_sliding_window", true},
+                 {"sliding_window", 4},
+                 {"mlp_bias", true}});
   if (family == "gemma2")
     json.update({{"sliding_window", 4},
                  {"query_pre_attn_scalar", 5},
                  {"attn_logit_softcapping", 2.0},
                  {"final_logit_softcapping", 3.0}});
+  if (family == "gemma3_text")
+    json.update({{"sliding_window", 4},
+                 {"sliding_window_pattern", 2},
+                 {"query_pre_attn_scalar", 5},
+                 {"rope_local_base_freq", 100.0},
+                 {"rope_theta", 5000.0},
+                 {"rope_scaling", {{"rope_type", "linear"}, {"factor", 2.0}}}});
+  if (family == "cohere") json.update({{"use_qk_norm", true}, {"logit_scale", 0.4}});
   if (family == "llama")
     json["rope_scaling"] = {{"rope_type", "llama3"},
                             {"factor", 8.0},

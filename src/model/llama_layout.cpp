@@ -8,47 +8,116 @@ namespace {
 
 constexpr const char* kPrefix = "model.";
 
-DecoderWeights lay_out(const ModelConfig& config, const LlamaLayout& layout, ParameterWalk walk) {
-  const std::int64_t d = config.width, hidden = config.mlp_width;
-  const std::int64_t queries = config.heads * config.head_width;
-  const std::int64_t keys = config.key_heads * config.head_width;
-  const Initial gain = config.norm_around_one ? Initial::kZeros : Initial::kOnes;
-  const auto norm = [&](const std::string& name, std::int64_t width) {
-    return layout.norm_weights ? walk.norm(name, width, false, gain) : NormWeights();
-  };
-  DecoderWeights weights;
-  weights.token_embedding = walk("model.embed_tokens.weight", {config.vocabulary, d});
-  for (std::int64_t l = 0; l < config.layers; ++l) {
-    const std::string block = fmt::format("model.layers.{}.", l), attention = block + "self_attn.";
-    DecoderBlock& to = weights.blocks.emplace_back();
-    const bool before = config.branch_norms != BranchNorms::kAfter;
-    const bool after = config.branch_norms != BranchNorms::kBefore;
-    to.attention_norm = before ? norm(block + "input_layernorm", d) : kNoNorm;
-    to.attention.q = walk.linear(attention + "q_proj", queries, d, layout.qkv_bias);
-    to.attention.k = walk.linear(attention + "k_proj", keys, d, layout.qkv_bias);
-    to.attention.v = walk.linear(attention + "v_proj", keys, d, layout.qkv_bias);
-    to.attention.o = walk.linear(attention + "o_proj", d, queries, layout.output_bias);
-    if (config.query_key_norm != QueryKeyNorm::kNone) {
-      const bool by_head = config.query_key_norm == QueryKeyNorm::kHead;
-      to.attention.q_norm = norm(attention + "q_norm", by_head ? config.head_width : queries);
-      to.attention.k_norm = norm(attention + "k_norm", by_head ? config.head_width : keys);
+class LlamaWalk {
+ public:
+  LlamaWalk(const ModelConfig& config, const LlamaLayout& layout, ParameterWalk walk)
+      : config_(config), layout_(layout), walk_(walk) {}
+
+  DecoderWeights operator()() {
+    const std::int64_t d = config_.width;
+    DecoderWeights weights;
+    weights.token_embedding = walk_("model.embed_tokens.weight", {config_.vocabulary, d});
+    for (std::int64_t l = 0; l < config_.layers; ++l) {
+      const std::string block = fmt::format("model.layers.{}.", l);
+      DecoderBlock& to = weights.blocks.emplace_back();
+      const bool before = config_.branch_norms != BranchNorms::kAfter;
+      const bool after = config_.branch_norms != BranchNorms::kBefore;
+      to.attention_norm = before ? norm(block + "input_layernorm", d) : kNoNorm;
+      attention(block + "self_attn.", to.attention);
+      // With norms in front of the branches only, the second is called as if it stood behind.
+      if (after) to.attention_post_norm = norm(block + "post_attention_layernorm", d);
+      to.mlp_norm = !before            ? kNoNorm
+                    : layout_.one_norm ? to.attention_norm
+                    : after            ? norm(block + "pre_feedforward_layernorm", d)
+                                       : norm(block + "post_attention_layernorm", d);
+      mlp(block + "mlp.", to.mlp);
+      if (after) to.mlp_post_norm = norm(block + "post_feedforward_layernorm", d);
     }
-    // With norms in front of the branches only, the second is called as if it stood behind.
-    if (after) to.attention_post_norm = norm(block + "post_attention_layernorm", d);
-    to.mlp_norm = !before ? kNoNorm
-                  : after ? norm(block + "pre_feedforward_layernorm", d)
-                          : norm(block + "post_attention_layernorm", d);
-    to.mlp.gate = walk.linear(block + "mlp.gate_proj", hidden, d, layout.mlp_bias);
-    to.mlp.in = walk.linear(block + "mlp.up_proj", hidden, d, layout.mlp_bias);
-    to.mlp.out = walk.linear(block + "mlp.down_proj", d, hidden, layout.mlp_bias);
-    if (after) to.mlp_post_norm = norm(block + "post_feedforward_layernorm", d);
+    weights.final_norm = norm("model.norm", d);
+    weights.output.weight = config_.tied_embeddings
+                                ? weights.token_embedding
+                                : walk_("lm_head.weight", {config_.vocabulary, d});
+    weights.output.out_in = true;
+    return weights;
   }
-  weights.final_norm = norm("model.norm", d);
-  weights.output.weight = config.tied_embeddings ? weights.token_embedding
-                                                 : walk("lm_head.weight", {config.vocabulary, d});
-  weights.output.out_in = true;
-  return weights;
-}
+
+ private:
+  NormWeights norm(const std::string& name, std::int64_t width) {
+    if (!layout_.norm_weights) return {};
+    return walk_.norm(name, width, layout_.norm_bias,
+                      config_.norm_around_one ? Initial::kZeros : Initial::kOnes);
+  }
+
+  void attention(const std::string& name, AttentionWeights& to) {
+    const std::int64_t d = config_.width, D = config_.head_width;
+    const std::int64_t queries = config_.heads * D, keys = config_.key_heads * D;
+    if (layout_.fused) {
+      to.q = walk_.linear(name + "qkv_proj", queries + 2 * keys, d, layout_.qkv_bias);
+      to.k = to.v = to.q;
+      to.q.count = queries, to.k.count = to.v.count = keys;
+      to.k.begin = queries, to.v.begin = queries + keys;
+    } else {
+      to.q = turned(name + "q_proj", config_.heads);
+      to.k = turned(name + "k_proj", config_.key_heads);
+      to.v = walk_.linear(name + "v_proj", keys, d, layout_.qkv_bias);
+    }
+    to.o = walk_.linear(name + "o_proj", d, queries, layout_.output_bias);
+    switch (config_.query_key_norm) {
+      case QueryKeyNorm::kNone: break;
+      case QueryKeyNorm::kHead:
+        to.q_norm = norm(name + "q_norm", D);
+        to.k_norm = norm(name + "k_norm", D);
+        break;
+      case QueryKeyNorm::kEachHead:
+        to.q_norm.weight = own_gains(name + "q_norm", config_.heads);
+        to.k_norm.weight = own_gains(name + "k_norm", config_.key_heads);
+        break;
+      case QueryKeyNorm::kAllHeads:
+        to.q_norm = norm(name + "q_norm", queries);
+        to.k_norm = norm(name + "k_norm", keys);
+        break;
+    }
+  }
+
+  // A matrix of queries or keys.
+  LinearWeight turned(const std::string& name, std::int64_t heads) {
+    const std::int64_t rows = heads * config_.head_width;
+    if (!layout_.paired) return walk_.linear(name, rows, config_.width, layout_.qkv_bias);
+    return walk_.paired_linear(name, rows, config_.width, layout_.qkv_bias, heads,
+                               config_.rotary_width);
+  }
+  // Gains [heads, D] of a norm of queries or keys.
+  Variable own_gains(const std::string& name, std::int64_t heads) {
+    const std::int64_t D = config_.head_width;
+    return walk_({.name = name + ".weight",
+                  .shape = {heads * D},
+                  .initial = Initial::kOnes,
+                  .file_shape = {heads, D},
+                  .paired_heads = layout_.paired ? heads : 0,
+                  .paired_width = layout_.paired ? config_.rotary_width : 0});
+  }
+
+  void mlp(const std::string& name, MlpWeights& to) {
+    const std::int64_t d = config_.width, hidden = config_.mlp_width;
+    if (config_.mlp == MlpKind::kPlain) {
+      to.in = walk_.linear(name + "c_fc", hidden, d, layout_.mlp_bias);
+      to.out = walk_.linear(name + "c_proj", d, hidden, layout_.mlp_bias);
+      return;
+    }
+    if (layout_.fused) {
+      to.gate = to.in = walk_.linear(name + "gate_up_proj", 2 * hidden, d, layout_.mlp_bias);
+      to.gate.count = to.in.count = to.in.begin = hidden;
+    } else {
+      to.gate = walk_.linear(name + "gate_proj", hidden, d, layout_.mlp_bias);
+      to.in = walk_.linear(name + "up_proj", hidden, d, layout_.mlp_bias);
+    }
+    to.out = walk_.linear(name + "down_proj", d, hidden, layout_.mlp_bias);
+  }
+
+  const ModelConfig& config_;
+  const LlamaLayout& layout_;
+  ParameterWalk walk_;
+};
 
 }  // namespace
 
@@ -75,8 +144,8 @@ ModelConfig read_llama_config(const JsonObject& json, const char* family,
   config.vocabulary = json.integer("vocab_size", 1, kMostExtent);
   config.tied_embeddings = json.boolean_or("tie_word_embeddings", defaults.tied_embeddings);
   config.norm = NormKind::kRms;
-  config.norm_epsilon = json.number_or("rms_norm_eps", defaults.norm_epsilon, 0.0, 1.0);
-  read_rotary(json, config);
+  config.norm_epsilon = json.number_or(defaults.epsilon_key, defaults.norm_epsilon, 0.0, 1.0);
+  read_rotary(json, config, defaults.rotary);
   config.mlp = MlpKind::kGated;
   config.activation = read_activation(json, defaults.activation_key, defaults.activation);
   config.source = json.raw();
@@ -85,7 +154,7 @@ ModelConfig read_llama_config(const JsonObject& json, const char* family,
 
 std::vector<ParameterSpec> llama_parameters(const ModelConfig& config, const LlamaLayout& layout) {
   std::vector<ParameterSpec> specs;
-  lay_out(config, layout, ParameterWalk(specs));
+  LlamaWalk(config, layout, ParameterWalk(specs))();
   return specs;
 }
 
@@ -100,7 +169,7 @@ std::string llama_name(const ModelConfig& config, std::string_view name) {
 std::unique_ptr<Model> build_llama(const ModelConfig& config,
                                    std::vector<NamedParameter> parameters,
                                    const LlamaLayout& layout) {
-  DecoderWeights weights = lay_out(config, layout, ParameterWalk(parameters));
+  DecoderWeights weights = LlamaWalk(config, layout, ParameterWalk(parameters))();
   return make_decoder(config, std::move(parameters), std::move(weights));
 }
 

@@ -11,12 +11,15 @@ struct LlamaDefaults {
   std::int64_t key_heads = 0;   // 0: as many as heads
   std::int64_t head_width = 0;  // 0: hidden_size / num_attention_heads
   double norm_epsilon = 1e-6;
+  const char* epsilon_key = "rms_norm_eps";
   bool tied_embeddings = false;
   const char* activation_key = "hidden_act";
   const char* activation = "silu";
+  RotaryKeys rotary = {};
 };
 
-// What they all have: extents, RMS norms, rotary positions, a gated MLP.
+// What they all have unless they say otherwise: extents, RMS norms, rotary positions, a gated MLP
+// (or a plain one, whose matrices have GPT-2's names).
 ModelConfig read_llama_config(const JsonObject& json, const char* family,
                               const LlamaDefaults& defaults = {});
 
@@ -24,6 +27,10 @@ ModelConfig read_llama_config(const JsonObject& json, const char* family,
 struct LlamaLayout {
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool norm_weights = true;
+  bool norm_bias = false;
+  bool one_norm = false;  // attention and MLP read the same norm, which stands in the files once
+  bool fused = false;     // one matrix of q, k and v, and one of an MLP's gate and up
+  bool paired = false;    // pairs that positions turn are beside each other (ParameterSpec)
 };
 
 std::vector<ParameterSpec> llama_parameters(const ModelConfig& config, const LlamaLayout& layout);

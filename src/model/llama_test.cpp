@@ -69,8 +69,9 @@ TEST(Llama, RefusesWhatItDoesNotCompute) {
     EXPECT_NE(message.find(part), std::string::npos) << changes << ": " << message;
   };
   expect({{"rope_scaling", {{"type", "linear"}}}}, "factor");
-  expect({{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}},
-         "'dynamic', which is not supported; 'default', 'linear' and 'llama3'");
+  expect({{"rope_scaling", {{"rope_type", "axial"}, {"factor", 2.0}}}},
+         "'axial', which is not supported; 'default', 'linear', 'llama3', 'yarn', 'dynamic' and "
+         "'longrope'");
   expect({{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 5e5}, {"factor", 8.0}}}},
          "low_freq_factor");
   expect({{"rope_parameters", {{"rope_type", "default"}, {"attention_factor", 1.5}}}},

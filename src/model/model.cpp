@@ -62,6 +62,11 @@ Variable Model::checked_run(const Tensor& ids, const ForwardOptions& options) co
   require(past + ids.size(1) <= config_.context,
           "forward: {} positions are more than the model's context of {}", past + ids.size(1),
           config_.context);
+  const std::int64_t cached = past > 0 ? options.cache->longest_run() : 0;
+  require(past == 0 || config_.same_angles(cached, past + ids.size(1)),
+          "forward: the positions of this model are turned by other angles in a run of {} tokens "
+          "than in the cached run of {}; run the text anew",
+          past + ids.size(1), cached);
   const std::int32_t* id = ids.i32();
   for (std::int64_t i = 0; i < ids.elements(); ++i)
     if (id[i] < 0 || id[i] >= config_.vocabulary)

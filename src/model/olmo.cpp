@@ -1,5 +1,5 @@
-// OLMo (norms without weights, clipped q, k and v) and OLMo 2 (norms behind the branches and on q
-// and k).
+// OLMo (norms without weights, clipped q, k and v), OLMo 2 (norms behind the branches and on q and
+// k) and OLMo 3 (with windows, whose layers do not share the scaling of the others).
 #include "model/llama_layout.h"
 
 namespace filigree {
@@ -22,6 +22,18 @@ ModelConfig read_olmo2(const JsonObject& json) {
   return config;
 }
 
+ModelConfig read_olmo3(const JsonObject& json) {
+  json.boolean_or("attention_bias", false);
+  ModelConfig config = read_llama_config(
+      json, "olmo3", {.norm_epsilon = 1e-5, .rotary = {.default_base = 5e5, .by_layer = true}});
+  config.branch_norms = BranchNorms::kAfter;
+  config.query_key_norm = QueryKeyNorm::kAllHeads;
+  const std::int64_t window = json.integer_or("sliding_window", 4096, 1, kMostExtent);
+  config.windows = read_windows(json, config.layers, window,
+                                [](std::int64_t layer) { return (layer + 1) % 4 != 0; });
+  return config;
+}
+
 LlamaLayout olmo_layout(const ModelConfig& config) {
   const bool bias = flag_of(config, "attention_bias", false);
   return {.qkv_bias = bias, .output_bias = bias, .norm_weights = false};
@@ -36,5 +48,6 @@ LlamaLayout olmo2_layout(const ModelConfig& config) {
 
 const Family kOlmoFamily = llama_family<olmo_layout>("olmo", read_olmo);
 const Family kOlmo2Family = llama_family<olmo2_layout>("olmo2", read_olmo2);
+const Family kOlmo3Family = llama_family<olmo2_layout>("olmo3", read_olmo3);
 
 }  // namespace filigree

@@ -50,7 +50,7 @@ class ReferenceForward {
         at(x, t, i, d) = of(weights_.token_embedding, ids[static_cast<std::size_t>(t)] * d + i) *
                          config_.embedding_scale;
         if (config_.positions == PositionKind::kLearned)
-          at(x, t, i, d) += of(weights_.position_embedding, t * d + i);
+          at(x, t, i, d) += of(weights_.position_embedding, (config_.first_position + t) * d + i);
       }
     for (std::size_t l = 0; l < weights_.layers.size(); ++l) {
       const LayerWeights& layer = weights_.layers[l];
@@ -69,7 +69,8 @@ class ReferenceForward {
       x = next;
     }
     Doubles logits = linear(normalised(x, weights_.final_norm), weights_.output);
-    for (double& logit : logits) logit = capped(logit, static_cast<double>(config_.logit_soft_cap));
+    for (double& logit : logits)
+      logit = capped(logit * config_.logit_scale, static_cast<double>(config_.logit_soft_cap));
     return logits;
   }
 
@@ -103,10 +104,11 @@ class ReferenceForward {
 
   static double capped(double x, double cap) { return cap == 0.0 ? x : cap * std::tanh(x / cap); }
 
-  // By rows of as many numbers as the norm has weights.
-  Doubles normalised(const Doubles& x, const NormWeights& norm) const {
+  // By rows of as many numbers as the norm has weights, or where each head has its own, as a head.
+  Doubles normalised(const Doubles& x, const NormWeights& norm, std::int64_t heads = 1) const {
     if (norm.kind == NormKind::kNone || !norm.weight.defined()) return x;
-    const std::int64_t d = norm.weight.size(0), rows = static_cast<std::int64_t>(x.size()) / d;
+    const std::int64_t d = norm.weight.size(0) / heads;
+    const std::int64_t rows = static_cast<std::int64_t>(x.size()) / d;
     Doubles y(x.size());
     for (std::int64_t r = 0; r < rows; ++r) {
       double mean = 0.0, square = 0.0;
@@ -115,8 +117,9 @@ class ReferenceForward {
       for (std::int64_t i = 0; i < d; ++i)
         square += std::pow(at(x, r, i, d) - mean, 2.0) / static_cast<double>(d);
       for (std::int64_t i = 0; i < d; ++i) {
-        at(y, r, i, d) = (at(x, r, i, d) - mean) / std::sqrt(square + config_.norm_epsilon) *
-                         (of(norm.weight, i) + (config_.norm_around_one ? 1.0 : 0.0));
+        at(y, r, i, d) =
+            (at(x, r, i, d) - mean) / std::sqrt(square + config_.norm_epsilon) *
+            (of(norm.weight, r % heads * d + i) + (config_.norm_around_one ? 1.0 : 0.0));
         if (norm.bias.defined()) at(y, r, i, d) += of(norm.bias, i);
       }
     }
@@ -141,30 +144,57 @@ class ReferenceForward {
     return y;
   }
 
-  void turn(Doubles& x, std::int64_t heads) const {
+  void turn(Doubles& x, std::int64_t heads, const RotaryAngles& angles) const {
     const std::int64_t D = config_.head_width, half = (config_.rotary_width + 1) / 2;
-    for (std::int64_t r = 0; r < static_cast<std::int64_t>(x.size()) / D; ++r)
+    const std::int64_t rows = static_cast<std::int64_t>(x.size()) / D;
+    for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t i = 0; i < half; ++i) {
-        const double step =
-            std::pow(config_.rotary_base,
-                     -2.0 * static_cast<double>(i) / static_cast<double>(config_.rotary_width));
-        const double angle = static_cast<double>(r / heads) * scaled(step);
+        const double angle =
+            static_cast<double>(r / heads) * step_of(i, angles, static_cast<double>(rows / heads));
+        const double cosine = std::cos(angle) * angles.scaling.amplitude;
+        const double sine = std::sin(angle) * angles.scaling.amplitude;
         const double a = at(x, r, i, D), b = at(x, r, i + half, D);
-        at(x, r, i, D) = a * std::cos(angle) - b * std::sin(angle);
-        at(x, r, i + half, D) = b * std::cos(angle) + a * std::sin(angle);
+        at(x, r, i, D) = a * cosine - b * sine;
+        at(x, r, i + half, D) = b * cosine + a * sine;
       }
   }
 
-  // As transformers' modeling_rope_utils has it, by wave lengths.
-  double scaled(double step) const {
-    const RotaryScaling& s = config_.rotary_scaling;
-    if (s.kind == RotaryScaling::Kind::kNone) return step;
-    if (s.kind == RotaryScaling::Kind::kLinear) return step / s.factor;
+  // As transformers' modeling_rope_utils has it: of a run of `length` positions, llama3 by wave
+  // lengths.
+  double step_of(std::int64_t pair, const RotaryAngles& angles, double length) const {
+    const RotaryScaling& s = angles.scaling;
+    const auto dim = static_cast<double>(config_.rotary_width), place = static_cast<double>(pair);
+    const double step = std::pow(angles.base, -2.0 * place / dim);
+    const double original = s.original_context;
+    switch (s.kind) {
+      case RotaryScaling::Kind::kNone: return step;
+      case RotaryScaling::Kind::kLinear: return step / s.factor;
+      case RotaryScaling::Kind::kDynamic: {
+        if (length <= original) return step;
+        const double base = angles.base * std::pow(s.factor * length / original - (s.factor - 1.0),
+                                                   dim / (dim - 2.0));
+        return std::pow(base, -2.0 * place / dim);
+      }
+      case RotaryScaling::Kind::kLongRope:
+        return step / (length > original ? s.far : s.near)[static_cast<std::size_t>(pair)];
+      case RotaryScaling::Kind::kYarn: {
+        const auto bound = [&](double turns) {
+          return dim * std::log(original / (turns * 2.0 * M_PI)) / (2.0 * std::log(angles.base));
+        };
+        double low = bound(s.high_frequency), high = bound(s.low_frequency);
+        if (s.whole_pairs) low = std::floor(low), high = std::ceil(high);
+        low = std::max(low, 0.0), high = std::min(high, dim - 1.0);
+        if (low == high) high += 0.001;
+        const double ramp = std::clamp((place - low) / (high - low), 0.0, 1.0);
+        return step / s.factor * ramp + step * (1.0 - ramp);
+      }
+      case RotaryScaling::Kind::kLlama3: break;
+    }
     const double wave = 2.0 * M_PI / step;
-    if (wave > s.original_context / s.low_frequency) return step / s.factor;
-    if (wave < s.original_context / s.high_frequency) return step;
+    if (wave > original / s.low_frequency) return step / s.factor;
+    if (wave < original / s.high_frequency) return step;
     const double smooth =
-        (s.original_context / wave - s.low_frequency) / (s.high_frequency - s.low_frequency);
+        (original / wave - s.low_frequency) / (s.high_frequency - s.low_frequency);
     return (1.0 - smooth) * step / s.factor + smooth * step;
   }
 
@@ -182,11 +212,16 @@ class ReferenceForward {
     if (config_.positions == PositionKind::kShortformer)
       for (std::size_t i = 0; i < placed.size(); ++i)
         placed[i] += of(weights_.position_embedding, static_cast<std::int64_t>(i));
-    Doubles q = normalised(clipped(linear(placed, w.q)), w.q_norm);
-    Doubles k = normalised(clipped(linear(placed, w.k)), w.k_norm);
+    const bool own = config_.query_key_norm == QueryKeyNorm::kEachHead;
+    Doubles q = normalised(clipped(linear(placed, w.q)), w.q_norm, own ? H : 1);
+    Doubles k = normalised(clipped(linear(placed, w.k)), w.k_norm, own ? G : 1);
     const Doubles v = clipped(linear(x, w.v));
     const std::int64_t window = config_.window(static_cast<std::int64_t>(layer));
-    if (config_.positions == PositionKind::kRotary) turn(q, H), turn(k, G);
+    const auto index = static_cast<std::int64_t>(layer);
+    if (config_.turns(index)) {
+      turn(q, H, config_.rotary_angles(index));
+      turn(k, G, config_.rotary_angles(index));
+    }
     double scale = config_.attention_scale != 0.0 ? config_.attention_scale
                                                   : 1.0 / std::sqrt(static_cast<double>(D));
     if (config_.scale_by_layer) scale /= static_cast<double>(layer + 1);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "filigree/error.h"
 #include "filigree/layers.h"
 #include "ops/layout/copy_blocks.h"
@@ -25,6 +27,7 @@ void KeyValueCache::truncate(std::int64_t length) {
   require(length >= 0 && length <= length_, "key-value cache: cannot keep {} of {} positions",
           length, length_);
   length_ = length;
+  if (length == 0) longest_run_ = 0;
 }
 
 void KeyValueCache::append(std::int64_t layer, const Tensor& k, const Tensor& v) {
@@ -47,6 +50,9 @@ void KeyValueCache::append(std::int64_t layer, const Tensor& k, const Tensor& v)
   copy(v, values_[slot(layer)]);
 }
 
-void KeyValueCache::advance(std::int64_t positions) { length_ += positions; }
+void KeyValueCache::advance(std::int64_t positions, std::int64_t length) {
+  length_ += positions;
+  longest_run_ = std::max({longest_run_, length_, length});
+}
 
 }  // namespace filigree

@@ -59,13 +59,14 @@ Variable clipped(const Variable& x, const AttentionWeights& w) {
 Variable normalised(const Variable& x, const NormWeights& norm, const TapScope& tap) {
   if (!norm.weight.defined()) return x;
   const std::int64_t width = norm.weight.size(0);
-  if (width == x.size(3)) return normalise(x, norm, tap);
+  if (width == x.size(3) || norm.heads > 0) return normalise(x, norm, tap);
   return reshape(normalise(reshape(x, {x.size(0), x.size(1), width}), norm, tap), x.shape());
 }
 
-// The heads' [B, T, heads, D] at the positions from `first` on, turned.
-Variable positioned(const Variable& x, const AttentionWeights& w, std::int64_t first) {
-  const RotaryTable::Part part = w.rotary->at(first, x.size(1), x.value().device());
+// The heads' [B, T, heads, D] at the positions from `first` on, turned as in a run of so many.
+Variable positioned(const Variable& x, const AttentionWeights& w, std::int64_t first,
+                    std::int64_t length) {
+  const RotaryTable::Part part = w.rotary->at(first, x.size(1), x.value().device(), length);
   return rotary(x, part.cos, part.sin);
 }
 
@@ -163,16 +164,16 @@ Variable self_attention(const AttentionInputs& x, const AttentionWeights& w, con
         tap("hook_v", clipped(projected(x.shared, x.v, {}, w.v, w.lora.v, w.key_heads), w));
     q = normalised(q, w.q_norm, tap.inside("q_norm"));
     k = normalised(k, w.k_norm, tap.inside("k_norm"));
+    const std::int64_t past = cache != nullptr ? cache->length() : 0;
     if (w.rotary != nullptr) {
-      const std::int64_t past = cache != nullptr ? cache->length() : 0;
-      q = tap("hook_rot_q", positioned(q, w, past + T - Tq));
-      k = tap("hook_rot_k", positioned(k, w, past));
+      q = tap("hook_rot_q", positioned(q, w, past + T - Tq, past + T));
+      k = tap("hook_rot_k", positioned(k, w, past, past + T));
     }
     std::int64_t keys = T;
     if (cache != nullptr) {
       require(!q.requires_grad(), "attention: a run with a cache cannot be differentiated");
       cache->append(layer, k.value(), v.value());
-      keys = cache->length() + T;
+      keys = past + T;
       k = cache->keys(layer), v = cache->values(layer);
     }
 

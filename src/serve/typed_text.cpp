@@ -78,6 +78,12 @@ study::Prediction TypedText::run(const std::vector<TokenId>& ids) {
       std::mismatch(ids_.begin(), ids_.end(), ids.begin(), ids.end()).first - ids_.begin());
   // The last of the tokens that are there once more: its logits say how the next one surprises.
   kept_ = std::min(same, ids.size()) > 0 ? std::min(same, ids.size()) - 1 : 0;
+  // Longer texts may turn all positions otherwise.
+  if (cache_ &&
+      !model_.config().same_angles(cache_->longest_run(), static_cast<std::int64_t>(ids.size()))) {
+    kept_ = 0;
+    cache_->clear();
+  }
   forget_from(kept_);
   if (!cache_) cache_ = model_.model().make_cache(1, static_cast<std::int64_t>(capacity_));
   Taps taps;

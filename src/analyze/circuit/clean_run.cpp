@@ -79,7 +79,7 @@ KeyValueCache* CleanRun::prefix(std::int64_t times, std::int64_t first, std::int
   for (std::int64_t layer = first; layer < end; ++layer)
     prefix_->append(layer, repeated(cache_->keys(layer), times, 0, first_),
                     repeated(cache_->values(layer), times, 0, first_));
-  prefix_->advance(first_);
+  prefix_->advance(first_, length_);
   return prefix_.get();
 }
 

@@ -15,7 +15,8 @@ namespace {
 class HeadRows {
  public:
   HeadRows(const FrozenLayer& layer, const AttentionWeights& attention, bool query,
-           std::int64_t head, std::int64_t position, std::int64_t head_width) {
+           std::int64_t head, std::int64_t position, const FrozenModel& frozen) {
+    const std::int64_t head_width = frozen.head_width;
     const LinearWeight host = on_host(query ? attention.q : attention.k);
     const std::int64_t group = query ? head : head / (attention.heads / attention.key_heads);
     for (std::int64_t d = 0; d < head_width; ++d) {
@@ -30,7 +31,8 @@ class HeadRows {
     const NormWeights& norm = query ? attention.q_norm : attention.k_norm;
     if (norm.weight.defined())
       normalise(norm, group, (query ? layer.query_scale : layer.key_scale).f32()[at]);
-    if (attention.rotary != nullptr) turn(attention.rotary->at(position, 1, DeviceKind::kCpu));
+    if (attention.rotary != nullptr)
+      turn(attention.rotary->at(position, 1, DeviceKind::kCpu, frozen.positions));
   }
 
   // What `direction` . head's vector is of the normalised stream.
@@ -162,8 +164,7 @@ QkTerms qk_terms(const FrozenModel& frozen, const GraphSources& sources, const Q
   const Sweep sweep(frozen, sources);
   const auto rows = [&](bool query) {
     const std::int64_t position = query ? cell.query : cell.key;
-    const HeadRows head(frozen.layer(cell.layer), attention, query, cell.head, position,
-                        frozen.head_width);
+    const HeadRows head(frozen.layer(cell.layer), attention, query, cell.head, position, frozen);
     std::vector<StreamReading> readings;
     for (std::int64_t d = 0; d < frozen.head_width; ++d) {
       std::vector<double> unit(static_cast<std::size_t>(frozen.head_width));
@@ -189,8 +190,8 @@ std::vector<QkMarginals> qk_marginals(const FrozenModel& frozen, const GraphSour
     const std::int64_t group = key_head(frozen, cell.head), n = frozen.positions;
     const std::vector<double> q = head_vector(layer.query, cell.query, cell.head, scale);
     const std::vector<double> k = head_vector(layer.key, cell.key, group, scale);
-    const HeadRows query(layer, attention, true, cell.head, cell.query, frozen.head_width);
-    const HeadRows key(layer, attention, false, cell.head, cell.key, frozen.head_width);
+    const HeadRows query(layer, attention, true, cell.head, cell.query, frozen);
+    const HeadRows key(layer, attention, false, cell.head, cell.key, frozen);
     readings.push_back(query.reading(frozen, cell.layer, cell.query, k));
     readings.push_back(key.reading(frozen, cell.layer, cell.key, q));
 
@@ -210,7 +211,7 @@ std::vector<QkMarginals> qk_marginals(const FrozenModel& frozen, const GraphSour
         other_keys[d] -= weight * other[d];
         against[d] *= -weight;
       }
-      const HeadRows other_key(layer, attention, false, cell.head, j, frozen.head_width);
+      const HeadRows other_key(layer, attention, false, cell.head, j, frozen);
       add_reading(relative, other_key.reading(frozen, cell.layer, j, against));
     }
     readings.push_back(query.reading(frozen, cell.layer, cell.query, other_keys));

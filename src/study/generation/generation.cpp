@@ -61,6 +61,9 @@ Generator::Generator(const Model& model, Tokenizer tokenizer, std::vector<TokenI
 
 // The logits for the token after `ids`, of which the cache may already hold a beginning.
 std::vector<float> Generator::logits_after(const std::vector<TokenId>& ids) {
+  if (cache_ &&
+      !model_.config().same_angles(cache_->longest_run(), static_cast<std::int64_t>(ids.size())))
+    cache_->clear();
   const std::size_t known = cache_ ? static_cast<std::size_t>(cache_->length()) : 0;
   const std::span<const TokenId> fresh = std::span(ids).subspan(known);
   const Tensor input = Tensor::from_ids({1, static_cast<std::int64_t>(fresh.size())}, fresh);

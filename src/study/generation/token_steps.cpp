@@ -40,6 +40,10 @@ TokenSteps::TokenSteps(const LoadedModel& model, std::vector<TokenId> prompt, St
 
 // Of the tokens from `known` on, which the cache does not hold yet.
 void TokenSteps::run(std::size_t known) {
+  if (!model_.config().same_angles(cache_->longest_run(), static_cast<std::int64_t>(ids_.size()))) {
+    cache_->clear();
+    known = 0;
+  }
   const std::span<const TokenId> fresh = std::span(ids_).subspan(known);
   edges_.clear();
   if (interventions_ != nullptr)

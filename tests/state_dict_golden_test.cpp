@@ -147,6 +147,7 @@ LensNames lens_names(const Model& model, bool fold) {
     if (of.bias.defined()) names.add(name + ".b", {d}, values_of(of.bias));
   };
   std::vector<float> embedding = values_of(w.token_embedding);
+  for (float& x : embedding) x *= static_cast<float>(config.embedding_scale);
   names.add("embed.W_E", {config.vocabulary, d}, embedding);
   if (w.position_embedding.defined())
     names.add("pos_embed.W_pos", {config.context, d}, values_of(w.position_embedding));
@@ -176,6 +177,8 @@ LensNames lens_names(const Model& model, bool fold) {
     const std::vector<float> gain = gain_of(layer.mlp_norm);
     if (config.mlp == MlpKind::kGated)
       names.add(block + "mlp.W_gate", {d, config.mlp_width}, matrix(layer.mlp->gate, gain));
+    if (layer.mlp->gate.bias.defined())
+      names.add(block + "mlp.b_gate", {config.mlp_width}, bias(layer.mlp->gate, layer.mlp_norm));
     names.add(block + "mlp.W_in", {d, config.mlp_width}, matrix(layer.mlp->in, gain));
     names.add(block + "mlp.b_in", {config.mlp_width}, bias(layer.mlp->in, layer.mlp_norm));
     names.add(block + "mlp.W_out", {config.mlp_width, d}, matrix(layer.mlp->out, {}));
@@ -205,8 +208,10 @@ TEST_P(LensRoundTrip, ComputesTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Models, LensRoundTrip,
                          testing::Values("gpt2", "gpt2+folded", "family-gpt_neo", "family-gpt_neox",
-                                         "family-gpt_neox+folded", "family-llama",
-                                         "family-mistral"),
+                                         "family-gpt_neox+folded", "family-llama", "family-mistral",
+                                         "family-gemma", "family-phi3", "family-gpt_bigcode",
+                                         "family-gpt_bigcode+folded", "family-smollm3",
+                                         "family-starcoder2"),
                          [](const auto& sample) { return sample_test_name(sample.param); });
 
 TEST(LensNamesOfOthers, WhatSuchAModelDoesNotHaveIsAnError) {

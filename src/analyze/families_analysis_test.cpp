@@ -13,7 +13,8 @@ namespace {
 
 // Gains before, between and behind the matrices of a head are part of them.
 TEST(FamilyAnalyses, HeadMatricesHoldTheGainsOfAllNorms) {
-  for (const char* family : {"gemma2", "qwen3", "olmo2", "olmo"}) {
+  for (const char* family :
+       {"gemma2", "qwen3", "olmo2", "olmo", "gemma3_text", "olmo3", "smollm3", "starcoder2"}) {
     const auto model = sample_model(sample_config(std::string("family-") + family));
     const LayerWeights layer = model->weights().layers[1];
     const AttentionWeights& w = *layer.attention;
@@ -47,9 +48,37 @@ TEST(FamilyAnalyses, HeadMatricesHoldTheGainsOfAllNorms) {
   }
 }
 
+// A norm of queries that takes their mean off leaves no part along its own ones: scores of the
+// matrices are those of queries less their mean, times the gains.
+TEST(FamilyAnalyses, HeadMatricesLoseTheMeanThatNormsOfQueriesTakeOff) {
+  for (const char* family : {"phi", "cohere"}) {
+    const auto model = sample_model(sample_config(std::string("family-") + family));
+    const LayerWeights layer = model->weights().layers[1];
+    const AttentionWeights& w = *layer.attention;
+    const std::int64_t D = w.head_width, head = 2;
+    const HeadMatrices m = all_head_matrices(*model)[static_cast<std::size_t>(w.heads + head)];
+    const Tensor gain = w.q_norm.gain().value();
+    const std::int64_t first = w.q_norm.heads > 0 ? head * D : 0;
+    for (std::int64_t i = 0; i < 5; ++i) {
+      double sum = 0.0, size = 0.0;
+      for (std::int64_t e = 0; e < D; ++e) {
+        const double part =
+            static_cast<double>(m.q.f32()[i * D + e]) / static_cast<double>(gain.f32()[first + e]);
+        sum += part;
+        size += std::abs(part);
+      }
+      EXPECT_LT(std::abs(sum), 1e-5 * size) << family;
+    }
+  }
+}
+
 // With the denominators of a run held, its logits before a soft cap are a sum of what parts wrote.
 TEST(FamilyAnalyses, LogitsAreTheSumOfContributionsWithNormsBehindBranches) {
-  std::vector<std::string> kinds = {"family-gemma2", "family-olmo2", "family-qwen3", "family-olmo"};
+  std::vector<std::string> kinds = {
+      "family-gemma2",      "family-olmo2",      "family-qwen3",  "family-olmo",
+      "family-gemma",       "family-gptj",       "family-opt",    "family-olmo3",
+      "family-gemma3_text", "family-phi",        "family-phi3",   "family-smollm3",
+      "family-stablelm",    "family-starcoder2", "family-cohere", "family-gpt_bigcode"};
   for (const char* kind : kHookedKinds) kinds.push_back(std::string("hooked-") + kind);
   for (const std::string& family : kinds) {
     const auto model = sample_model(sample_config(family));
@@ -62,10 +91,9 @@ TEST(FamilyAnalyses, LogitsAreTheSumOfContributionsWithNormsBehindBranches) {
     for (std::size_t p = 0; p < parts.parts.size(); ++p) {
       sum += parts.contributions[p][0];
       if (parts.parts[p].kind == PartKind::kHead) heads += std::abs(parts.contributions[p][0]);
-      // Those of TransformerLens have biases behind their attention.
-      const bool nothing =
-          parts.parts[p].kind == PartKind::kRest ||
-          (parts.parts[p].kind == PartKind::kAttentionBias && family.starts_with("family-"));
+      const bool biased = model->weights().layers[0].attention->o.bias.defined();
+      const bool nothing = parts.parts[p].kind == PartKind::kRest ||
+                           (parts.parts[p].kind == PartKind::kAttentionBias && !biased);
       if (nothing) {
         EXPECT_NEAR(parts.contributions[p][0], 0.0, 1e-4) << family;
       }

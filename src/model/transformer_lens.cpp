@@ -253,6 +253,10 @@ void place_ends(LensTensors& from, const ModelConfig& config, const ModelWeights
     bias.resize(static_cast<std::size_t>(V));
   }
   if (all_zero(bias)) return;
+  if (to.output.bias.defined()) {
+    std::ranges::copy(bias, &Placing::at(to.output.bias, 0));
+    return;
+  }
   require(to.final_norm.bias.defined(),
           "'{}': unembed.b_U is not zero, but models of the family {} have no such bias",
           from.source(), config.family);
@@ -312,7 +316,11 @@ std::unique_ptr<Model> model_from_transformer_lens(const std::vector<TensorView>
                                                    ModelConfig config, const std::string& source) {
   if (config.family == "hooked_transformer") return hooked_model(tensors, config, source);
   LensTensors from(tensors, source);
-  require(config.query_key_norm == QueryKeyNorm::kNone,
+  const std::vector<ParameterSpec> specs = family_of(config.family, source).parameters(config);
+  const bool paired =
+      std::ranges::any_of(specs, [](const ParameterSpec& spec) { return spec.paired_heads != 0; });
+  require(config.query_key_norm == QueryKeyNorm::kNone && !paired && config.logit_scale == 1.0 &&
+              config.first_position == 0,
           "'{}': models of the family {} are not read under TransformerLens's names", source,
           config.family);
   // Before memory is taken for what the configuration promises.

@@ -87,7 +87,9 @@ TEST_P(FamilyTraining, SharesOfOpenEdgesAreOfThoseInsideTheWindow) {
 
 INSTANTIATE_TEST_SUITE_P(Families, FamilyTraining,
                          testing::Values("gpt_neo", "gpt_neox", "llama", "mistral", "qwen2",
-                                         "qwen3", "olmo", "olmo2", "gemma2"));
+                                         "qwen3", "olmo", "olmo2", "gemma2", "gptj", "gpt_bigcode",
+                                         "opt", "olmo3", "smollm3", "gemma", "gemma3_text", "phi",
+                                         "phi3", "stablelm", "starcoder2", "cohere"));
 
 }  // namespace
 }  // namespace filigree

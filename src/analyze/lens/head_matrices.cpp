@@ -1,4 +1,5 @@
 #include <cmath>
+#include <numeric>
 
 #include "filigree/error.h"
 #include "filigree/lens.h"
@@ -80,13 +81,21 @@ void fold_norm(const NormWeights& norm, Tensor& w) {
   }
 }
 
-// The gain of a norm behind `w`: its numbers from `first` on, one a column.
+// The gain of a norm behind `w`: its numbers from `first` on, one a column. A norm of these columns
+// alone that takes their mean off does so of each row.
 void fold_gain_behind(const NormWeights& norm, std::int64_t first, Tensor& w) {
   if (!norm.on() || !norm.weight.defined()) return;
   const Tensor gain = norm.gain().value().on_host();
-  float* data = w.mutable_f32();
-  for (std::int64_t i = 0; i < w.size(0); ++i)
-    for (std::int64_t j = 0; j < w.size(1); ++j) data[i * w.size(1) + j] *= gain.f32()[first + j];
+  const std::int64_t columns = w.size(1);
+  const bool alone = norm.heads > 0 || gain.elements() == columns;
+  for (std::int64_t i = 0; i < w.size(0); ++i) {
+    float* row = w.mutable_f32() + i * columns;
+    double mean = 0.0;
+    if (norm.centres() && alone)
+      mean = std::accumulate(row, row + columns, 0.0) / static_cast<double>(columns);
+    for (std::int64_t j = 0; j < columns; ++j)
+      row[j] = static_cast<float>(static_cast<double>(row[j]) - mean) * gain.f32()[first + j];
+  }
 }
 
 }  // namespace
@@ -103,7 +112,8 @@ HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, s
   m.v = outputs_of(w.v, w.lora.v, key_head * D, D);
   for (Tensor* matrix : {&m.q, &m.k, &m.v}) fold_norm(norm, *matrix);
   m.o = inputs_of(w.o, w.lora.o, head * D, D);
-  const bool by_head = w.q_norm.weight.defined() && w.q_norm.weight.size(0) == D;
+  const bool by_head =
+      w.q_norm.weight.defined() && w.q_norm.heads == 0 && w.q_norm.weight.size(0) == D;
   fold_gain_behind(w.q_norm, by_head ? 0 : head * D, m.q);
   fold_gain_behind(w.k_norm, by_head ? 0 : key_head * D, m.k);
   fold_gain_behind(post_norm, 0, m.o);

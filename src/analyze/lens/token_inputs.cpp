@@ -21,6 +21,7 @@ NormWeights plain_norm(const Model& model, std::int64_t d) {
   NormWeights plain = model.weights().final_norm;
   plain.weight = Tensor::full({d}, 1.0f);
   plain.around_one = false;
+  plain.factor = 1.0f;
   if (plain.bias.defined()) plain.bias = Tensor::zeros({d});
   return plain;
 }

@@ -193,7 +193,12 @@ INSTANTIATE_TEST_SUITE_P(Models, GraphOf,
                                          "family-qwen2/per-layer", "family-qwen3/cross-layer",
                                          "family-olmo/per-layer", "family-olmo2/cross-layer",
                                          "family-olmo2+gated/skip", "family-gemma2/per-layer",
-                                         "family-gemma2+gated/cross-layer"),
+                                         "family-gemma2+gated/cross-layer", "family-gptj/per-layer",
+                                         "family-opt/cross-layer", "family-gpt_bigcode/per-layer",
+                                         "family-olmo3/per-layer", "family-smollm3/cross-layer",
+                                         "family-gemma/per-layer", "family-gemma3_text/cross-layer",
+                                         "family-phi3/per-layer", "family-stablelm/cross-layer",
+                                         "family-starcoder2/per-layer"),
                          [](const auto& one) { return sample_test_name(one.param); });
 
 // A run in which attention weights, denominators and MLP outputs are those of the plain one, but
@@ -255,7 +260,8 @@ double value_in(const Traced& t, const AttributionGraph& graph, std::int64_t r,
 TEST(GraphInterventions, ASourceWrittenTwiceMovesEveryTargetByItsColumn) {
   for (const char* name :
        {"gpt2/per-layer", "llama+gated/per-layer", "parallel/per-layer", "family-qwen3/per-layer",
-        "family-olmo/per-layer", "family-olmo2/per-layer", "family-gemma2/per-layer"}) {
+        "family-olmo/per-layer", "family-olmo2/per-layer", "family-gemma2/per-layer",
+        "family-smollm3/per-layer", "family-gemma3_text/per-layer", "family-gptj/per-layer"}) {
     SCOPED_TRACE(name);
     const Traced t = traced(name);
     const AttributionGraph graph = t.graph();

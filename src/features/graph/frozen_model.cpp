@@ -241,6 +241,14 @@ void require_unclipped(const Tensor& values, float bound, std::int64_t layer,
             layer, bound, i / each);
 }
 
+// The tap of a layer's queries or keys as the scores read them.
+const char* read_tap(const ModelConfig& config, std::int64_t layer, bool query) {
+  if (config.turns(layer)) return query ? "attn.hook_rot_q" : "attn.hook_rot_k";
+  if (config.query_key_norm != QueryKeyNorm::kNone)
+    return query ? "attn.q_norm.hook_normalized" : "attn.k_norm.hook_normalized";
+  return query ? "attn.hook_q" : "attn.hook_k";
+}
+
 }  // namespace
 
 FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
@@ -265,10 +273,7 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
           "trace: attribution graphs need causal attention, MLPs and norms whose weights are "
           "folded into what follows; this {} model is of another kind",
           config.family);
-  const bool rotary = config.positions == PositionKind::kRotary;
   const bool learned = config.positions == PositionKind::kLearned;
-  const std::string query = rotary ? "attn.hook_rot_q" : "attn.hook_q";
-  const std::string key = rotary ? "attn.hook_rot_k" : "attn.hook_k";
   Taps taps;
   taps.observe("hook_embed");
   if (learned) taps.observe("hook_pos_embed");
@@ -279,12 +284,15 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
   require(!normed || config.norm == NormKind::kRms,
           "trace: a {} model takes the mean off queries and keys, which is not known here",
           config.family);
-  std::vector<std::string> names = {"attn.hook_pattern", query, key, mlp_input, mlp_output};
+  std::vector<std::string> names = {"attn.hook_pattern", mlp_input, mlp_output};
   if (before) names.insert(names.end(), {"ln1.hook_scale", "ln2.hook_scale"});
   if (after) names.emplace_back("ln1_post.hook_scale");
   if (normed) names.insert(names.end(), {"attn.q_norm.hook_scale", "attn.k_norm.hook_scale"});
   if (clips) names.insert(names.end(), {"attn.hook_q", "attn.hook_k", "attn.hook_v"});
   for (const std::string& name : names) taps.observe("blocks.*." + name);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+    for (const bool of_queries : {true, false})
+      taps.observe(fmt::format("blocks.{}.{}", l, read_tap(config, l, of_queries)));
   taps.observe("ln_final.hook_scale");
   const Variable logits =
       model.forward(Tensor::from_ids({1, n}, ids),
@@ -316,8 +324,8 @@ FrozenModel freeze_model(const Model& model, std::span<const std::int32_t> ids,
       layer.projected_key = value("attn.hook_k").reshape({n, frozen.key_heads, frozen.head_width});
     }
     layer.weights = value("attn.hook_pattern").reshape({frozen.heads, n, n});
-    layer.query = value(query).reshape({n, frozen.heads, frozen.head_width});
-    layer.key = value(key).reshape({n, frozen.key_heads, frozen.head_width});
+    layer.query = value(read_tap(config, l, true)).reshape({n, frozen.heads, frozen.head_width});
+    layer.key = value(read_tap(config, l, false)).reshape({n, frozen.key_heads, frozen.head_width});
     layer.mlp_input = value(mlp_input).reshape({n, frozen.width});
     layer.mlp_output = value(mlp_output).reshape({n, frozen.width});
     layer.pattern = layer.weights.clone();

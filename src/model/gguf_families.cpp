@@ -60,6 +60,30 @@ void read_llama3_factors(const GgufFile& file, const std::string& prefix, Json& 
       {"original_max_position_embeddings", static_cast<std::int64_t>(scaling.original_context)}};
 }
 
+// Bounds and amplitudes of yarn are those that its authors give; files with others are refused, for
+// programs do not agree on what the keys mean.
+void require_usual_yarn(const GgufMetadata& metadata, const std::string& prefix) {
+  struct Usual {
+    const char* key;
+    double value;
+  };
+  // Files of OLMo 3 have the amplitude itself where others have what it is multiplied with.
+  const double amplitude =
+      1.0 + 0.1 * std::log(metadata.number_or(prefix + "rope.scaling.factor", 1.0));
+  const double written = metadata.number_or(prefix + "rope.scaling.attn_factor", 1.0);
+  require(written == 1.0 || std::abs(written - amplitude) < 1e-3,
+          "{}: '{}rope.scaling.attn_factor' is {}, which is not supported; 1 and {:.4f} are",
+          metadata.source(), prefix, written, amplitude);
+  for (const Usual& usual : {Usual{"yarn_attn_factor", 1.0}, Usual{"yarn_ext_factor", 1.0},
+                             Usual{"yarn_beta_fast", 32.0}, Usual{"yarn_beta_slow", 1.0},
+                             Usual{"yarn_log_multiplier", 0.0}}) {
+    const std::string name = prefix + "rope.scaling." + usual.key;
+    const double value = metadata.number_or(name, usual.value);
+    require(value == usual.value, "{}: '{}' is {}, which is not supported; {} is",
+            metadata.source(), name, value, usual.value);
+  }
+}
+
 // Rotary positions of whole heads, scaled or not.
 void read_rotary_scaling(const GgufFile& file, const std::string& prefix, Json& config) {
   const GgufMetadata& metadata = file.metadata();
@@ -74,6 +98,7 @@ void read_rotary_scaling(const GgufFile& file, const std::string& prefix, Json& 
     if (kind != "linear" && metadata.has(original))
       config["rope_scaling"]["original_max_position_embeddings"] =
           metadata.integer(original, 1, kMostInteger);
+    require_usual_yarn(metadata, prefix);
   }
 }
 
@@ -101,8 +126,14 @@ void write_rotary(const ModelConfig& config, const std::string& prefix, GgufEntr
     entries.text(prefix + "rope.scaling.type", "linear");
     entries.number(prefix + "rope.scaling.factor", scaling.factor);
   }
-  // The factors are a tensor, rope_freqs.weight.
-  if (scaling.kind == RotaryScaling::Kind::kLlama3)
+  if (scaling.kind == RotaryScaling::Kind::kYarn) {
+    entries.text(prefix + "rope.scaling.type", "yarn");
+    entries.number(prefix + "rope.scaling.factor", scaling.factor);
+  }
+  if (scaling.kind == RotaryScaling::Kind::kLongRope)
+    entries.number(prefix + "rope.scaling.attn_factor", scaling.amplitude);
+  // The factors of llama3 and longrope are tensors.
+  if (scaling.original_context > 0.0)
     entries.integer(prefix + "rope.scaling.original_context_length",
                     static_cast<std::int64_t>(scaling.original_context));
 }
@@ -171,6 +202,17 @@ void read_gemma3(const GgufFile& file, const std::string& prefix, Json& config) 
   config["layer_types"] = types;
   config["rope_local_base_freq"] =
       file.metadata().number_or(prefix + "rope.freq_base_swa", 10000.0);
+}
+
+void write_gemma3(const ModelConfig& config, const std::string& prefix, GgufEntries& entries) {
+  write_gemma2(config, prefix, entries);
+  if (config.window_rotary)
+    entries.number(prefix + "rope.freq_base_swa", config.window_rotary->base);
+  // The first layer without a window tells how many there are to one; others refuse to be written.
+  const auto full = std::ranges::find(config.windows, 0);
+  entries.integer(
+      prefix + "attention.sliding_window_pattern",
+      full == config.windows.end() ? config.layers + 1 : full - config.windows.begin() + 1);
 }
 
 void read_gpt2(const GgufFile&, const std::string&, Json& config) {
@@ -286,7 +328,7 @@ const std::vector<GgufFamily>& families() {
        with(with(kCommon, kQueriesKeys), less_one(kNormsOnBothSides)), read_gemma2, write_gemma2},
       {"gemma3", "gemma3_text", "Gemma3ForCausalLM", with(with(kLlamaKeys, kWindow), kSoftCaps),
        with(with(kCommon, kQueriesKeys), less_one(with(kNormsOnBothSides, kQueryKeyNorms))),
-       read_gemma3, write_gemma2},
+       read_gemma3, write_gemma3},
       {"gpt2",
        "gpt2",
        "GPT2LMHeadModel",

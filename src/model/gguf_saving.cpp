@@ -20,23 +20,40 @@ std::int64_t file_type(MatrixType type) {
   return type == MatrixType::kF32 ? 0 : type == MatrixType::kF16 ? 1 : 32;
 }
 
-// Where files say them by a tensor: what each angle is divided by.
-std::vector<float> rotary_factors(const ModelConfig& config) {
+// Where files say them by tensors: what each angle is divided by.
+using RotaryFactors = std::vector<std::pair<const char*, std::vector<float>>>;
+
+RotaryFactors rotary_factors(const ModelConfig& config) {
+  const RotaryScaling& scaling = config.rotary_scaling;
+  if (scaling.kind == RotaryScaling::Kind::kLongRope)
+    return {{"rope_factors_long.weight", {scaling.far.begin(), scaling.far.end()}},
+            {"rope_factors_short.weight", {scaling.near.begin(), scaling.near.end()}}};
+  if (scaling.kind != RotaryScaling::Kind::kLlama3) return {};
   std::vector<float> factors;
-  if (config.rotary_scaling.kind != RotaryScaling::Kind::kLlama3) return factors;
   const std::vector<double> plain = rotary_steps(config.rotary_width, config.rotary_base);
   const std::vector<double> scaled =
       rotary_steps(config.rotary_width, config.rotary_base, config.rotary_scaling);
   for (std::size_t i = 0; i < plain.size(); ++i)
     factors.push_back(static_cast<float>(plain[i] / scaled[i]));
-  return factors;
+  return {{"rope_freqs.weight", factors}};
 }
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(a); }
 
+bool near(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::ranges::equal(a, b, [](double x, double y) { return near(x, y); });
+}
+
+bool same(const RotaryScaling& a, const RotaryScaling& b) {
+  return a.kind == b.kind && near(a.factor, b.factor) && near(a.low_frequency, b.low_frequency) &&
+         near(a.high_frequency, b.high_frequency) && near(a.amplitude, b.amplitude) &&
+         (a.kind == RotaryScaling::Kind::kLinear || a.original_context == b.original_context) &&
+         a.whole_pairs == b.whole_pairs && near(a.near, b.near) && near(a.far, b.far);
+}
+
 // The first thing in which the model that a file describes differs; empty where there is none.
 std::string difference(const ModelConfig& a, const ModelConfig& b) {
-  const std::pair<const char*, bool> same[] = {
+  const std::pair<const char*, bool> parts[] = {
       {"shape", a.layers == b.layers && a.heads == b.heads && a.key_heads == b.key_heads &&
                     a.width == b.width && a.head_width == b.head_width &&
                     a.mlp_width == b.mlp_width && a.vocabulary == b.vocabulary},
@@ -46,13 +63,14 @@ std::string difference(const ModelConfig& a, const ModelConfig& b) {
       {"norms", a.norm == b.norm && near(a.norm_epsilon, b.norm_epsilon) &&
                     a.norm_around_one == b.norm_around_one && a.branch_norms == b.branch_norms &&
                     a.query_key_norm == b.query_key_norm},
-      {"positions", a.positions == b.positions && a.rotary_width == b.rotary_width &&
+      {"positions", a.positions == b.positions && a.first_position == b.first_position &&
+                        a.rotary_width == b.rotary_width && a.turned == b.turned &&
                         near(a.rotary_base, b.rotary_base)},
-      {"scaling of positions",
-       a.rotary_scaling.kind == b.rotary_scaling.kind &&
-           near(a.rotary_scaling.factor, b.rotary_scaling.factor) &&
-           near(a.rotary_scaling.low_frequency, b.rotary_scaling.low_frequency) &&
-           near(a.rotary_scaling.high_frequency, b.rotary_scaling.high_frequency)},
+      {"scaling of positions", same(a.rotary_scaling, b.rotary_scaling)},
+      {"positions of layers with a window",
+       !a.window_rotary || (b.window_rotary && near(a.window_rotary->base, b.window_rotary->base) &&
+                            same(a.window_rotary->scaling, b.window_rotary->scaling))},
+      {"scale of logits", near(a.logit_scale, b.logit_scale)},
       {"scale of scores", near(a.attention_scale, b.attention_scale) &&
                               a.scale_by_layer == b.scale_by_layer && a.clip_qkv == b.clip_qkv},
       {"scale of embeddings", near(a.embedding_scale, b.embedding_scale)},
@@ -61,7 +79,7 @@ std::string difference(const ModelConfig& a, const ModelConfig& b) {
        near(a.score_soft_cap, b.score_soft_cap) && near(a.logit_soft_cap, b.logit_soft_cap)},
       {"residual stream", a.residual == b.residual && a.mlp == b.mlp},
       {"gates", a.gate.bias == b.gate.bias}};
-  for (const auto& [what, equal] : same)
+  for (const auto& [what, equal] : parts)
     if (!equal) return what;
   return "";
 }
@@ -97,9 +115,9 @@ void save_gguf(const Model& model, const std::filesystem::path& path, MatrixType
                          return std::span(converted.raw(), converted.bytes());
                        }});
   }
-  const std::vector<float> factors = rotary_factors(config);
-  if (!factors.empty())
-    tensors.push_back(tensor_to_write("rope_freqs.weight", TensorKind::kF32,
+  const RotaryFactors of_angles = rotary_factors(config);
+  for (const auto& [name, factors] : of_angles)
+    tensors.push_back(tensor_to_write(name, TensorKind::kF32,
                                       {static_cast<std::int64_t>(factors.size())},
                                       std::as_bytes(std::span(factors))));
   write_gguf(path, entries, tensors);

@@ -1,6 +1,7 @@
 // What the families read of config.json in its older and newer spellings, and what they refuse.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <set>
 
 #include "model/family.h"
@@ -104,6 +105,102 @@ TEST(FamilyConfigs, GemmaReadsItsCapsAndScales) {
               testing::HasSubstr("attn_logit_softcapping"));
 }
 
+// Bases and scaling by kind of layer, in the sections of transformers 5 and in older files.
+TEST(FamilyConfigs, PositionsByKindOfLayerAreReadInBothSpellings) {
+  const ModelConfig older = with("gemma3_text", nlohmann::json::object());
+  EXPECT_EQ(older.windows, Windows({4, 0}));
+  EXPECT_EQ(older.rotary_angles(0), (RotaryAngles{100.0, {}}));
+  EXPECT_EQ(older.rotary_angles(1),
+            (RotaryAngles{5000.0, {.kind = RotaryScaling::Kind::kLinear, .factor = 2.0}}));
+  nlohmann::json json = sample_family_json("gemma3_text");
+  for (const char* key : {"rope_theta", "rope_scaling", "rope_local_base_freq"}) json.erase(key);
+  EXPECT_EQ(parse_model_config(json, "test").rotary_angles(0).base, 10000.0);
+  EXPECT_EQ(parse_model_config(json, "test").rotary_angles(1).base, 1e6);
+  json["rope_parameters"] = {
+      {"full_attention", {{"rope_type", "linear"}, {"rope_theta", 5000.0}, {"factor", 2.0}}},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 100.0}}}};
+  const ModelConfig newer = parse_model_config(json, "test");
+  EXPECT_EQ(newer.rotary_angles(0), older.rotary_angles(0));
+  EXPECT_EQ(newer.rotary_angles(1), older.rotary_angles(1));
+  json["rope_parameters"]["sliding_attention"]["partial_rotary_factor"] = 0.5;
+  EXPECT_THAT(error_of([&] { parse_model_config(json, "test"); }),
+              testing::HasSubstr("different shares of a head, 1 and 0.5"));
+  // OLMo 3's layers with a window have the base of the others, and no scaling.
+  const ModelConfig olmo = with("olmo3", nlohmann::json::object());
+  EXPECT_EQ(olmo.rotary_angles(0), (RotaryAngles{300.0, {}}));
+  EXPECT_EQ(olmo.rotary_angles(1).scaling.kind, RotaryScaling::Kind::kYarn);
+  // Other families have one kind of angles.
+  EXPECT_THAT(refusal("llama", {{"rope_scaling", nullptr},
+                                {"rope_parameters", {{"full_attention", {{"rope_theta", 1e4}}}}}}),
+              testing::HasSubstr("rope_parameters.full_attention"));
+}
+
+TEST(FamilyConfigs, ScalingIsReadWithTransformersDefaults) {
+  const auto scaling = [](const nlohmann::json& section, nlohmann::json more = {}) {
+    more["rope_scaling"] = section;
+    return with("llama", more).rotary_scaling;
+  };
+  nlohmann::json yarn = {{"type", "yarn"}, {"factor", 4.0}};
+  EXPECT_NEAR(scaling(yarn).amplitude, 0.1 * std::log(4.0) + 1.0, 1e-12);
+  EXPECT_EQ(scaling(yarn).original_context, 32.0);
+  EXPECT_EQ(scaling(yarn).high_frequency, 32.0);
+  EXPECT_EQ(scaling(yarn).low_frequency, 1.0);
+  EXPECT_EQ(scaling(yarn, {{"original_max_position_embeddings", 8}}).original_context, 8.0);
+  yarn.update({{"attention_factor", 1.5}, {"beta_fast", 0}, {"truncate", false}});
+  EXPECT_EQ(scaling(yarn).amplitude, 1.5);
+  EXPECT_EQ(scaling(yarn).high_frequency, 32.0);
+  EXPECT_FALSE(scaling(yarn).whole_pairs);
+  const nlohmann::json no_factor = {{"type", "yarn"}, {"original_max_position_embeddings", 8}};
+  EXPECT_EQ(scaling(no_factor).factor, 4.0);
+  const ModelConfig dynamic =
+      with("llama", {{"rope_scaling", {{"type", "dynamic"}, {"factor", 2.5}}}});
+  EXPECT_EQ(dynamic.rotary_scaling.original_context, 32.0);
+  EXPECT_EQ(dynamic.context, 80);
+  EXPECT_NEAR(scaling(kSampleLongRope).amplitude,
+              std::sqrt(1.0 + std::log(32.0 / 6.0) / std::log(6.0)), 1e-12);
+  nlohmann::json longrope = kSampleLongRope;
+  longrope["long_factor"] = {1.0, 2.0};
+  EXPECT_THAT(refusal("llama", {{"rope_scaling", longrope}}),
+              testing::HasSubstr("2 factors for the 4 pairs"));
+  longrope["long_factor"] = {1.0, 2.0, 0.0, 1.0};
+  EXPECT_THAT(refusal("llama", {{"rope_scaling", longrope}}),
+              testing::HasSubstr("long_factor holds 0.0"));
+  EXPECT_THAT(refusal("llama", {{"rope_theta", 1.0}, {"rope_scaling", {{"type", "yarn"}}}}),
+              testing::HasSubstr("rope_theta above 1"));
+  // Phi 3 has longrope alone, which older files call otherwise, from a context of its own.
+  longrope = {{"type", "su"}, {"short_factor", {1.0, 1.1, 1.3}}, {"long_factor", {1.5, 2.0, 4.0}}};
+  const ModelConfig phi = with("phi3", {{"rope_scaling", longrope}});
+  EXPECT_EQ(phi.rotary_scaling.kind, RotaryScaling::Kind::kLongRope);
+  EXPECT_EQ(phi.rotary_scaling.original_context, 4096.0);
+  EXPECT_THAT(refusal("phi3", {{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}),
+              testing::HasSubstr("'linear', which this family does not have"));
+}
+
+TEST(FamilyConfigs, LayersThatNoPositionsTurn) {
+  const ModelConfig config = with("smollm3", nlohmann::json::object());
+  EXPECT_TRUE(config.turns(0));
+  EXPECT_FALSE(config.turns(1));
+  EXPECT_EQ(config.windows, Windows({0, 4}));
+  nlohmann::json json = sample_family_json("smollm3");
+  json.erase("no_rope_layers");
+  json["no_rope_layer_interval"] = 2;
+  EXPECT_EQ(parse_model_config(json, "test").turned, std::vector<bool>({true, false}));
+  EXPECT_THAT(refusal("smollm3", {{"no_rope_layers", {1}}}),
+              testing::HasSubstr("1 entries for 2 layers"));
+  EXPECT_THAT(refusal("smollm3", {{"no_rope_layers", {1, 2}}}), testing::HasSubstr("holds 2"));
+}
+
+TEST(FamilyConfigs, WhatLaterFamiliesDoNotComputeIsRefusedByName) {
+  EXPECT_THAT(refusal("opt", {{"word_embed_proj_dim", 12}}),
+              testing::HasSubstr("word_embed_proj_dim 12"));
+  EXPECT_THAT(refusal("opt", {{"do_layer_norm_before", false}}),
+              testing::HasSubstr("do_layer_norm_before"));
+  EXPECT_THAT(refusal("gptj", {{"rotary_dim", 5}}), testing::HasSubstr("rotary_dim 5"));
+  EXPECT_THAT(refusal("gptj", {{"rotary_dim", 10}}), testing::HasSubstr("a head's 8 elements"));
+  EXPECT_THAT(refusal("gemma", {{"use_bidirectional_attention", true}}),
+              testing::HasSubstr("use_bidirectional_attention"));
+}
+
 TEST(FamilyConfigs, EveryFamilyRefusesWhatNoneComputes) {
   for (const char* family :
        {"gpt_neo",     "gpt_neox", "gptj", "gpt_bigcode", "opt",        "llama",  "mistral",
@@ -157,6 +254,17 @@ TEST(FamilyConfigs, OrdersOfQueriesKeysAndValues) {
   // Rows of head 0: q 0 1, k 2 3, v 4 5; of head 1: q 6 7, ...
   const std::vector<float> firsts = {0, 2, 12, 14, 4, 6, 16, 18, 8, 10, 20, 22};
   for (std::size_t r = 0; r < 12; ++r) EXPECT_EQ(ours.f32()[r * 2], firsts[r]) << r;
+  EXPECT_TRUE(std::ranges::equal(in_file_order(spec, ours).values(), file.values()));
+}
+
+// Heads of five rows, the first four of which are turned: pairs beside each other in the file.
+TEST(FamilyConfigs, OrdersOfPairs) {
+  const ParameterSpec spec = {.name = "w", .shape = {10, 1}, .paired_heads = 2, .paired_width = 4};
+  Tensor file = Tensor::empty({10, 1});
+  for (std::int64_t i = 0; i < 10; ++i) file.mutable_f32()[i] = static_cast<float>(i);
+  const Tensor ours = in_our_order(spec, file);
+  EXPECT_THAT(std::vector<float>(ours.f32(), ours.f32() + 10),
+              testing::ElementsAre(0, 2, 1, 3, 4, 5, 7, 6, 8, 9));
   EXPECT_TRUE(std::ranges::equal(in_file_order(spec, ours).values(), file.values()));
 }
 

@@ -95,6 +95,9 @@ ModelConfig read_gemma3_text_part(const JsonObject& json) {
     if (!text.contains(key)) text[key] = value;
   for (const char* key : {"tie_word_embeddings", "dtype", "torch_dtype", "gate"})
     if (json.has(key) && !text.contains(key)) text[key] = json.raw()[key];
+  for (const char* key : {"use_bidirectional_attention", "quantization_config"})
+    require(!text.contains(key) || text[key].is_null() || text[key] == false,
+            "{}: text_config.{} is not supported", json.source(), key);
   text["model_type"] = "gemma3_text";
   text["architectures"] = {"Gemma3ForCausalLM"};
   return read_gemma3(JsonObject(text, json.source()));

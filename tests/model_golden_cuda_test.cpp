@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      "gptj-wide-tiny", "opt-tiny", "gpt-bigcode-tiny",
                                      "gpt-bigcode-heads-tiny", "stablelm-tiny",
                                      "stablelm-parallel-tiny", "starcoder2-tiny", "cohere-tiny",
-                                     "cohere-plain-tiny"),
+                                     "cohere-plain-tiny", "olmoe-tiny", "olmoe-normed-tiny"),
                      testing::Values(DType::kF32, DType::kBf16)),
     [](const auto& fixture) {
       std::string name = std::get<0>(fixture.param);

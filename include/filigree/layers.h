@@ -215,6 +215,21 @@ void merge_lora(const LinearWeight& w, const LoraAdapter& adapter);
 // values for f(x), and may be followed by a layer norm: hook_mid is then before it, hook_post behind
 // it, and the norm has its own taps inside "ln".
 
+//
+// A mixture of experts has several gated perceptrons in its place, of which a router chooses
+// `per_token` for each token:
+//
+//   weights = softmax(x W_router)     gates = the largest weights, the others 0     sum gate expert(x)
+//
+// with taps hook_router_logits, hook_expert_weights and hook_expert_gates, [..., experts], and
+// hook_expert_out, [..., experts, width], what each expert adds. Experts whose gate is 0 at a token
+// are not computed there, unless a tap asks for what they would do.
+
+struct ExpertWeights {
+  LinearWeight gate, in;  // width -> hidden
+  LinearWeight out;       // hidden -> width
+};
+
 struct MlpWeights {
   LinearWeight in;         // width -> hidden
   LinearWeight out;        // hidden -> width
@@ -223,8 +238,13 @@ struct MlpWeights {
   bool solu = false;            // in place of the activation
   NormWeights norm = kNoNorm;   // behind SoLU
   Variable product_bias = {};   // [hidden], added to the product of a gated MLP; or undefined
+  LinearWeight router = {};     // width -> experts
+  std::vector<ExpertWeights> experts = {};  // empty: no mixture
+  std::int64_t per_token = 0;
+  bool gates_sum_to_one = false;  // those that are chosen, by division
 
-  bool on() const { return out.weight.defined(); }  // a block of attention only has none
+  // A block of attention only has none.
+  bool on() const { return out.weight.defined() || !experts.empty(); }
 };
 
 Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap);

@@ -60,8 +60,9 @@ enum class PositionKind {
 enum class MlpKind {
   kPlain,
   kGated,
-  kSolu,  // x softmax(x) in place of an activation
-  kNone,  // attention only
+  kSolu,     // x softmax(x) in place of an activation
+  kExperts,  // several gated ones, some of which a router chooses for each token
+  kNone,     // attention only
 };
 
 // What the MLP of a block reads.
@@ -128,7 +129,9 @@ struct ModelConfig {
   float logit_soft_cap = 0.0f;             // of the logits; 0: none
   float clip_qkv = 0.0f;                   // bound of the elements of q, k and v; 0: none
   MlpKind mlp = MlpKind::kPlain;
-  Activation activation = Activation::kGeluNew;  // of the MLPs
+  std::int64_t experts = 0, experts_per_token = 0;  // of kExperts
+  bool expert_gates_sum_to_one = false;             // those that are chosen, by division
+  Activation activation = Activation::kGeluNew;     // of the MLPs
   bool mlp_norm = false;                         // of kSolu: a layer norm of the hidden values
   ResidualKind residual = ResidualKind::kSequential;
   // Taps as TransformerLens 3 has them: hook_normalized before the weight and bias of a norm, and
@@ -145,6 +148,11 @@ struct ModelConfig {
   std::int64_t window(std::int64_t layer) const {
     return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
   }
+  // Hidden values of the MLP at a token.
+  std::int64_t hidden_width() const {
+    return mlp == MlpKind::kExperts ? experts_per_token * mlp_width : mlp_width;
+  }
+  bool gated_mlp() const { return mlp == MlpKind::kGated || mlp == MlpKind::kExperts; }
   // Whether positions turn the queries and keys of a layer, and by how much.
   bool turns(std::int64_t layer) const {
     return positions == PositionKind::kRotary &&

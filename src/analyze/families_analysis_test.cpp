@@ -74,11 +74,12 @@ TEST(FamilyAnalyses, HeadMatricesLoseTheMeanThatNormsOfQueriesTakeOff) {
 
 // With the denominators of a run held, its logits before a soft cap are a sum of what parts wrote.
 TEST(FamilyAnalyses, LogitsAreTheSumOfContributionsWithNormsBehindBranches) {
-  std::vector<std::string> kinds = {
-      "family-gemma2",      "family-olmo2",      "family-qwen3",  "family-olmo",
-      "family-gemma",       "family-gptj",       "family-opt",    "family-olmo3",
-      "family-gemma3_text", "family-phi",        "family-phi3",   "family-smollm3",
-      "family-stablelm",    "family-starcoder2", "family-cohere", "family-gpt_bigcode"};
+  std::vector<std::string> kinds = {"family-gemma2",      "family-olmo2",      "family-qwen3",
+                                    "family-olmo",        "family-gemma",      "family-gptj",
+                                    "family-opt",         "family-olmo3",      "family-gemma3_text",
+                                    "family-phi",         "family-phi3",       "family-smollm3",
+                                    "family-stablelm",    "family-starcoder2", "family-cohere",
+                                    "family-gpt_bigcode", "family-olmoe"};
   for (const char* kind : kHookedKinds) kinds.push_back(std::string("hooked-") + kind);
   for (const std::string& family : kinds) {
     const auto model = sample_model(sample_config(family));

@@ -49,6 +49,8 @@ class Decoder final : public Model {
       block.attention.rotary = rotary_of(static_cast<std::int64_t>(l));
       block.mlp.activation = config.activation;
       block.mlp.solu = config.mlp == MlpKind::kSolu;
+      block.mlp.per_token = config.experts_per_token;
+      block.mlp.gates_sum_to_one = config.expert_gates_sum_to_one;
       if (config.mlp_norm) configure_mlp_norm(block.mlp.norm);
     }
     name_taps();
@@ -180,11 +182,16 @@ class Decoder final : public Model {
       add(norm->weight);
       add(norm->bias);
     }
-    for (const LinearWeight* w : {&attention.q, &attention.k, &attention.v, &attention.o,
-                                  &block.mlp.in, &block.mlp.gate, &block.mlp.out}) {
-      add(w->weight);
-      add(w->bias);
-    }
+    const auto add_layer = [&](const LinearWeight& w) {
+      add(w.weight);
+      add(w.bias);
+    };
+    for (const LinearWeight* w :
+         {&attention.q, &attention.k, &attention.v, &attention.o, &block.mlp.in, &block.mlp.gate,
+          &block.mlp.out, &block.mlp.router})
+      add_layer(*w);
+    for (const ExpertWeights& expert : block.mlp.experts)
+      for (const LinearWeight* w : {&expert.gate, &expert.in, &expert.out}) add_layer(*w);
     for (const LoraAdapter* adapter :
          {&attention.lora.q, &attention.lora.k, &attention.lora.v, &attention.lora.o}) {
       add(adapter->down);
@@ -276,10 +283,15 @@ class Decoder final : public Model {
       if (!parallel()) add({"hook_resid_mid"});
       add({"hook_mlp_in"});
       if (before) add({"ln2.hook_scale", "ln2.hook_normalized"});
-      add({"mlp.hook_pre"});
-      if (config_.mlp == MlpKind::kGated) add({"mlp.hook_pre_linear"});
-      if (config_.mlp_norm) add({"mlp.hook_mid", "mlp.ln.hook_scale", "mlp.ln.hook_normalized"});
-      add({"mlp.hook_post"});
+      if (config_.mlp == MlpKind::kExperts) {
+        add({"mlp.hook_router_logits", "mlp.hook_expert_weights", "mlp.hook_expert_gates",
+             "mlp.hook_expert_out"});
+      } else {
+        add({"mlp.hook_pre"});
+        if (config_.mlp == MlpKind::kGated) add({"mlp.hook_pre_linear"});
+        if (config_.mlp_norm) add({"mlp.hook_mid", "mlp.ln.hook_scale", "mlp.ln.hook_normalized"});
+        add({"mlp.hook_post"});
+      }
       if (after) add({"ln2_post.hook_scale", "ln2_post.hook_normalized"});
       add({"hook_mlp_out"});
     }

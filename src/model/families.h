@@ -15,6 +15,7 @@ extern const Family kQwen3Family;
 extern const Family kOlmoFamily;
 extern const Family kOlmo2Family;
 extern const Family kOlmo3Family;
+extern const Family kOlmoeFamily;
 extern const Family kGemmaFamily;
 extern const Family kGemma2Family;
 extern const Family kGemma3Family;

@@ -123,11 +123,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2", "family-gptj",
                     "family-gpt_bigcode", "family-opt", "family-olmo3", "family-smollm3",
                     "family-gemma", "family-gemma3_text", "family-phi", "family-phi3",
-                    "family-stablelm", "family-starcoder2", "family-cohere", "llama-yarn",
-                    "llama-yarn-parts", "llama-dynamic", "llama-longrope", "stablelm-sequential",
-                    "cohere-plain", "bigcode-heads", "hooked-attn_only", "hooked-no_norm",
-                    "hooked-bidirectional", "hooked-shortformer", "hooked-solu", "hooked-rotary",
-                    "hooked-solu_folded"),
+                    "family-stablelm", "family-starcoder2", "family-cohere", "family-olmoe",
+                    "llama-yarn", "llama-yarn-parts", "llama-dynamic", "llama-longrope",
+                    "stablelm-sequential", "cohere-plain", "bigcode-heads", "hooked-attn_only",
+                    "hooked-no_norm", "hooked-bidirectional", "hooked-shortformer", "hooked-solu",
+                    "hooked-rotary", "hooked-solu_folded"),
     test_name);
 
 class EveryFamily : public testing::TestWithParam<std::string> {
@@ -170,7 +170,12 @@ TEST_P(EveryFamily, PassesTheTapsItListsInTheirOrder) {
   EXPECT_EQ(shape("blocks.0.attn.hook_attn_scores"), Shape({2, config.heads, 5, 5}));
   EXPECT_EQ(shape("blocks.0.attn.hook_result"), Shape({2, 5, config.heads, config.width}));
   if (has_mlp()) {
-    EXPECT_EQ(shape("blocks.0.mlp.hook_post"), Shape({2, 5, config.mlp_width}));
+    if (config.mlp == MlpKind::kExperts) {
+      EXPECT_EQ(shape("blocks.0.mlp.hook_expert_gates"), Shape({2, 5, config.experts}));
+      EXPECT_EQ(shape("blocks.0.mlp.hook_expert_out"), Shape({2, 5, config.experts, config.width}));
+    } else {
+      EXPECT_EQ(shape("blocks.0.mlp.hook_post"), Shape({2, 5, config.mlp_width}));
+    }
   }
   if (normed) {
     EXPECT_EQ(shape("ln_final.hook_scale"), Shape({2, 5, 1}));
@@ -513,16 +518,16 @@ INSTANTIATE_TEST_SUITE_P(
                     "family-gptj", "family-gpt_bigcode", "family-opt", "family-olmo3",
                     "family-smollm3", "family-gemma", "family-gemma3_text", "family-phi",
                     "family-phi3", "family-stablelm", "family-starcoder2", "family-cohere",
-                    "family-gemma3_text+gated", "family-cohere+gated", "family-smollm3+gated",
-                    "family-opt+adapted", "family-gpt_bigcode+gated", "family-phi3+adapted",
-                    "family-mistral+gated", "family-gemma2+gated", "family-gpt_neo+gated",
-                    "family-gpt_neox+gated", "family-qwen3+gated", "family-gpt_neox+adapted",
-                    "family-olmo2+adapted", "hooked-attn_only", "hooked-no_norm",
-                    "hooked-bidirectional", "hooked-shortformer", "hooked-solu", "hooked-rotary",
-                    "hooked-solu_folded", "hooked-attn_only+gated", "hooked-no_norm+gated",
-                    "hooked-bidirectional+gated", "hooked-shortformer+gated",
-                    "hooked-bidirectional+adapted", "hooked-shortformer+adapted",
-                    "hooked-rotary+adapted"),
+                    "family-olmoe", "family-gemma3_text+gated", "family-cohere+gated",
+                    "family-smollm3+gated", "family-opt+adapted", "family-gpt_bigcode+gated",
+                    "family-phi3+adapted", "family-mistral+gated", "family-gemma2+gated",
+                    "family-gpt_neo+gated", "family-gpt_neox+gated", "family-qwen3+gated",
+                    "family-gpt_neox+adapted", "family-olmo2+adapted", "hooked-attn_only",
+                    "hooked-no_norm", "hooked-bidirectional", "hooked-shortformer", "hooked-solu",
+                    "hooked-rotary", "hooked-solu_folded", "hooked-attn_only+gated",
+                    "hooked-no_norm+gated", "hooked-bidirectional+gated",
+                    "hooked-shortformer+gated", "hooked-bidirectional+adapted",
+                    "hooked-shortformer+adapted", "hooked-rotary+adapted"),
     test_name);
 // Clipped values (OLMo) and rectified ones (OPT) have kinks, where slopes are not what steps find.
 INSTANTIATE_TEST_SUITE_P(
@@ -532,9 +537,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "family-qwen3", "family-olmo2", "family-gemma2", "family-gptj",
                     "family-gpt_bigcode", "family-olmo3", "family-smollm3", "family-gemma",
                     "family-gemma3_text", "family-phi", "family-phi3", "family-stablelm",
-                    "family-starcoder2", "family-cohere", "hooked-attn_only", "hooked-no_norm",
-                    "hooked-bidirectional", "hooked-shortformer", "hooked-solu", "hooked-rotary",
-                    "hooked-solu_folded"),
+                    "family-starcoder2", "family-cohere", "family-olmoe", "hooked-attn_only",
+                    "hooked-no_norm", "hooked-bidirectional", "hooked-shortformer", "hooked-solu",
+                    "hooked-rotary", "hooked-solu_folded"),
     test_name);
 INSTANTIATE_TEST_SUITE_P(
     Models, SavedFamily,
@@ -543,7 +548,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "family-qwen3", "family-olmo", "family-olmo2", "family-gemma2", "family-gptj",
                     "family-gpt_bigcode", "family-opt", "family-olmo3", "family-smollm3",
                     "family-gemma", "family-gemma3_text", "family-phi", "family-phi3",
-                    "family-stablelm", "family-starcoder2", "family-cohere",
+                    "family-stablelm", "family-starcoder2", "family-cohere", "family-olmoe",
                     "family-cohere+adapted", "family-gpt_neox+adapted", "family-gemma2+gated",
                     "hooked-attn_only", "hooked-no_norm", "hooked-bidirectional+gated",
                     "hooked-shortformer", "hooked-solu+adapted", "hooked-rotary",

@@ -104,6 +104,17 @@ class LlamaWalk {
       to.out = walk_.linear(name + "c_proj", d, hidden, layout_.mlp_bias);
       return;
     }
+    if (config_.mlp == MlpKind::kExperts) {
+      to.router = walk_.linear(name + "gate", config_.experts, d, false);
+      for (std::int64_t e = 0; e < config_.experts; ++e) {
+        const std::string of_expert = fmt::format("{}experts.{}.", name, e);
+        ExpertWeights& expert = to.experts.emplace_back();
+        expert.gate = walk_.linear(of_expert + "gate_proj", hidden, d, layout_.mlp_bias);
+        expert.in = walk_.linear(of_expert + "up_proj", hidden, d, layout_.mlp_bias);
+        expert.out = walk_.linear(of_expert + "down_proj", d, hidden, layout_.mlp_bias);
+      }
+      return;
+    }
     if (layout_.fused) {
       to.gate = to.in = walk_.linear(name + "gate_up_proj", 2 * hidden, d, layout_.mlp_bias);
       to.gate.count = to.in.count = to.in.begin = hidden;
@@ -150,6 +161,23 @@ ModelConfig read_llama_config(const JsonObject& json, const char* family,
   config.activation = read_activation(json, defaults.activation_key, defaults.activation);
   config.source = json.raw();
   return config;
+}
+
+void read_experts(const JsonObject& json, const char* width_key, const ExpertDefaults& defaults,
+                  ModelConfig& config) {
+  constexpr std::int64_t kMostExperts = 65536;  // of all layers together
+  config.mlp = MlpKind::kExperts;
+  config.mlp_width = json.integer(width_key, 1, kMostExtent);
+  config.experts = json.integer_or("num_experts", defaults.experts, 1, kMostExperts);
+  require(config.experts * config.layers <= kMostExperts,
+          "{}: num_experts {} in each of {} layers are more than this program takes, {} in all",
+          json.source(), config.experts, config.layers, kMostExperts);
+  config.experts_per_token =
+      json.integer_or("num_experts_per_tok", defaults.per_token, 1, kMostExperts);
+  require(config.experts_per_token <= config.experts,
+          "{}: num_experts_per_tok {} is more than num_experts {}", json.source(),
+          config.experts_per_token, config.experts);
+  config.expert_gates_sum_to_one = json.boolean_or("norm_topk_prob", false);
 }
 
 std::vector<ParameterSpec> llama_parameters(const ModelConfig& config, const LlamaLayout& layout) {

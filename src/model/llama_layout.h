@@ -23,6 +23,13 @@ struct LlamaDefaults {
 ModelConfig read_llama_config(const JsonObject& json, const char* family,
                               const LlamaDefaults& defaults = {});
 
+// A mixture of experts in the place of the MLP, each as wide as `width_key` says.
+struct ExpertDefaults {
+  std::int64_t experts = 0, per_token = 0;
+};
+void read_experts(const JsonObject& json, const char* width_key, const ExpertDefaults& defaults,
+                  ModelConfig& config);
+
 // What lies in the files beside what the configuration says.
 struct LlamaLayout {
   bool qkv_bias = false, output_bias = false, mlp_bias = false;

@@ -277,7 +277,38 @@ class ReferenceForward {
     return x;
   }
 
+  // All experts at all tokens, those that are not among the largest by a gate of 0.
+  Doubles mixture(const Doubles& x, const MlpWeights& w) const {
+    const Doubles logits = linear(x, w.router);
+    const std::size_t E = w.experts.size(), d = static_cast<std::size_t>(config_.width);
+    Doubles y(x.size());
+    for (std::size_t e = 0; e < E; ++e) {
+      Doubles hidden = linear(x, w.experts[e].gate);
+      const Doubles up = linear(x, w.experts[e].in);
+      for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = activated(hidden[i]) * up[i];
+      const Doubles out = linear(hidden, w.experts[e].out);
+      for (std::size_t t = 0; t < x.size() / d; ++t) {
+        const double* row = logits.data() + t * E;
+        double all = 0.0, of_chosen = 0.0;
+        for (std::size_t f = 0; f < E; ++f) {
+          const double weight = std::exp(row[f]);
+          all += weight;
+          if (std::count_if(row, row + E, [&](double other) { return other > row[f]; }) <
+              config_.experts_per_token)
+            of_chosen += weight;
+        }
+        if (std::count_if(row, row + E, [&](double other) { return other > row[e]; }) >=
+            config_.experts_per_token)
+          continue;
+        const double gate = std::exp(row[e]) / (config_.expert_gates_sum_to_one ? of_chosen : all);
+        for (std::size_t i = 0; i < d; ++i) y[t * d + i] += gate * out[t * d + i];
+      }
+    }
+    return y;
+  }
+
   Doubles perceptron(const Doubles& x, const MlpWeights& w) const {
+    if (config_.mlp == MlpKind::kExperts) return mixture(x, w);
     if (config_.mlp == MlpKind::kSolu)
       return linear(normalised(solu(linear(x, w.in)), w.norm), w.out);
     Doubles hidden = linear(x, config_.mlp == MlpKind::kGated ? w.gate : w.in);

@@ -1,5 +1,6 @@
 #include "filigree/layers.h"
 #include "filigree/ops.h"
+#include "nn/mixture.h"
 
 namespace filigree {
 namespace {
@@ -23,6 +24,7 @@ Variable solu(const Variable& x, const MlpWeights& weights, const TapScope& tap)
 }  // namespace
 
 Variable mlp(const Variable& x, const MlpWeights& weights, const TapScope& tap) {
+  if (!weights.experts.empty()) return mixture_of_experts(x, weights, tap);
   if (weights.gate.weight.defined()) return gated(x, weights, tap);
   if (weights.solu) return solu(x, weights, tap);
   const Activation f = weights.activation;

@@ -25,6 +25,11 @@ class FamilyStudies : public ::testing::TestWithParam<FamilyCase> {
  protected:
   FamilyStudies() {
     nlohmann::json json = sample_family_json(GetParam().family);
+    // Generation passes the length from which on positions turn otherwise.
+    if (json["model_type"] == "phi3")
+      json.update({{"partial_rotary_factor", 1.0},
+                   {"original_max_position_embeddings", 16},
+                   {"rope_scaling", kSampleLongRope}});
     // Generation leaves out ids that the tokenizer does not have.
     json["vocab_size"] =
         Tokenizer::from_folder(golden_folder() / GetParam().tokenizer).vocab_size();
@@ -93,17 +98,20 @@ TEST_P(FamilyStudies, TheLogitLensEndsAtTheModelsPrediction) {
   for (const LensOfModel& of : result.models) EXPECT_FALSE(of.ids.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, FamilyStudies,
-                         ::testing::Values(FamilyCase{"gpt_neo", "tokenizer-neox"},
-                                           FamilyCase{"gpt_neox", "tokenizer-neox"},
-                                           FamilyCase{"llama", "tokenizer-llama3"},
-                                           FamilyCase{"mistral", "tokenizer-llama2"},
-                                           FamilyCase{"qwen2", "tokenizer-qwen2"},
-                                           FamilyCase{"qwen3", "tokenizer-qwen2"},
-                                           FamilyCase{"olmo", "tokenizer-neox"},
-                                           FamilyCase{"olmo2", "tokenizer-neox"},
-                                           FamilyCase{"gemma2", "tokenizer-llama2"}),
-                         [](const auto& of) { return std::string(of.param.family); });
+INSTANTIATE_TEST_SUITE_P(
+    Families, FamilyStudies,
+    ::testing::Values(
+        FamilyCase{"gpt_neo", "tokenizer-neox"}, FamilyCase{"gpt_neox", "tokenizer-neox"},
+        FamilyCase{"llama", "tokenizer-llama3"}, FamilyCase{"mistral", "tokenizer-llama2"},
+        FamilyCase{"qwen2", "tokenizer-qwen2"}, FamilyCase{"qwen3", "tokenizer-qwen2"},
+        FamilyCase{"olmo", "tokenizer-neox"}, FamilyCase{"olmo2", "tokenizer-neox"},
+        FamilyCase{"gemma2", "tokenizer-llama2"}, FamilyCase{"gemma3_text", "tokenizer-llama2"},
+        FamilyCase{"phi3", "tokenizer-llama2"}, FamilyCase{"phi", "tokenizer-neox"},
+        FamilyCase{"gptj", "tokenizer-neox"}, FamilyCase{"gpt_bigcode", "tokenizer-neox"},
+        FamilyCase{"opt", "tokenizer-neox"}, FamilyCase{"olmo3", "tokenizer-neox"},
+        FamilyCase{"olmoe", "tokenizer-neox"}, FamilyCase{"smollm3", "tokenizer-llama3"},
+        FamilyCase{"cohere", "tokenizer-neox"}),
+    [](const auto& of) { return std::string(of.param.family); });
 
 }  // namespace
 }  // namespace filigree::study

@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Families, FamilyTraining,
                          testing::Values("gpt_neo", "gpt_neox", "llama", "mistral", "qwen2",
                                          "qwen3", "olmo", "olmo2", "gemma2", "gptj", "gpt_bigcode",
                                          "opt", "olmo3", "smollm3", "gemma", "gemma3_text", "phi",
-                                         "phi3", "stablelm", "starcoder2", "cohere"));
+                                         "phi3", "stablelm", "starcoder2", "cohere", "olmoe"));
 
 }  // namespace
 }  // namespace filigree

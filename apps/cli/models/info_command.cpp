@@ -47,9 +47,13 @@ std::string architecture_text(const ModelConfig& config) {
   const std::string keys = config.key_heads == config.heads
                                ? ""
                                : fmt::format(" ({} for keys and values)", config.key_heads);
-  return fmt::format("{}: {} layers, {} heads of {}{}, width {}, MLP {}", config.family,
+  const std::string experts = config.mlp != MlpKind::kExperts
+                                  ? ""
+                                  : fmt::format(" in each of {} experts, {} a token",
+                                                config.experts, config.experts_per_token);
+  return fmt::format("{}: {} layers, {} heads of {}{}, width {}, MLP {}{}", config.family,
                      config.layers, config.heads, config.head_width, keys, config.width,
-                     config.mlp_width);
+                     config.mlp_width, experts);
 }
 
 std::string files_text(const ModelSummary& summary) {

@@ -35,7 +35,7 @@ std::int64_t CleanRun::bytes(bool inputs_by_head) const {
   const std::int64_t number = sizeof(float);
   // Streams, projections and the MLP of a layer; each head's copies of the stream, as they are,
   // changed and normalised; scores, pattern and mask.
-  std::int64_t token = 16 * config.width + 2 * config.mlp_width + 3 * config.heads * length_;
+  std::int64_t token = 16 * config.width + 2 * config.hidden_width() + 3 * config.heads * length_;
   if (inputs_by_head) token += 3 * (config.heads + 2 * config.key_heads) * config.width;
   // Logits and their softmax; keys and values of the positions that are left out.
   std::int64_t row = 3 * config.vocabulary;

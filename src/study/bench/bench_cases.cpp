@@ -151,9 +151,10 @@ double forward_operations(const ModelConfig& config, std::int64_t batch, std::in
   const auto B = static_cast<double>(batch), T = static_cast<double>(length);
   const auto L = static_cast<double>(config.layers), d = static_cast<double>(config.width);
   const auto H = static_cast<double>(config.heads), G = static_cast<double>(config.key_heads);
-  const auto D = static_cast<double>(config.head_width), F = static_cast<double>(config.mlp_width);
+  const auto D = static_cast<double>(config.head_width),
+             F = static_cast<double>(config.hidden_width());
   const auto V = static_cast<double>(config.vocabulary);
-  const double mlp = (config.mlp == MlpKind::kGated ? 3.0 : 2.0) * d * F;
+  const double mlp = (config.gated_mlp() ? 3.0 : 2.0) * d * F;
   const double linear = 2.0 * B * T * (d * (H + 2.0 * G) * D + H * D * d + mlp);
   return L * (linear + attention_operations(config, batch, length)) + 2.0 * B * T * d * V;
 }

@@ -11,7 +11,7 @@ MemoryEstimate estimate_memory(const ModelConfig& config, std::int64_t batch, st
   const std::uint64_t L = count(config.layers), d = count(config.width);
   const std::uint64_t queries = count(config.heads * config.head_width);
   const std::uint64_t keys = count(config.key_heads * config.head_width);
-  const std::uint64_t hidden = count(config.mlp_width), V = count(config.vocabulary);
+  const std::uint64_t hidden = count(config.hidden_width()), V = count(config.vocabulary);
   const std::uint64_t tokens = count(batch) * count(length);
 
   MemoryEstimate estimate;

@@ -25,7 +25,7 @@ struct Widths {
       : stream(count(config.width)),
         queries(count(config.heads * config.head_width)),
         keys(count(config.key_heads * config.head_width)),
-        hidden(count(config.mlp_width)) {}
+        hidden(count(config.hidden_width())) {}
 };
 
 // What the tape keeps of a block: the result of every operation.
@@ -41,7 +41,7 @@ std::uint64_t kept_by_block(const ModelConfig& config, std::int64_t lora_rank) {
   if (config.clip_qkv > 0.0f) kept += w.queries + 2 * w.keys;
   if (config.query_key_norm != QueryKeyNorm::kNone) kept += w.queries + w.keys;
   if (config.positions == PositionKind::kRotary) kept += w.queries + w.keys;
-  kept += (config.mlp == MlpKind::kGated ? 3 : 2) * w.hidden;
+  kept += (config.gated_mlp() ? 3 : 2) * w.hidden;
   return kept + 4 * count(lora_rank);
 }
 
@@ -49,7 +49,7 @@ std::uint64_t kept_by_block(const ModelConfig& config, std::int64_t lora_rank) {
 // stream, and those inside the MLP or the attention. A plain MLP's take the place of its values.
 std::uint64_t gradients_of_block(const ModelConfig& config) {
   const Widths w(config);
-  const bool gated = config.mlp == MlpKind::kGated;
+  const bool gated = config.gated_mlp();
   const std::uint64_t in_attention = 2 * w.queries + 2 * w.keys;
   const std::uint64_t let_go = (gated ? 3 : 2) * w.hidden;
   return 2 * w.stream +

@@ -36,10 +36,12 @@ struct NormWeights {
   // Of x [..., heads, D]: so many heads are normalised each by itself, with D weights of its own
   // each, side by side in `weight`. 0: the last axis is as long as the weight.
   std::int64_t heads = 0;
+  std::vector<Variable> by_head = {};  // the same where each head's are a parameter of their own
   // What hook_normalized is multiplied with on its way to what reads it (a scale of the logits).
   float factor = 1.0f;
 
   bool on() const { return kind != NormKind::kNone; }
+  bool has_weights() const { return weight.defined() || !by_head.empty(); }
   // What the normalised values are multiplied with, [weights] or [heads, D], the factor included.
   // Analyses of weights read this one.
   Variable gain() const;

@@ -51,7 +51,7 @@ TEST(FamilyAnalyses, HeadMatricesHoldTheGainsOfAllNorms) {
 // A norm of queries that takes their mean off leaves no part along its own ones: scores of the
 // matrices are those of queries less their mean, times the gains.
 TEST(FamilyAnalyses, HeadMatricesLoseTheMeanThatNormsOfQueriesTakeOff) {
-  for (const char* family : {"phi", "cohere"}) {
+  for (const char* family : {"phi", "cohere", "stablelm"}) {
     const auto model = sample_model(sample_config(std::string("family-") + family));
     const LayerWeights layer = model->weights().layers[1];
     const AttentionWeights& w = *layer.attention;

@@ -181,6 +181,7 @@ class Decoder final : public Model {
           &attention.q_norm, &attention.k_norm, &block.mlp.norm}) {
       add(norm->weight);
       add(norm->bias);
+      for (const Variable& of_head : norm->by_head) add(of_head);
     }
     const auto add_layer = [&](const LinearWeight& w) {
       add(w.weight);

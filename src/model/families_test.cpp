@@ -60,7 +60,10 @@ ModelConfig reference_config(const std::string& name) {
     nlohmann::json json = sample_family_json(name == "bigcode-heads"  ? "gpt_bigcode"
                                              : name == "cohere-plain" ? "cohere"
                                                                       : "stablelm");
-    json.update({{"use_parallel_residual", false}, {"use_qk_norm", false}, {"multi_query", false}});
+    json.update({{"use_parallel_residual", false},
+                 {"use_qk_norm", false},
+                 {"qk_layernorm", false},
+                 {"multi_query", false}});
     return parse_model_config(json, "test");
   }
   if (name == "llama-tied") {

@@ -90,7 +90,8 @@ inline nlohmann::json sample_family_json(const std::string& family) {
     json["partial_rotary_factor"] = 0.75;
   }
   if (family == "phi") json["qk_layernorm"] = true;
-  if (family == "stablelm") json["use_parallel_residual"] = json["use_qkv_bias"] = true;
+  if (family == "stablelm")
+    json.update({{"use_parallel_residual", true}, {"use_qkv_bias", true}, {"qk_layernorm", true}});
   if (family == "mistral" || family == "starcoder2") json["sliding_window"] = 3;
   if (family == "phi3") json.update({{"sliding_window", 3}, {"partial_rotary_factor", 0.75}});
   if (family == "qwen2")

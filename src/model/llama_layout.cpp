@@ -69,6 +69,11 @@ class LlamaWalk {
         to.k_norm = norm(name + "k_norm", D);
         break;
       case QueryKeyNorm::kEachHead:
+        if (layout_.norms_by_head) {
+          to.q_norm.by_head = gains_by_head(name + "q_layernorm", config_.heads);
+          to.k_norm.by_head = gains_by_head(name + "k_layernorm", config_.key_heads);
+          break;
+        }
         to.q_norm.weight = own_gains(name + "q_norm", config_.heads);
         to.k_norm.weight = own_gains(name + "k_norm", config_.key_heads);
         break;
@@ -95,6 +100,15 @@ class LlamaWalk {
                   .file_shape = {heads, D},
                   .paired_heads = layout_.paired ? heads : 0,
                   .paired_width = layout_.paired ? config_.rotary_width : 0});
+  }
+
+  // The same, a tensor each.
+  std::vector<Variable> gains_by_head(const std::string& name, std::int64_t heads) {
+    std::vector<Variable> gains;
+    for (std::int64_t h = 0; h < heads; ++h)
+      gains.push_back(
+          walk_(fmt::format("{}.norms.{}.weight", name, h), {config_.head_width}, Initial::kOnes));
+    return gains;
   }
 
   void mlp(const std::string& name, MlpWeights& to) {

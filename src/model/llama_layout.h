@@ -37,7 +37,8 @@ struct LlamaLayout {
   bool norm_bias = false;
   bool one_norm = false;  // attention and MLP read the same norm, which stands in the files once
   bool fused = false;     // one matrix of q, k and v, and one of an MLP's gate and up
-  bool paired = false;    // pairs that positions turn are beside each other (ParameterSpec)
+  bool norms_by_head = false;  // those of each head are a tensor of their own
+  bool paired = false;         // pairs that positions turn are beside each other (ParameterSpec)
 };
 
 std::vector<ParameterSpec> llama_parameters(const ModelConfig& config, const LlamaLayout& layout);

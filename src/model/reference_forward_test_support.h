@@ -106,8 +106,9 @@ class ReferenceForward {
 
   // By rows of as many numbers as the norm has weights, or where each head has its own, as a head.
   Doubles normalised(const Doubles& x, const NormWeights& norm, std::int64_t heads = 1) const {
-    if (norm.kind == NormKind::kNone || !norm.weight.defined()) return x;
-    const std::int64_t d = norm.weight.size(0) / heads;
+    if (norm.kind == NormKind::kNone || !norm.has_weights()) return x;
+    const bool apart = !norm.by_head.empty();
+    const std::int64_t d = apart ? norm.by_head[0].size(0) : norm.weight.size(0) / heads;
     const std::int64_t rows = static_cast<std::int64_t>(x.size()) / d;
     Doubles y(x.size());
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -117,9 +118,10 @@ class ReferenceForward {
       for (std::int64_t i = 0; i < d; ++i)
         square += std::pow(at(x, r, i, d) - mean, 2.0) / static_cast<double>(d);
       for (std::int64_t i = 0; i < d; ++i) {
-        at(y, r, i, d) =
-            (at(x, r, i, d) - mean) / std::sqrt(square + config_.norm_epsilon) *
-            (of(norm.weight, r % heads * d + i) + (config_.norm_around_one ? 1.0 : 0.0));
+        const double weight = apart ? of(norm.by_head[static_cast<std::size_t>(r % heads)], i)
+                                    : of(norm.weight, r % heads * d + i);
+        at(y, r, i, d) = (at(x, r, i, d) - mean) / std::sqrt(square + config_.norm_epsilon) *
+                         (weight + (config_.norm_around_one ? 1.0 : 0.0));
         if (norm.bias.defined()) at(y, r, i, d) += of(norm.bias, i);
       }
     }

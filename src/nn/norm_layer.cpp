@@ -10,7 +10,8 @@ Variable fused(const Variable& x, const NormWeights& w, const Variable& gain) {
 
 // Of hook_normalized, which has no factor yet.
 Variable own_gain(const NormWeights& w) {
-  const Variable gain = w.around_one ? shift(w.weight, 1.0f) : w.weight;
+  const Variable weight = w.by_head.empty() ? w.weight : concat(w.by_head, 0);
+  const Variable gain = w.around_one ? shift(weight, 1.0f) : weight;
   return w.heads > 0 ? reshape(gain, {w.heads, gain.size(0) / w.heads}) : gain;
 }
 

@@ -57,9 +57,10 @@ Variable clipped(const Variable& x, const AttentionWeights& w) {
 
 // The heads' [B, T, heads, D], normalised each by itself or all of a token together.
 Variable normalised(const Variable& x, const NormWeights& norm, const TapScope& tap) {
-  if (!norm.weight.defined()) return x;
+  if (!norm.has_weights()) return x;
+  if (norm.heads > 0) return normalise(x, norm, tap);
   const std::int64_t width = norm.weight.size(0);
-  if (width == x.size(3) || norm.heads > 0) return normalise(x, norm, tap);
+  if (width == x.size(3)) return normalise(x, norm, tap);
   return reshape(normalise(reshape(x, {x.size(0), x.size(1), width}), norm, tap), x.shape());
 }
 
@@ -124,7 +125,7 @@ Variable packed(const AttentionInputs& x, const AttentionWeights& w, const TapSc
                 const GateOptions* gate, GateReport* report) {
   if (w.rotary != nullptr || !x.shared.value().on_gpu() || x.q.defined() || x.k.defined() ||
       x.v.defined() || x.positions.defined() || w.mask.bidirectional || w.mask.soft_cap > 0.0f ||
-      w.clip > 0.0f || w.q_norm.weight.defined() ||
+      w.clip > 0.0f || w.q_norm.has_weights() ||
       (w.mask.window > 0 && w.mask.window < x.shared.size(1)))
     return {};
   for (const char* name :

@@ -75,7 +75,7 @@ KINDS = {
     "stablelm": ("StableLm", {"hidden_size": 32, "use_qkv_bias": True, "rope_parameters": {
         "rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5}}),
     "stablelm-parallel": ("StableLm", {
-        "num_hidden_layers": 2, "use_parallel_residual": True,
+        "num_hidden_layers": 2, "use_parallel_residual": True, "qk_layernorm": True,
         "rope_parameters": {"rope_type": "default", "rope_theta": 300.0,
                             "partial_rotary_factor": 0.5}}),
     "starcoder2": ("Starcoder2", {"sliding_window": 5}),

@@ -84,7 +84,7 @@ void fold_norm(const NormWeights& norm, Tensor& w) {
 // The gain of a norm behind `w`: its numbers from `first` on, one a column. A norm of these columns
 // alone that takes their mean off does so of each row.
 void fold_gain_behind(const NormWeights& norm, std::int64_t first, Tensor& w) {
-  if (!norm.on() || !norm.weight.defined()) return;
+  if (!norm.on() || !norm.has_weights()) return;
   const Tensor gain = norm.gain().value().on_host();
   const std::int64_t columns = w.size(1);
   const bool alone = norm.heads > 0 || gain.elements() == columns;
@@ -113,7 +113,7 @@ HeadMatrices head_matrices(const NormWeights& norm, const AttentionWeights& w, s
   for (Tensor* matrix : {&m.q, &m.k, &m.v}) fold_norm(norm, *matrix);
   m.o = inputs_of(w.o, w.lora.o, head * D, D);
   const bool by_head =
-      w.q_norm.weight.defined() && w.q_norm.heads == 0 && w.q_norm.weight.size(0) == D;
+      w.q_norm.heads == 0 && w.q_norm.has_weights() && w.q_norm.weight.size(0) == D;
   fold_gain_behind(w.q_norm, by_head ? 0 : head * D, m.q);
   fold_gain_behind(w.k_norm, by_head ? 0 : key_head * D, m.k);
   fold_gain_behind(post_norm, 0, m.o);

@@ -197,8 +197,8 @@ INSTANTIATE_TEST_SUITE_P(Models, GraphOf,
                                          "family-opt/cross-layer", "family-gpt_bigcode/per-layer",
                                          "family-olmo3/per-layer", "family-smollm3/cross-layer",
                                          "family-gemma/per-layer", "family-gemma3_text/cross-layer",
-                                         "family-phi3/per-layer", "family-stablelm/cross-layer",
-                                         "family-starcoder2/per-layer", "family-olmoe/per-layer"),
+                                         "family-phi3/per-layer", "family-starcoder2/per-layer",
+                                         "family-olmoe/per-layer"),
                          [](const auto& one) { return sample_test_name(one.param); });
 
 // A run in which attention weights, denominators and MLP outputs are those of the plain one, but

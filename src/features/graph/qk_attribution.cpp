@@ -29,7 +29,7 @@ class HeadRows {
       hold_clipped((query ? layer.projected_query : layer.projected_key).f32() + at * head_width,
                    attention.clip);
     const NormWeights& norm = query ? attention.q_norm : attention.k_norm;
-    if (norm.weight.defined())
+    if (norm.has_weights())
       normalise(norm, group, (query ? layer.query_scale : layer.key_scale).f32()[at]);
     if (attention.rotary != nullptr)
       turn(attention.rotary->at(position, 1, DeviceKind::kCpu, frozen.positions));

@@ -326,6 +326,18 @@ TEST(GraphErrors, AClippedValueIsRefused) {
   EXPECT_GT(std::count(queries.begin(), queries.end(), 1.0f), 0);
 }
 
+TEST(GraphErrors, QueriesThatLoseTheirMeanAreRefused) {
+  const Tensor ids = sample_ids(1, 7);
+  for (const char* name : {"family-cohere", "family-phi", "family-stablelm"}) {
+    const auto model = sample_model(name);
+    EXPECT_THAT(error_of([&] {
+                  freeze_model(*model, {ids.i32(), 7}, "ln2.hook_normalized", "hook_mlp_out");
+                }),
+                testing::HasSubstr("takes the mean off queries and keys"))
+        << name;
+  }
+}
+
 // Probabilities are those of capped logits, values those before the cap.
 TEST(GraphTargets, HaveTheModelsProbabilitiesWithASoftCap) {
   const Traced t = traced("family-gemma2/per-layer");

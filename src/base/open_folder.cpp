@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -92,6 +93,26 @@ void OpenFolder::make_subfolder(const std::string& name) const {
   const int code = errno;
   require(code == EEXIST, "cannot create the folder '{}': {}", shown_folder(path_ / name),
           in_words(code));
+}
+
+bool OpenFolder::make_link(const std::string& name, const std::string& target) const {
+  if (::symlinkat(target.c_str(), descriptor_, name.c_str()) == 0) {
+    flush();
+    return true;
+  }
+  const int code = errno;
+  require(code == EEXIST, "cannot create the link '{}': {}", shown_folder(path_ / name),
+          in_words(code));
+  return false;
+}
+
+std::optional<std::string> OpenFolder::link_target(const std::string& name) const {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t count = ::readlinkat(descriptor_, name.c_str(), target.data(), target.size());
+  const int code = errno;
+  if (count >= 0) return target.substr(0, static_cast<std::size_t>(count));
+  if (code == EINVAL || code == ENOENT || code == ENOTDIR) return std::nullopt;
+  fail("cannot look at '{}': {}", shown_folder(path_ / name), in_words(code));
 }
 
 OpenFolder OpenFolder::again() const {

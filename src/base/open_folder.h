@@ -24,6 +24,11 @@ class OpenFolder {
   OpenFolder subfolder(const std::string& name) const;
   // Makes it where nothing of that name is there, and flushes its entry.
   void make_subfolder(const std::string& name) const;
+  // Makes the symbolic link `name` to `target`, as it is written. False where an entry of that name
+  // is there already.
+  bool make_link(const std::string& name, const std::string& target) const;
+  // Where the link of that name leads, as it is written; nothing when there is no link.
+  std::optional<std::string> link_target(const std::string& name) const;
   // The same folder again, with a descriptor of its own.
   OpenFolder again() const;
 

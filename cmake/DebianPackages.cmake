@@ -19,7 +19,7 @@ file(STRINGS tools/packages.txt lines REGEX "^build +[^ ]+-dev ")
 set(libraries "")
 foreach(line IN LISTS lines)
   string(REGEX REPLACE "^build +([^ ]+) .*" "\\1" package "${line}")
-  if(NOT package MATCHES "cli11|gtest|gmock|httplib")
+  if(NOT package MATCHES "cli11|gtest|gmock|httplib|curl")
     list(APPEND libraries ${package})
   endif()
 endforeach()
@@ -45,8 +45,9 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "Attention maps and circuits of dense an
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME filigree)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-# Figures are the same everywhere because these fonts are.
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "fonts-noto-core, fonts-wqy-microhei")
+# Figures are the same everywhere because these fonts are; libcurl is not linked but loaded.
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS
+  "fonts-noto-core, fonts-wqy-microhei, libcurl4 | libcurl3-gnutls")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "openmpi-bin")  # mpirun, for several processes
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Library of Filigree: models, taps, attention, circuits
  The static library, its headers, and its packages for CMake

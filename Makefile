@@ -25,7 +25,7 @@ GPU := $(wildcard /dev/nvidia0)
 # Each target is parallel inside; side by side they would only get in each other's way.
 .NOTPARALLEL:
 .PHONY: help build test demo check asan tsan format tidy fuzz fuzz-long faults faults-long install package
-.PHONY: clean packages cuda load headers
+.PHONY: clean packages cuda load headers interop
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -103,6 +103,10 @@ faults: packages  ## interrupt the commands at a share of their file operations,
 faults-long: packages  ## the same at all of them, 1,000 random kills, power cuts, lack of memory
 	@tools/build release fault_campaign
 	@tests/faults/long
+
+interop: packages  ## compare with other programs, from PyPI in a virtual environment (FILIGREE_VENV)
+	@tools/build release filigree
+	@tests/interop/run
 
 load: packages  ## ask the live page's server by 32 clients at once, LOAD_SECONDS (30) long
 	@tools/build release serve_tests

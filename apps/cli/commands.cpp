@@ -7,7 +7,6 @@ namespace filigree::cli {
 
 void add_all_commands(Program& program) {
   add_info(program);
-  add_tokenize(program);
   add_prepare(program);
   add_pretrain(program);
   add_sparsify(program);

@@ -12,7 +12,6 @@ class Program;
 int run_filigree(const std::vector<std::string>& arguments);
 
 void add_info(Program& program);
-void add_tokenize(Program& program);
 void add_prepare(Program& program);
 void add_convert(Program& program);
 void add_pretrain(Program& program);

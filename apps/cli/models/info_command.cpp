@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/models/text_tokens.h"
 #include "apps/cli/program/choices.h"
 #include "apps/cli/program/input.h"
 #include "apps/cli/program/program.h"
@@ -25,7 +26,7 @@ namespace {
 using study::ModelPart;
 using study::ModelSummary;
 
-constexpr const char *kTaps = "taps", *kDevices = "devices";
+constexpr const char *kTaps = "taps", *kDevices = "devices", *kIds = "ids";
 constexpr const char *kCheck = "check", *kWrite = "write";
 
 struct InfoOptions {
@@ -37,6 +38,7 @@ struct InfoOptions {
   std::string match;  // of taps
   std::string checksums;
   study::CurvesRequest curves;
+  TextTokens tokens;
 };
 
 std::string grouped_digits(std::int64_t count) {
@@ -252,6 +254,10 @@ void draw_curves(const InfoOptions& options, const Session& session) {
 
 void run_info(const InfoOptions& given, Session& session) {
   InfoOptions options = given;
+  if (options.tokens.given() &&
+      (!options.match.empty() || !options.checksums.empty() || !options.curves.out.empty() ||
+       options.show == kTaps || options.show == kDevices))
+    throw UsageError("--prompt, --text and --ids show tokens, and nothing else goes with them");
   if (options.show == kDevices) {
     if (!options.folders.empty()) throw UsageError("--show devices takes no FOLDER");
     return show_devices(session);
@@ -263,6 +269,9 @@ void run_info(const InfoOptions& given, Session& session) {
     throw UsageError(
         "several folders go with --checksums, or with --out for the curves of training runs");
   options.model = options.folders[0];
+  options.tokens.only_ids = options.show == kIds;
+  if (options.tokens.given() || options.tokens.only_ids)
+    return options.tokens.show(options.model, session);
   if (options.show == kTaps || !options.match.empty())
     show_taps(options, session);
   else
@@ -273,18 +282,21 @@ void run_info(const InfoOptions& given, Session& session) {
 
 void add_info(Program& program) {
   const auto options = std::make_shared<InfoOptions>();
-  CLI::App& app =
-      program.add({"info",
-                   "What a model is and needs; whether files are whole; how training went.",
-                   {"filigree info gpt2", "filigree info gpt2 --batch 8 --context 512",
-                    "filigree info gpt2 --tap \"blocks.3.attn.*\"", "filigree info --show devices",
-                    "filigree info dense-12x12 shards --checksums check",
-                    "filigree info sparse control --out curves.svg"},
-                   Computes::kNothing,
-                   true},
-                  [options](Session& session) { run_info(*options, session); });
+  CLI::App& app = program.add(
+      {"info",
+       "What a model is, and its tokens of a text; file checks; training curves.",
+       {"filigree info gpt2", "filigree info gpt2 --batch 8 --context 512",
+        "filigree info gpt2 --prompt \"Hello world\"",
+        "filigree info gpt2 --text book.txt --show ids > book.ids",
+        "filigree info gpt2 --ids - < book.ids", "filigree info gpt2 --tap \"blocks.3.attn.*\"",
+        "filigree info --show devices", "filigree info dense-12x12 shards --checksums check",
+        "filigree info sparse control --out curves.svg"},
+       Computes::kNothing,
+       true},
+      [options](Session& session) { run_info(*options, session); });
   app.add_option("FOLDER", options->folders,
-                 "model folder or name; with --checksums also runs, shards and transcoders, with "
+                 "model folder or name; with a text also a tokenizer's; with --checksums also "
+                 "runs, shards and transcoders, with "
                  "--out training runs or their log.jsonl");
   app.add_option("--batch", options->batch, "texts at once, for the memory needed")
       ->check(whole_number(1, 1 << 20))
@@ -294,8 +306,10 @@ void add_info(Program& program) {
                  "tokens a text, for the memory needed (default the model's context)")
       ->check(whole_number(1, 1 << 24))
       ->type_name("N");
-  add_choice(app, "--show", options->show, {kTaps, kDevices},
-             "instead of the model the names of its intermediates, or this machine's processors");
+  add_choice(app, "--show", options->show, {kTaps, kDevices, kIds},
+             "instead of the model the names of its intermediates, this machine's processors, or "
+             "the ids of a text (of stdin unless one is given), on one line");
+  options->tokens.add_options(app);
   app.add_option("--tap", options->match, "list the taps that fit this pattern (* and ?)")
       ->type_name("GLOB");
   add_choice(
@@ -307,7 +321,9 @@ void add_info(Program& program) {
                  "ones; .svg, .pdf or .png")
       ->check(figure_file())
       ->type_name("FILE");
-  program.add_knobs(app, knobs_of(options->curves.style));
+  Knobs knobs = knobs_of(options->curves.style);
+  options->tokens.add_knobs(knobs);
+  program.add_knobs(app, std::move(knobs));
 }
 
 }  // namespace filigree::cli

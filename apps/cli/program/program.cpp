@@ -34,6 +34,13 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+// Where a command went that scripts may still call: "; it is now: filigree info MODEL --prompt
+// TEXT", or the names that are near.
+std::string other_command(const std::string& word, const std::vector<std::string>& names) {
+  if (word == "tokenize") return "; it is now: filigree info MODEL --prompt TEXT";
+  return suggestion(word, names);
+}
+
 std::vector<std::string> long_option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -236,7 +243,7 @@ int Program::parse_and_run(std::vector<std::string> arguments) {
     if (std::find(names.begin(), names.end(), word) == names.end())
       return report_usage(
           chosen_app == &app_ ? "" : chosen_app->get_name(),
-          fmt::format("unknown command '{}'{}", printable(word), suggestion(word, names)));
+          fmt::format("unknown command '{}'{}", printable(word), other_command(word, names)));
     chosen_app = chosen_app->get_subcommand(word);
   }
   const CLI::App& target = *chosen_app;

@@ -23,9 +23,9 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kCommands = {
-    "info",     "tokenize", "generate", "eval",  "prepare", "pretrain", "convert",
-    "sparsify", "bench",    "demo",     "gates", "compare", "task",     "circuit",
-    "patch",    "lens",     "head",     "trace", "run",     "attention"};
+    "info",     "generate", "eval",  "prepare", "pretrain", "convert",
+    "sparsify", "bench", "demo",     "gates", "compare", "task",     "circuit",
+    "patch",    "lens",  "head",     "trace", "run",     "attention"};
 
 // One line on stderr, nothing on stdout.
 void expect_failure(const ProgramRun& run, int code, const std::string& part) {
@@ -144,7 +144,7 @@ TEST(Program, OutputThatNobodyReadsIsAFailure) {
   const ModelFolder model;
   // Far more output than a pipe holds.
   const std::string text = FILIGREE_SOURCE_DIR "/LICENSE";
-  const ProgramRun run = run_shell("{ \"$FILIGREE\" tokenize " + model.name() + " --text " + text +
+  const ProgramRun run = run_shell("{ \"$FILIGREE\" info " + model.name() + " --text " + text +
                                    "; echo $? >&2; } | head -n 1");
   EXPECT_EQ(run.out, "  id        bytes  token\n");
   EXPECT_EQ(run.err, "filigree: cannot write to standard output: Broken pipe\n1\n");

@@ -83,7 +83,7 @@ TEST_F(BundledModels, TheLargerPairReadsAndAnswersTheSentenceOfThePaper) {
       !study::find_named_model(study::kReferenceSparse))
     GTEST_SKIP() << "the larger pair is not here";
   const std::string sentence = "The opposite of \"large\" is \"";
-  const nlohmann::json cut = json_of({"tokenize", study::kReferenceDense, "--prompt", sentence});
+  const nlohmann::json cut = json_of({"info", study::kReferenceDense, "--prompt", sentence});
   ASSERT_EQ(cut["tokens"].size(), 8u);
   EXPECT_EQ(cut["tokens"][4]["token"], "large");
   for (const char* model : {study::kReferenceDense, study::kReferenceSparse})

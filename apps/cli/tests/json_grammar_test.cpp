@@ -86,9 +86,9 @@ TEST_F(CommandJsonTest, EveryCommand) {
   walk({"info", sparse, "--checksums", "check"});
   walk({"info", dense, "--show", "taps"});
   walk({"info", "--show", "devices"});
-  walk({"tokenize", dense, "--prompt", "Hello world"});
-  walk({"tokenize", dense, "--prompt", "Hello world", "--show", "ids"});
-  walk({"tokenize", dense, "--ids", "40,516"});
+  walk({"info", dense, "--prompt", "Hello world"});
+  walk({"info", dense, "--prompt", "Hello world", "--show", "ids"});
+  walk({"info", dense, "--ids", "40,516"});
   walk({"task", "corpus"});
   walk({"task", "corpus", "--documents", "200", "--split", "held-out", "--out", path("tasks.txt")});
   walk({"prepare", path("tasks.txt"), "--tokenizer", dense, "--set", "held-out-share=0.2", "--out",

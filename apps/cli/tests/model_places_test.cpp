@@ -50,7 +50,7 @@ TEST_F(ModelPlaces, EveryCommandTakesAName) {
   std::ofstream(path("text.txt")) << "The cat sat on the mat. The dog sat on the cat.\n";
   expect_success({"info", "named"});
   expect_success({"info", "named", "--show", "taps"});
-  expect_success({"tokenize", "named", "--prompt", "a cat"});
+  expect_success({"info", "named", "--prompt", "a cat"});
   expect_success({"generate", "named", "--prompt", "a cat", "--max-tokens", "2"});
   expect_success({"convert", "named", "--out", path("copy")});
   expect_success({"prepare", path("text.txt"), "--tokenizer", "named", "--set", "held-out-share=0",
@@ -125,7 +125,7 @@ TEST_F(ModelPlaces, AFolderOfTheNameComesFirst) {
 TEST_F(ModelPlaces, AreListedWithTheirModelsWhenANameIsNowhere) {
   set_places(place().string() + ":" + path("missing"));
   for (const Arguments& arguments :
-       {Arguments{"info", "nemad"}, Arguments{"tokenize", "nemad", "--prompt", "a"}}) {
+       {Arguments{"info", "nemad"}, Arguments{"info", "nemad", "--prompt", "a"}}) {
     const ProgramRun run = run_program(arguments);
     EXPECT_EQ(run.code, 1);
     EXPECT_EQ(run.out, "");

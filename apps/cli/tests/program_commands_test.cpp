@@ -125,10 +125,10 @@ TEST_F(CommandTest, InfoRefusesWhatIsNoModel) {
   expect_failure({"info", model_name_}, "[8192, 32], but config.json asks for [8191, 32]");
 }
 
-TEST_F(CommandTest, TokenizeShowsIdsAndByteRanges) {
+TEST_F(CommandTest, InfoShowsTheTokensOfATextWithTheirBytes) {
   const Tokenizer tokenizer = Tokenizer::from_folder(model_.path());
   const std::string text = "Hello world, naïve<|endoftext|>日本";
-  const nlohmann::json json = json_of({"tokenize", model_name_, "--prompt", text});
+  const nlohmann::json json = json_of({"info", model_name_, "--prompt", text});
   EXPECT_EQ(json["ids"], tokenizer.encode(text));
   std::size_t end = 0;
   for (const auto& token : json["tokens"]) {
@@ -140,51 +140,52 @@ TEST_F(CommandTest, TokenizeShowsIdsAndByteRanges) {
   EXPECT_EQ(end, text.size());
 
   const ProgramRun table =
-      run_program({"tokenize", golden("bpe-8k"), "--prompt", " world<|endoftext|>"});
+      run_program({"info", golden("bpe-8k"), "--prompt", " world<|endoftext|>"});
   EXPECT_THAT(table.out, HasSubstr(" 974    0:6  \" world\"\n   0   6:19  <|endoftext|>\n"));
   EXPECT_THAT(table.out, HasSubstr("2 tokens, 19 bytes"));
-  EXPECT_GT(json_of({"tokenize", model_name_, "--prompt", "<|endoftext|>", "--set",
+  EXPECT_GT(json_of({"info", model_name_, "--prompt", "<|endoftext|>", "--set",
                      "special=false"})["count"],
             1);
 }
 
-TEST_F(CommandTest, TokenizeTakesTextFromArgumentFileAndStdin) {
+TEST_F(CommandTest, InfoTakesTextFromArgumentFileAndStdin) {
   const std::string file = write("text.txt", "[one, two]");
   const std::string expected =
-      run_program({"tokenize", model_name_, "--prompt", "[one, two]", "--show", "ids"}).out;
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--text", file, "--show", "ids"}).out, expected);
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--show", "ids"}, "[one, two]").out, expected);
-  EXPECT_EQ(run_program({"tokenize", model_name_ + "/tokenizer.json", "--prompt", "[one, two]",
+      run_program({"info", model_name_, "--prompt", "[one, two]", "--show", "ids"}).out;
+  EXPECT_EQ(run_program({"info", model_name_, "--text", file, "--show", "ids"}).out, expected);
+  EXPECT_EQ(run_program({"info", model_name_, "--show", "ids"}, "[one, two]").out, expected);
+  EXPECT_EQ(run_program({"info", model_name_ + "/tokenizer.json", "--prompt", "[one, two]",
                          "--show", "ids"})
                 .out,
             expected);
-  expect_failure({"tokenize", model_name_, "--prompt", "text", "--text", file}, "not both", 2);
+  expect_failure({"info", model_name_, "--prompt", "text", "--text", file}, "not both", 2);
 }
 
 TEST_F(CommandTest, EncodingAndDecodingAFileGivesThatFile) {
   const std::string text = license() + "naïve 日本語 \xF0\x9F\x91\x8D no newline";
-  const std::string ids = run_program({"tokenize", model_name_, "--show", "ids"}, text).out;
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--ids", "-"}, ids).out, text);
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--ids", "40,516 79"}).out, "Hello");
-  EXPECT_EQ(json_of({"tokenize", model_name_, "--ids", "[40, 516, 79]"})["text"], "Hello");
+  const std::string ids = run_program({"info", model_name_, "--show", "ids"}, text).out;
+  EXPECT_EQ(run_program({"info", model_name_, "--ids", "-"}, ids).out, text);
+  EXPECT_EQ(run_program({"info", model_name_, "--ids", "40,516 79"}).out, "Hello");
+  EXPECT_EQ(json_of({"info", model_name_, "--ids", "[40, 516, 79]"})["text"], "Hello");
 }
 
-TEST_F(CommandTest, TokenizeRefusesBadInput) {
-  expect_failure({"tokenize"}, "MODEL is required", 2);
-  expect_failure({"tokenize", "/nonexistent", "--prompt", "x"}, "'/nonexistent': no such folder");
-  expect_failure({"tokenize", scratch_.path().string(), "--prompt", "x"}, "no tokenizer in");
-  expect_failure({"tokenize", write("notes.txt", ""), "--prompt", "x"}, "is a file");
-  expect_failure({"tokenize", model_name_, "--ids", "8192"},
+TEST_F(CommandTest, InfoRefusesBadTextsAndIds) {
+  expect_failure({"info", "--prompt", "x"}, "FOLDER is required", 2);
+  expect_failure({"tokenize", model_name_, "--prompt", "x"},
+                 "it is now: filigree info MODEL --prompt TEXT", 2);
+  expect_failure({"info", "/nonexistent", "--prompt", "x"}, "'/nonexistent': no such folder");
+  expect_failure({"info", scratch_.path().string(), "--prompt", "x"}, "no tokenizer in");
+  expect_failure({"info", write("notes.txt", ""), "--prompt", "x"}, "is a file");
+  expect_failure({"info", model_name_, "--ids", "8192"},
                  "token id 8192 is outside the vocabulary of 8192 tokens");
-  expect_failure({"tokenize", model_name_, "--ids", "-1"}, "--ids: '-1' is not a token id", 2);
-  expect_failure({"tokenize", model_name_, "--ids", "12,x"}, "--ids: 'x' is not a token id", 2);
-  expect_failure({"tokenize", model_name_, "--ids", "12", "--prompt", "x"}, "not both", 2);
+  expect_failure({"info", model_name_, "--ids", "-1"}, "--ids: '-1' is not a token id", 2);
+  expect_failure({"info", model_name_, "--ids", "12,x"}, "--ids: 'x' is not a token id", 2);
+  expect_failure({"info", model_name_, "--ids", "12", "--prompt", "x"}, "not both", 2);
   const std::string bad = write("bad.txt", "ab\xff");
-  expect_failure({"tokenize", model_name_, "--text", bad},
-                 "bad.txt': encode: invalid UTF-8 at byte 2");
-  expect_failure({"tokenize", model_name_, "--text", bad}, "--replace-invalid");
-  EXPECT_EQ(run_program({"tokenize", model_name_, "--text", bad, "--replace-invalid"}).code, 0);
-  expect_failure({"tokenize", model_name_, "--text", "/nonexistent"}, "cannot read '/nonexistent'");
+  expect_failure({"info", model_name_, "--text", bad}, "bad.txt': encode: invalid UTF-8 at byte 2");
+  expect_failure({"info", model_name_, "--text", bad}, "--replace-invalid");
+  EXPECT_EQ(run_program({"info", model_name_, "--text", bad, "--replace-invalid"}).code, 0);
+  expect_failure({"info", model_name_, "--text", "/nonexistent"}, "cannot read '/nonexistent'");
 }
 
 TEST_F(CommandTest, TokenizersAreTrainedAndUsable) {
@@ -192,8 +193,8 @@ TEST_F(CommandTest, TokenizersAreTrainedAndUsable) {
   const std::string out = (scratch_.path() / "shards").string();
   json_of({"prepare", text, text, "--vocab", "400", "--out", out});
   EXPECT_EQ(Tokenizer::from_folder(out).vocab_size(), 400u);
-  const std::string ids = run_program({"tokenize", out, "--show", "ids", "--text", text}).out;
-  EXPECT_EQ(run_program({"tokenize", out, "--ids", "-"}, ids).out, license());
+  const std::string ids = run_program({"info", out, "--show", "ids", "--text", text}).out;
+  EXPECT_EQ(run_program({"info", out, "--ids", "-"}, ids).out, license());
 }
 
 TEST_F(CommandTest, GenerateIsDeterministicAndTheCacheChangesNothing) {

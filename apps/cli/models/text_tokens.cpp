@@ -1,17 +1,14 @@
-// filigree tokenize: text to tokens, tokens to text.
+#include "apps/cli/models/text_tokens.h"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <memory>
-#include <optional>
+#include <algorithm>
+#include <vector>
 
-#include "apps/cli/commands.h"
 #include "apps/cli/program/input.h"
-#include "apps/cli/program/program.h"
 #include "apps/cli/program/prompt_option.h"
-#include "apps/cli/program/show_option.h"
-#include "base/table.h"
 #include "base/utf8.h"
 #include "filigree/model_study.h"
 #include "filigree/names.h"
@@ -20,16 +17,6 @@ namespace filigree::cli {
 namespace {
 
 constexpr std::size_t kPrintAtOnce = std::size_t{1} << 16;
-
-struct TokenizeOptions {
-  std::string tokenizer;
-  std::optional<std::string> prompt;
-  std::string text;  // file
-  ShowOption show;
-  std::string ids;  // to decode; "-": those of the text
-  bool special = true;
-  bool replace_invalid = false;
-};
 
 // One line a token, its bytes counted in the text the tokens stand for.
 void print_tokens(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
@@ -57,7 +44,8 @@ void print_tokens(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
   session.print(text + "\n");
 }
 
-void run_decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Session& session) {
+void show_text(const TextTokens& options, const std::string& name, const Tokenizer& tokenizer,
+               const Session& session) {
   if (options.prompt) throw UsageError("give --prompt TEXT or --ids, not both");
   if (options.ids != "-" && !options.text.empty())
     throw UsageError("--text FILE holds the ids for --ids -; leave one of the two out");
@@ -66,7 +54,7 @@ void run_decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Sess
   const std::vector<TokenId> ids = study::parse_token_ids(given);
   const std::string text = tokenizer.decode(ids);
   if (session.json()) {
-    session.print_json({{"tokenizer", options.tokenizer},
+    session.print_json({{"tokenizer", name},
                         {"text", replace_invalid_utf8(text)},
                         {"tokens", study::tokens_json(tokenizer, ids)}});
     return;
@@ -77,7 +65,8 @@ void run_decode(const TokenizeOptions& options, const Tokenizer& tokenizer, Sess
   session.print_exactly(needs_newline ? text + "\n" : text);
 }
 
-void run_encode(const TokenizeOptions& options, const Tokenizer& tokenizer, Session& session) {
+void show_tokens(const TextTokens& options, const std::string& name, const Tokenizer& tokenizer,
+                 const Session& session) {
   if (options.prompt && !options.text.empty())
     throw UsageError("give --prompt TEXT or --text FILE, not both");
   const std::string file = options.text.empty() ? "-" : options.text;
@@ -88,55 +77,45 @@ void run_encode(const TokenizeOptions& options, const Tokenizer& tokenizer, Sess
       kReplaceInvalid);
   if (session.json())
     session.print_json(
-        {{"tokenizer", options.tokenizer},
+        {{"tokenizer", name},
          {"count", ids.size()},
          {"ids", ids},
-         {"tokens", options.show.has("ids") ? Json() : study::tokens_json(tokenizer, ids)}});
-  else if (options.show.has("ids"))
+         {"tokens", options.only_ids ? Json() : study::tokens_json(tokenizer, ids)}});
+  else if (options.only_ids)
     session.print(fmt::format("{}\n", fmt::join(ids, " ")));
   else
     print_tokens(tokenizer, ids, session);
 }
 
-void run_tokenize(const TokenizeOptions& options, Session& session) {
-  const Tokenizer tokenizer = open_tokenizer(options.tokenizer);
-  if (options.ids.empty())
-    run_encode(options, tokenizer, session);
-  else
-    run_decode(options, tokenizer, session);
-}
-
 }  // namespace
 
-void add_tokenize(Program& program) {
-  const auto options = std::make_shared<TokenizeOptions>();
-  CLI::App& app = program.add(
-      {"tokenize",
-       "Show the tokens of a text, or the text of token ids.",
-       {"filigree tokenize gpt2 --prompt \"Hello world\"",
-        "filigree tokenize gpt2 --text book.txt --show ids > book.ids",
-        "filigree tokenize gpt2 --ids 15496,995", "filigree tokenize gpt2 --ids - < book.ids"}},
-      [=](Session& session) { run_tokenize(*options, session); });
-  app.add_option("MODEL", options->tokenizer,
-                 "folder of a model or of a tokenizer, or a model's name")
-      ->required();
-  app.add_option("--prompt", options->prompt, "text to cut (default what stdin has)")
+void TextTokens::show(const std::string& name, const Session& session) const {
+  const Tokenizer tokenizer = open_tokenizer(name);
+  if (ids.empty())
+    show_tokens(*this, name, tokenizer, session);
+  else
+    show_text(*this, name, tokenizer, session);
+}
+
+void TextTokens::add_options(CLI::App& app) {
+  app.add_option("--prompt", prompt, "show the tokens of this text instead of the model")
       ->type_name("TEXT");
-  app.add_option("--text", options->text, "read the text, or the ids for --ids -, from a file")
+  app.add_option("--text", text,
+                 "show the tokens of a file, - for stdin; or the file with the ids for --ids -")
       ->type_name("FILE");
-  options->show.add(app, {"ids"}, "print only the ids, on one line");
-  app.add_option("--ids", options->ids,
+  app.add_option("--ids", ids,
                  "print the text of these ids, 15496,995; - reads them from stdin or --text")
       ->check(ids_check())
       ->type_name("ID,...");
-  app.add_flag("--replace-invalid", options->replace_invalid,
-               "read invalid UTF-8 as U+FFFD instead of failing");
-  Knobs knobs;
+  app.add_flag("--replace-invalid", replace_invalid,
+               "read invalid UTF-8 of a text as U+FFFD instead of failing");
+}
+
+void TextTokens::add_knobs(Knobs& knobs) {
   knobs.section("Text");
   knobs.flag(
       {.name = "special", .what = "take the names of special tokens in the text as those tokens"},
-      options->special);
-  program.add_knobs(app, std::move(knobs));
+      special);
 }
 
 }  // namespace filigree::cli

@@ -7,6 +7,7 @@ namespace filigree::cli {
 
 void add_all_commands(Program& program) {
   add_info(program);
+  add_fetch(program);
   add_prepare(program);
   add_pretrain(program);
   add_sparsify(program);

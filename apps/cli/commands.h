@@ -12,6 +12,7 @@ class Program;
 int run_filigree(const std::vector<std::string>& arguments);
 
 void add_info(Program& program);
+void add_fetch(Program& program);
 void add_prepare(Program& program);
 void add_convert(Program& program);
 void add_pretrain(Program& program);

@@ -191,6 +191,39 @@ Verification run(const VerificationRequest& request, Models models, const Contex
 Json to_json(const Verification& verification);
 
 // -------------------------------------------------------------------------------------------------
+// A model of the Hugging Face hub into the cache that other programs share. The one study, and with it
+// the one command, that asks the network for anything.
+
+struct FetchRequest {
+  std::string model;     // ORG/NAME[@REVISION][:FILE.gguf]
+  std::string endpoint;  // empty: HF_ENDPOINT, else https://huggingface.co
+  std::string token;     // empty: HF_TOKEN; sent to the endpoint's host and to no other
+  std::filesystem::path cache;  // empty: that of this machine
+};
+
+struct FetchedModelFile {
+  std::string file;
+  std::uint64_t bytes = 0;
+  bool downloaded = false;  // else it was there
+  std::string checksum;     // what was compared: sha256 or git; empty for what was there
+};
+
+struct FetchedModel {
+  std::string model;  // as other commands take it
+  std::string repository, revision, commit;
+  std::filesystem::path folder;
+  std::vector<FetchedModelFile> files;
+  std::uint64_t bytes = 0;             // of all files
+  std::uint64_t downloaded_bytes = 0;  // that came over the network now
+};
+
+// Throws Error for what cannot be had, and where HF_HUB_OFFLINE is set.
+FetchedModel run(const FetchRequest& request, Models models, const Context& context);
+
+Json to_json(const FetchedModel& fetched);
+std::string text_of(const FetchedModel& fetched);
+
+// -------------------------------------------------------------------------------------------------
 // The synthetic task corpus as a file, and what its tasks are.
 
 struct CorpusRequest {

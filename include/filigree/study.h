@@ -126,6 +126,10 @@ void check_ids(const std::vector<TokenId>& ids, std::int64_t vocabulary, const s
 //   share/filigree/models of the prefix that the library was configured for
 //   models/ of the source tree, for a program in the build folder alone
 //
+// and then, as ORG/NAME[@REVISION][:FILE.gguf] or as NAME, in the cache of the Hugging Face hub that
+// other programs share: HF_HUB_CACHE, hub/ of HF_HOME, ~/.cache/huggingface/hub. A folder of that name
+// comes first. Nothing is downloaded but by FetchRequest (filigree/model_study.h).
+//
 // Transcoders are found by name in the same places.
 
 // The pair of those that come with the program that results are shown on.
@@ -135,8 +139,8 @@ inline constexpr const char* kReferenceSparse = "sparse-28m";
 // Whether they exist or not.
 std::vector<std::filesystem::path> model_places();
 
-// The first folder of that name that holds a config.json. Nothing for what is no plain name, such
-// as "../x" or an absolute path.
+// The first folder of that name that holds a config.json, else what the cache of the hub has by it.
+// Nothing for what is neither a plain name nor one of the hub, such as "../x" or an absolute path.
 std::optional<std::filesystem::path> find_named_model(const std::string& name);
 
 // "'/usr/share/filigree/models' (dense-12x12, sparse-12x12), '/home/x/models' (no such folder)":
@@ -145,7 +149,7 @@ std::string model_places_text();
 
 // The folder of a model: `name` itself, a GGUF file (.gguf), a state dict of PyTorch (.pth, .pt,
 // .bin), or a model of that name in one of the places. Throws Error when there is none, or another
-// file, and lists the places and what they have.
+// file, and lists the places and what they have, or says how to fetch it.
 std::filesystem::path model_folder(const std::string& name);
 
 // What a model is read from. The folder of a low-rank adapter (peft's adapter_config.json) is a

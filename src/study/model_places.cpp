@@ -8,6 +8,7 @@
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
+#include "hub/cache.h"
 #include "io/gguf.h"
 #include "io/torch_file.h"
 #include "model/peft_adapter.h"
@@ -81,6 +82,19 @@ bool lies_below(const fs::path& file, const fs::path& folder) {
          std::mismatch(real.begin(), real.end(), file.begin(), file.end()).first == real.end();
 }
 
+// Why a model of the hub is not there, and what brings it.
+std::string missing_of_hub(const hub::HubName& name) {
+  const std::optional<fs::path> cache = hub::cache_folder_if_any();
+  const std::vector<std::string> others =
+      cache ? hub::cached_revisions(*cache, name.repository) : std::vector<std::string>();
+  return fmt::format(
+      "model '{}': no such folder, and not in the cache of the Hugging Face hub, '{}'{}; fetch it: "
+      "filigree fetch {}",
+      name.text(), cache ? printable(cache->string(), 400) : "HF_HUB_CACHE",
+      others.empty() ? "" : fmt::format(" (it has the revision {})", join(others, ", ")),
+      name.text());
+}
+
 }  // namespace
 
 std::vector<fs::path> model_places() {
@@ -105,7 +119,8 @@ std::vector<fs::path> model_places() {
 }
 
 std::optional<fs::path> find_named_model(const std::string& name) {
-  return find_named(name, kModels);
+  if (auto found = find_named(name, kModels)) return found;
+  return hub::find_in_cache(name);
 }
 
 std::string model_places_text() { return places_text(kModels); }
@@ -121,18 +136,33 @@ std::filesystem::path model_folder(const std::string& name) {
         "model '{}' is a file; give the folder that holds config.json and *.safetensors, a GGUF "
         "file (.gguf), or a PyTorch state dict (.pth, .pt, .bin)",
         printable(name));
-  if (const auto named = find_named_model(name)) return *named;
+  if (const auto named = find_named(name, kModels)) return *named;
+  if (const auto cached = hub::find_in_cache(name)) {
+    const bool whole = !is_folder(*cached) || is_peft_adapter(*cached) ||
+                       (is_file(*cached / kModels.config) && hub::has_weights(*cached));
+    if (!whole)
+      fail(
+          "model '{}': its folder in the cache, '{}', has no whole model; fetch the rest: filigree "
+          "fetch {}",
+          name, printable(cached->string(), 400), name);
+    return *cached;
+  }
+  const std::optional<hub::HubName> of_hub = hub::hub_name_if_any(name);
+  if (of_hub && of_hub->has_organisation()) fail("{}", missing_of_hub(*of_hub));
   if (name.find('/') != std::string::npos)
     fail("model '{}': no such folder; a model is a folder with config.json and *.safetensors",
          printable(name));
   fail(
       "model '{}': no such folder, and no model of that name in {}; give a folder with config.json "
-      "and *.safetensors, or put the places to look for names into FILIGREE_MODELS",
-      printable(name), model_places_text());
+      "and *.safetensors, put the places to look for names into FILIGREE_MODELS, or fetch it from "
+      "the Hugging Face hub: filigree fetch {}",
+      printable(name), model_places_text(), of_hub ? of_hub->text() : "ORG/NAME");
 }
 
-ModelSource model_source(const std::string& name, const fs::path& adapter) {
+ModelSource model_source(const std::string& name, const fs::path& given) {
   const fs::path folder = model_folder(name);
+  const fs::path adapter =
+      given.empty() || is_there(given) ? given : find_named_model(given.string()).value_or(given);
   if (!is_peft_adapter(folder)) {
     require(adapter.empty() || is_peft_adapter(adapter),
             "'{}' is no adapter; give a folder with {}", printable(adapter.string()),
@@ -213,7 +243,10 @@ Tokenizer open_tokenizer(const std::string& name) {
             printable(name));
     return Tokenizer::from_tokenizer_json(name);
   }
-  if (const auto named = find_named_model(name)) return Tokenizer::from_folder(*named);
+  if (const auto named = find_named_model(name))
+    return Tokenizer::from_folder(tokenizer_folder(*named));
+  if (const auto of_hub = hub::hub_name_if_any(name); of_hub && of_hub->has_organisation())
+    fail("{}", missing_of_hub(*of_hub));
   fail(
       "'{}': no such folder; give one with tokenizer.json, or vocab.json and merges.txt, or the "
       "name of a model in {}",

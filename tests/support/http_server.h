@@ -38,6 +38,7 @@ struct ServerReply {
   std::string declared_length = {};  // Content-Length, where it is not that of the body
   std::size_t cut_after = SIZE_MAX;  // bytes of the body, then the connection ends
   std::string repeated = {};         // sent behind the body until nobody listens any more
+  bool waits = false;                // behind the body, until the other side has gone
 };
 
 class HttpServer {
@@ -158,6 +159,9 @@ class HttpServer {
     if (!send_all(connection, std::string_view(reply.body).substr(0, reply.cut_after))) return;
     while (!reply.repeated.empty() && !ending_)
       if (!send_all(connection, reply.repeated)) return;
+    char rest = 0;
+    while (reply.waits && ::recv(connection, &rest, 1, 0) > 0) {
+    }
   }
 
   Answer answer_;

@@ -17,6 +17,7 @@
 #include "filigree/error.h"
 #include "filigree/names.h"
 #include "filigree/study.h"
+#include "hub/hub_name.h"
 
 namespace filigree::cli {
 namespace {
@@ -60,8 +61,10 @@ std::vector<study::LoadedModel> open_models(const std::vector<std::string>& name
                     "with --prompt TEXT",
                     printable(names[2])));
   // The second argument may have been meant as text.
-  if (names.size() == 2 && (is_too_long_for_a_file(names[1]) ||
-                            (!is_there(names[1]) && !study::find_named_model(names[1]))))
+  const auto of_hub = hub::hub_name_if_any(names.back());
+  if (names.size() == 2 && !(of_hub && of_hub->has_organisation()) &&
+      (is_too_long_for_a_file(names[1]) ||
+       (!is_there(names[1]) && !study::find_named_model(names[1]))))
     fail("model '{}': no such folder or name; prompts are given with --prompt TEXT",
          printable(names[1]));
   return study::load_models(names, context);

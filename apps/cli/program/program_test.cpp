@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kCommands = {
-    "info",     "generate", "eval",  "prepare", "pretrain", "convert",
+    "info",     "fetch", "generate", "eval",  "prepare", "pretrain", "convert",
     "sparsify", "bench", "demo",     "gates", "compare", "task",     "circuit",
     "patch",    "lens",  "head",     "trace", "run",     "attention"};
 

@@ -12,6 +12,7 @@
 #include "apps/cli/tests/test_model.h"
 #include "apps/cli/tests/test_task.h"
 #include "filigree/features.h"
+#include "support/fake_hub.h"
 #include "support/random_transcoder.h"
 
 namespace filigree::cli {
@@ -147,6 +148,11 @@ TEST_F(CommandJsonTest, EveryCommand) {
         path("comparison"), "--format", "svg"});
   walk({"demo", dense, sparse, "--text", path("prose.txt"), "--max-tokens", "100", "--task", task_,
         "--format", "svg", "--out", path("demo")});
+  FakeHub hub("org/tiny");
+  hub.set_file("config.json", "{}");
+  hub.set_file("model.safetensors", "x", true);
+  walk_output("fetch", run_shell("HF_HUB_CACHE='" + path("cache") + "' HF_ENDPOINT=" +
+                                 hub.endpoint() + " \"$FILIGREE\" fetch org/tiny --json --quiet"));
   walk_output("serve", run_and_interrupt({"serve", dense, "--port", "0", "--json", "--quiet"}));
 
   Program program;

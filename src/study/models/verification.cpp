@@ -8,6 +8,7 @@
 #include "filigree/names.h"
 #include "filigree/study.h"
 #include "filigree/train.h"
+#include "hub/cache.h"
 #include "io/folder_checksums.h"
 
 namespace filigree::study {
@@ -81,6 +82,11 @@ Verification run(const VerificationRequest& request, Models, const Context&) {
                             : features      ? *features
                                             : model_folder(name);
     if (request.write) {
+      // Others' folders, of which every file is named by its checksum.
+      require(hub::find_in_cache(name) != folder,
+              "'{}' lies in the cache of the Hugging Face hub, which is not written to; convert it "
+              "into a folder of your own",
+              printable(name));
       require(is_folder(folder), "'{}' is no folder, so there is nowhere to write {}",
               printable(folder.string(), 400), kChecksumsFile);
       require(!is_there(folder / kShardIndexFile),

@@ -1,8 +1,10 @@
 // The commands that write, as small as they can be.
+#include <cstdlib>
 #include <memory>
 
 #include "filigree/error.h"
 #include "json/json.h"
+#include "support/fake_hub.h"
 #include "support/test_task.h"
 #include "tests/faults/scenarios.h"
 
@@ -263,6 +265,25 @@ void add_files(const Inputs& in, std::vector<Scenario>& all) {
       {"--top", "3"});
 }
 
+// A hub on this machine, for as long as the campaign takes; the cache is the folder that is
+// written.
+void add_downloads(const Place& place, const Inputs& in, std::vector<Scenario>& all) {
+  static FakeHub hub("org/tiny");
+  for (const fs::directory_entry& entry : fs::directory_iterator(in["dense"])) {
+    const std::string name = entry.path().filename();
+    if (entry.is_regular_file())
+      hub.set_file(name, read_tree(in["dense"]).at(name), name.ends_with(".safetensors"));
+  }
+  ::setenv("HF_ENDPOINT", hub.endpoint().c_str(), 1);
+  ::setenv("HF_HUB_CACHE", (place.scratch / "out" / "fetch").c_str(), 1);
+  all.push_back(repeated("fetch",
+                         [](const fs::path&) {
+                           return Arguments{"fetch", "org/tiny"};
+                         },
+                         {}));
+  all.back().rival = nullptr;  // there is one result
+}
+
 // A run of 4 steps of which 2 are done.
 void half_done(const Place& place, const Command& command, const fs::path& at) {
   expect_success(place, command(at) + Arguments{"--set", "keep=2"});
@@ -287,6 +308,7 @@ std::vector<Scenario> make_scenarios(const Place& place) {
   add_transcoders(in, all);
   add_analyses(in, all);
   add_files(in, all);
+  add_downloads(place, in, all);
   return all;
 }
 

@@ -92,6 +92,25 @@ class ParameterWalk {
   std::size_t next_ = 0;
 };
 
+// A family whose parameters `LayOut` walks over.
+template <DecoderWeights (*LayOut)(const ModelConfig&, ParameterWalk)>
+constexpr Family walked_family(std::string_view model_type,
+                               ModelConfig (*read_config)(const JsonObject&),
+                               std::string (*canonical_name)(const ModelConfig&,
+                                                             std::string_view)) {
+  return {model_type, read_config,
+          [](const ModelConfig& config) {
+            std::vector<ParameterSpec> specs;
+            LayOut(config, ParameterWalk(specs));
+            return specs;
+          },
+          canonical_name,
+          [](const ModelConfig& config, std::vector<NamedParameter> parameters) {
+            DecoderWeights weights = LayOut(config, ParameterWalk(parameters));
+            return make_decoder(config, std::move(parameters), std::move(weights));
+          }};
+}
+
 // Hands out parameters in the order in which the family lists them.
 class ParametersInOrder {
  public:

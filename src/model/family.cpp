@@ -45,6 +45,19 @@ const Family& family_of(std::string_view model_type, const std::string& source) 
        printable(model_type), known);
 }
 
+void read_gpt2_extents(const JsonObject& json, ModelConfig& config) {
+  config.layers = json.integer("n_layer", 1, 10000);
+  config.heads = config.key_heads = json.integer("n_head", 1, 10000);
+  config.width = json.integer("n_embd", 1, kMostExtent);
+  require(config.width % config.heads == 0, "{}: n_embd {} is not a multiple of n_head {}",
+          json.source(), config.width, config.heads);
+  config.head_width = config.width / config.heads;
+  config.mlp_width = json.integer_or("n_inner", 4 * config.width, 1, kMostExtent);
+  config.context = json.integer("n_positions", 1, kMostExtent);
+  config.vocabulary = json.integer("vocab_size", 1, kMostExtent);
+  config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5, 0.0, 1.0);
+}
+
 Activation read_activation(const JsonObject& json, std::string_view key,
                            std::string_view fallback) {
   struct Known {

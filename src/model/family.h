@@ -63,6 +63,10 @@ struct Family {
 // Of any extent in a configuration: far above every model, far below overflow.
 inline constexpr std::int64_t kMostExtent = 1 << 24;
 
+// Extents under GPT-2's names: n_layer, n_head, n_embd, n_inner, n_positions, vocab_size, and
+// layer_norm_epsilon.
+void read_gpt2_extents(const JsonObject& json, ModelConfig& config);
+
 // The activation that config.json calls `key`, by transformers' names; the fallback when it is
 // absent. Throws Error listing those that there are.
 Activation read_activation(const JsonObject& json, std::string_view key, std::string_view fallback);

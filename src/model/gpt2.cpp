@@ -10,16 +10,7 @@ namespace {
 ModelConfig read_config(const JsonObject& json) {
   ModelConfig config;
   config.family = "gpt2";
-  config.layers = json.integer("n_layer", 1, 10000);
-  config.heads = config.key_heads = json.integer("n_head", 1, 10000);
-  config.width = json.integer("n_embd", 1, kMostExtent);
-  require(config.width % config.heads == 0, "{}: n_embd {} is not a multiple of n_head {}",
-          json.source(), config.width, config.heads);
-  config.head_width = config.width / config.heads;
-  config.mlp_width = json.integer_or("n_inner", 4 * config.width, 1, kMostExtent);
-  config.context = json.integer("n_positions", 1, kMostExtent);
-  config.vocabulary = json.integer("vocab_size", 1, kMostExtent);
-  config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5, 0.0, 1.0);
+  read_gpt2_extents(json, config);
   config.tied_embeddings = json.boolean_or("tie_word_embeddings", true);
   config.activation = read_activation(json, "activation_function", "gelu_new");
   if (!json.boolean_or("scale_attn_weights", true)) config.attention_scale = 1.0;

@@ -10,18 +10,9 @@ namespace {
 ModelConfig read_bigcode(const JsonObject& json) {
   ModelConfig config;
   config.family = "gpt_bigcode";
-  config.layers = json.integer("n_layer", 1, 10000);
-  config.heads = json.integer("n_head", 1, 10000);
-  config.key_heads = json.boolean_or("multi_query", true) ? 1 : config.heads;
-  config.width = json.integer("n_embd", 1, kMostExtent);
-  require(config.width % config.heads == 0, "{}: n_embd {} is not a multiple of n_head {}",
-          json.source(), config.width, config.heads);
-  config.head_width = config.width / config.heads;
-  config.mlp_width = json.integer_or("n_inner", 4 * config.width, 1, kMostExtent);
-  config.context = json.integer("n_positions", 1, kMostExtent);
-  config.vocabulary = json.integer("vocab_size", 1, kMostExtent);
+  read_gpt2_extents(json, config);
+  if (json.boolean_or("multi_query", true)) config.key_heads = 1;
   config.tied_embeddings = json.boolean_or("tie_word_embeddings", true);
-  config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5, 0.0, 1.0);
   config.activation = read_activation(json, "activation_function", "gelu_pytorch_tanh");
   if (!json.boolean_or("scale_attn_weights", true)) config.attention_scale = 1.0;
   config.source = json.raw();
@@ -56,12 +47,6 @@ DecoderWeights lay_out_bigcode(const ModelConfig& config, ParameterWalk walk) {
   return weights;
 }
 
-std::vector<ParameterSpec> bigcode_parameters(const ModelConfig& config) {
-  std::vector<ParameterSpec> specs;
-  lay_out_bigcode(config, ParameterWalk(specs));
-  return specs;
-}
-
 std::string bigcode_name(const ModelConfig& config, std::string_view name) {
   // Buffers that old versions of transformers saved beside the weights.
   if (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")) return "";
@@ -70,15 +55,9 @@ std::string bigcode_name(const ModelConfig& config, std::string_view name) {
   return "transformer." + std::string(name);  // a model saved without its head has no prefix
 }
 
-std::unique_ptr<Model> build_bigcode(const ModelConfig& config,
-                                     std::vector<NamedParameter> parameters) {
-  DecoderWeights weights = lay_out_bigcode(config, ParameterWalk(parameters));
-  return make_decoder(config, std::move(parameters), std::move(weights));
-}
-
 }  // namespace
 
-const Family kGptBigCodeFamily = {"gpt_bigcode", read_bigcode, bigcode_parameters, bigcode_name,
-                                  build_bigcode};
+const Family kGptBigCodeFamily =
+    walked_family<lay_out_bigcode>("gpt_bigcode", read_bigcode, bigcode_name);
 
 }  // namespace filigree

@@ -91,12 +91,6 @@ DecoderWeights lay_out(const ModelConfig& config, ParameterWalk walk) {
   return weights;
 }
 
-std::vector<ParameterSpec> parameters(const ModelConfig& config) {
-  std::vector<ParameterSpec> specs;
-  lay_out(config, ParameterWalk(specs));
-  return specs;
-}
-
 std::string canonical_name(const ModelConfig& config, std::string_view name) {
   // Buffers that old versions of transformers saved beside the weights.
   if (name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias")) return "";
@@ -105,13 +99,8 @@ std::string canonical_name(const ModelConfig& config, std::string_view name) {
   return "transformer." + std::string(name);  // a model saved without its head has no prefix
 }
 
-std::unique_ptr<Model> build(const ModelConfig& config, std::vector<NamedParameter> parameters) {
-  DecoderWeights weights = lay_out(config, ParameterWalk(parameters));
-  return make_decoder(config, std::move(parameters), std::move(weights));
-}
-
 }  // namespace
 
-const Family kGptNeoFamily = {"gpt_neo", read_config, parameters, canonical_name, build};
+const Family kGptNeoFamily = walked_family<lay_out>("gpt_neo", read_config, canonical_name);
 
 }  // namespace filigree

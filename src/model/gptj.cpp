@@ -10,17 +10,8 @@ namespace {
 ModelConfig read_gptj(const JsonObject& json) {
   ModelConfig config;
   config.family = "gptj";
-  config.layers = json.integer("n_layer", 1, 10000);
-  config.heads = config.key_heads = json.integer("n_head", 1, 10000);
-  config.width = json.integer("n_embd", 1, kMostExtent);
-  require(config.width % config.heads == 0, "{}: n_embd {} is not a multiple of n_head {}",
-          json.source(), config.width, config.heads);
-  config.head_width = config.width / config.heads;
-  config.mlp_width = json.integer_or("n_inner", 4 * config.width, 1, kMostExtent);
-  config.context = json.integer("n_positions", 1, kMostExtent);
-  config.vocabulary = json.integer("vocab_size", 1, kMostExtent);
+  read_gpt2_extents(json, config);
   config.tied_embeddings = json.boolean_or("tie_word_embeddings", false);
-  config.norm_epsilon = json.number_or("layer_norm_epsilon", 1e-5, 0.0, 1.0);
   config.activation = read_activation(json, "activation_function", "gelu_new");
   config.positions = PositionKind::kRotary;
   config.rotary_width = json.integer_or("rotary_dim", 64, 2, kMostExtent);
@@ -56,12 +47,6 @@ DecoderWeights lay_out_gptj(const ModelConfig& config, ParameterWalk walk) {
   return weights;
 }
 
-std::vector<ParameterSpec> gptj_parameters(const ModelConfig& config) {
-  std::vector<ParameterSpec> specs;
-  lay_out_gptj(config, ParameterWalk(specs));
-  return specs;
-}
-
 std::string gptj_name(const ModelConfig& config, std::string_view name) {
   // Buffers that old versions of transformers saved beside the weights.
   for (const char* buffer : {".attn.bias", ".attn.masked_bias", ".attn.embed_positions"})
@@ -71,14 +56,8 @@ std::string gptj_name(const ModelConfig& config, std::string_view name) {
   return "transformer." + std::string(name);  // a model saved without its head has no prefix
 }
 
-std::unique_ptr<Model> build_gptj(const ModelConfig& config,
-                                  std::vector<NamedParameter> parameters) {
-  DecoderWeights weights = lay_out_gptj(config, ParameterWalk(parameters));
-  return make_decoder(config, std::move(parameters), std::move(weights));
-}
-
 }  // namespace
 
-const Family kGptJFamily = {"gptj", read_gptj, gptj_parameters, gptj_name, build_gptj};
+const Family kGptJFamily = walked_family<lay_out_gptj>("gptj", read_gptj, gptj_name);
 
 }  // namespace filigree

@@ -73,12 +73,6 @@ DecoderWeights lay_out_opt(const ModelConfig& config, ParameterWalk walk) {
   return weights;
 }
 
-std::vector<ParameterSpec> opt_parameters(const ModelConfig& config) {
-  std::vector<ParameterSpec> specs;
-  lay_out_opt(config, ParameterWalk(specs));
-  return specs;
-}
-
 std::string opt_name(const ModelConfig& config, std::string_view name) {
   if (name == "lm_head.weight") return config.tied_embeddings ? "" : "lm_head.weight";
   if (name.starts_with("model.")) return std::string(name);
@@ -86,14 +80,8 @@ std::string opt_name(const ModelConfig& config, std::string_view name) {
   return "model." + std::string(name);
 }
 
-std::unique_ptr<Model> build_opt(const ModelConfig& config,
-                                 std::vector<NamedParameter> parameters) {
-  DecoderWeights weights = lay_out_opt(config, ParameterWalk(parameters));
-  return make_decoder(config, std::move(parameters), std::move(weights));
-}
-
 }  // namespace
 
-const Family kOptFamily = {"opt", read_opt, opt_parameters, opt_name, build_opt};
+const Family kOptFamily = walked_family<lay_out_opt>("opt", read_opt, opt_name);
 
 }  // namespace filigree

@@ -62,12 +62,6 @@ DecoderWeights lay_out_phi(const ModelConfig& config, ParameterWalk walk) {
   return weights;
 }
 
-std::vector<ParameterSpec> phi_parameters(const ModelConfig& config) {
-  std::vector<ParameterSpec> specs;
-  lay_out_phi(config, ParameterWalk(specs));
-  return specs;
-}
-
 std::string phi_name(const ModelConfig& config, std::string_view name) {
   if (name.ends_with(".rotary_emb.inv_freq")) return "";
   if (name == "lm_head.weight") return config.tied_embeddings ? "" : "lm_head.weight";
@@ -75,14 +69,8 @@ std::string phi_name(const ModelConfig& config, std::string_view name) {
   return "model." + std::string(name);  // a model saved without its head has no prefix
 }
 
-std::unique_ptr<Model> build_phi(const ModelConfig& config,
-                                 std::vector<NamedParameter> parameters) {
-  DecoderWeights weights = lay_out_phi(config, ParameterWalk(parameters));
-  return make_decoder(config, std::move(parameters), std::move(weights));
-}
-
 }  // namespace
 
-const Family kPhiFamily = {"phi", read_phi, phi_parameters, phi_name, build_phi};
+const Family kPhiFamily = walked_family<lay_out_phi>("phi", read_phi, phi_name);
 
 }  // namespace filigree

@@ -92,17 +92,16 @@ TEST_P(CudaModelGolden, LossAndEveryGradient) {
 
 INSTANTIATE_TEST_SUITE_P(
     Fixtures, CudaModelGolden,
-    testing::Combine(testing::Values("gpt2-tiny", "llama-tiny", "llama3-rope-tiny", "pythia-tiny",
-                                     "gpt-neox-sequential-tiny", "olmo-tiny", "olmo2-tiny",
-                                     "mistral-tiny", "qwen2-tiny", "qwen3-tiny", "gemma2-tiny",
-                                     "gpt-neo-tiny", "gemma-tiny", "gemma3-tiny", "phi3-tiny",
-                                     "phi3-longrope-tiny", "phi-tiny", "olmo3-tiny", "smollm3-tiny",
-                                     "llama-yarn-tiny", "qwen2-dynamic-tiny", "gptj-tiny",
-                                     "gptj-wide-tiny", "opt-tiny", "gpt-bigcode-tiny",
-                                     "gpt-bigcode-heads-tiny", "stablelm-tiny",
-                                     "stablelm-parallel-tiny", "starcoder2-tiny", "cohere-tiny",
-                                     "cohere-plain-tiny", "olmoe-tiny", "olmoe-normed-tiny"),
-                     testing::Values(DType::kF32, DType::kBf16)),
+    testing::Combine(
+        testing::Values("gpt2-tiny", "llama-tiny", "llama3-rope-tiny", "pythia-tiny",
+                        "gpt-neox-sequential-tiny", "olmo-tiny", "olmo2-tiny", "mistral-tiny",
+                        "qwen2-tiny", "qwen3-tiny", "gemma2-tiny", "gpt-neo-tiny", "gemma-tiny",
+                        "gemma3-tiny", "phi3-tiny", "phi3-longrope-tiny", "phi-tiny", "olmo3-tiny",
+                        "smollm3-tiny", "llama-yarn-tiny", "qwen2-dynamic-tiny", "gptj-tiny",
+                        "gptj-wide-tiny", "opt-tiny", "gpt-bigcode-tiny", "gpt-bigcode-heads-tiny",
+                        "stablelm-tiny", "stablelm-parallel-tiny", "starcoder2-tiny", "cohere-tiny",
+                        "cohere-plain-tiny", "olmoe-tiny", "olmoe-normed-tiny", "qwen3-moe-tiny"),
+        testing::Values(DType::kF32, DType::kBf16)),
     [](const auto& fixture) {
       std::string name = std::get<0>(fixture.param);
       std::replace(name.begin(), name.end(), '-', '_');

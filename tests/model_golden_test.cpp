@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "llama-yarn-tiny", "qwen2-dynamic-tiny", "gptj-tiny", "gptj-wide-tiny",
                     "opt-tiny", "gpt-bigcode-tiny", "gpt-bigcode-heads-tiny", "stablelm-tiny",
                     "stablelm-parallel-tiny", "starcoder2-tiny", "cohere-tiny", "cohere-plain-tiny",
-                    "olmoe-tiny", "olmoe-normed-tiny"),
+                    "olmoe-tiny", "olmoe-normed-tiny", "qwen3-moe-tiny"),
     [](const auto& fixture) {
       std::string name = fixture.param;
       std::replace(name.begin(), name.end(), '-', '_');

@@ -12,6 +12,7 @@ extern const Family kLlamaFamily;
 extern const Family kMistralFamily;
 extern const Family kQwen2Family;
 extern const Family kQwen3Family;
+extern const Family kQwen3MoeFamily;
 extern const Family kOlmoFamily;
 extern const Family kOlmo2Family;
 extern const Family kOlmo3Family;

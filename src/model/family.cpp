@@ -11,31 +11,19 @@
 namespace filigree {
 
 const Family& family_of(std::string_view model_type, const std::string& source) {
-  static const Family* const kFamilies[] = {&kGpt2Family,
-                                            &kGptNeoFamily,
-                                            &kGptNeoxFamily,
-                                            &kGptJFamily,
-                                            &kGptBigCodeFamily,
-                                            &kOptFamily,
-                                            &kLlamaFamily,
-                                            &kMistralFamily,
-                                            &kQwen2Family,
-                                            &kQwen3Family,
-                                            &kOlmoFamily,
-                                            &kOlmo2Family,
-                                            &kOlmo3Family,
-                                            &kOlmoeFamily,
-                                            &kSmolLm3Family,
-                                            &kGemmaFamily,
-                                            &kGemma2Family,
-                                            &kGemma3TextFamily,
-                                            &kGemma3Family,
-                                            &kPhiFamily,
-                                            &kPhi3Family,
-                                            &kStableLmFamily,
-                                            &kStarcoder2Family,
-                                            &kCohereFamily,
-                                            &kHookedTransformerFamily};
+  static const Family* const kFamilies[] = {&kGpt2Family,       &kGptNeoFamily,
+                                            &kGptNeoxFamily,    &kGptJFamily,
+                                            &kGptBigCodeFamily, &kOptFamily,
+                                            &kLlamaFamily,      &kMistralFamily,
+                                            &kQwen2Family,      &kQwen3Family,
+                                            &kQwen3MoeFamily,   &kOlmoFamily,
+                                            &kOlmo2Family,      &kOlmo3Family,
+                                            &kOlmoeFamily,      &kSmolLm3Family,
+                                            &kGemmaFamily,      &kGemma2Family,
+                                            &kGemma3TextFamily, &kGemma3Family,
+                                            &kPhiFamily,        &kPhi3Family,
+                                            &kStableLmFamily,   &kStarcoder2Family,
+                                            &kCohereFamily,     &kHookedTransformerFamily};
   std::string known;
   for (const Family* family : kFamilies) {
     if (family->model_type == model_type) return *family;

@@ -197,6 +197,10 @@ TEST(FamilyConfigs, WhatLaterFamiliesDoNotComputeIsRefusedByName) {
               testing::HasSubstr("do_layer_norm_before"));
   EXPECT_THAT(refusal("gptj", {{"rotary_dim", 5}}), testing::HasSubstr("rotary_dim 5"));
   EXPECT_THAT(refusal("gptj", {{"rotary_dim", 10}}), testing::HasSubstr("a head's 8 elements"));
+  EXPECT_THAT(refusal("qwen3_moe", {{"decoder_sparse_step", 2}}),
+              testing::HasSubstr("decoder_sparse_step 2"));
+  EXPECT_THAT(refusal("qwen3_moe", {{"mlp_only_layers", {0}}}),
+              testing::HasSubstr("mlp_only_layers"));
   EXPECT_THAT(refusal("olmoe", {{"clip_qkv", 8.0}}), testing::HasSubstr("clip_qkv 8"));
   EXPECT_THAT(refusal("olmoe", {{"num_experts_per_tok", 5}}),
               testing::HasSubstr("num_experts_per_tok 5 is more than num_experts 4"));

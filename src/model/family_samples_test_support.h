@@ -119,7 +119,8 @@ inline nlohmann::json sample_family_json(const std::string& family) {
                  {"rope_local_base_freq", 100.0},
                  {"rope_theta", 5000.0},
                  {"rope_scaling", {{"rope_type", "linear"}, {"factor", 2.0}}}});
-  if (family == "olmoe")
+  if (family == "qwen3_moe") json["moe_intermediate_size"] = 12;
+  if (family == "olmoe" || family == "qwen3_moe")
     json.update({{"num_experts", 4}, {"num_experts_per_tok", 2}, {"norm_topk_prob", true}});
   if (family == "cohere") json.update({{"use_qk_norm", true}, {"logit_scale", 0.4}});
   if (family == "llama")

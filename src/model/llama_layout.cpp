@@ -182,7 +182,9 @@ void read_experts(const JsonObject& json, const char* width_key, const ExpertDef
   constexpr std::int64_t kMostExperts = 65536;  // of all layers together
   config.mlp = MlpKind::kExperts;
   config.mlp_width = json.integer(width_key, 1, kMostExtent);
-  config.experts = json.integer_or("num_experts", defaults.experts, 1, kMostExperts);
+  // The second is what some versions of transformers call it.
+  const char* const key = json.has("num_experts") ? "num_experts" : "num_local_experts";
+  config.experts = json.integer_or(key, defaults.experts, 1, kMostExperts);
   require(config.experts * config.layers <= kMostExperts,
           "{}: num_experts {} in each of {} layers are more than this program takes, {} in all",
           json.source(), config.experts, config.layers, kMostExperts);

@@ -1,4 +1,5 @@
-// Qwen 2 (biases on q, k and v) and Qwen 3 (norms on q and k).
+// Qwen 2 (biases on q, k and v), Qwen 3 (norms on q and k) and its mixtures of experts.
+#include "filigree/error.h"
 #include "model/llama_layout.h"
 
 namespace filigree {
@@ -29,6 +30,24 @@ ModelConfig read_qwen3(const JsonObject& json) {
   return config;
 }
 
+ModelConfig read_qwen3_moe(const JsonObject& json) {
+  json.boolean_or("attention_bias", false);
+  const std::int64_t step = json.integer_or("decoder_sparse_step", 1);
+  require(step == 1, "{}: decoder_sparse_step {} is not supported; 1, experts in every layer, is",
+          json.source(), step);
+  require(!json.has("mlp_only_layers") || json.array("mlp_only_layers").empty(),
+          "{}: mlp_only_layers is not supported; experts in every layer are", json.source());
+  ModelConfig config = read_llama_config(json, "qwen3_moe", {.key_heads = 4});
+  config.query_key_norm = QueryKeyNorm::kHead;
+  read_experts(json, "moe_intermediate_size", {.experts = 128, .per_token = 8}, config);
+  // Absent it has transformers' default, null says that there is none.
+  const bool none = json.raw().contains("sliding_window") && !json.has("sliding_window");
+  if (none || !json.boolean_or("use_sliding_window", false)) return config;
+  config.windows.assign(static_cast<std::size_t>(config.layers),
+                        json.integer_or("sliding_window", 4096, 1, kMostExtent));
+  return config;
+}
+
 LlamaLayout qwen2_layout(const ModelConfig&) { return {.qkv_bias = true}; }
 
 LlamaLayout qwen3_layout(const ModelConfig& config) {
@@ -40,5 +59,6 @@ LlamaLayout qwen3_layout(const ModelConfig& config) {
 
 const Family kQwen2Family = llama_family<qwen2_layout>("qwen2", read_qwen2);
 const Family kQwen3Family = llama_family<qwen3_layout>("qwen3", read_qwen3);
+const Family kQwen3MoeFamily = llama_family<qwen3_layout>("qwen3_moe", read_qwen3_moe);
 
 }  // namespace filigree

@@ -85,6 +85,9 @@ KINDS = {
     "olmoe": ("Olmoe", {"num_hidden_layers": 2, "num_experts": 5, "num_experts_per_tok": 2}),
     "olmoe-normed": ("Olmoe", {"num_hidden_layers": 2, "num_experts": 4, "num_experts_per_tok": 3,
                                "norm_topk_prob": True, "tie_word_embeddings": True}),
+    "qwen3-moe": ("Qwen3Moe", {"num_hidden_layers": 2, "num_experts": 5, "num_experts_per_tok": 2,
+                               "moe_intermediate_size": 12, "head_dim": 6, "norm_topk_prob": True,
+                               "use_sliding_window": True, "sliding_window": 5}),
 }
 CONFIGS = {"Gemma3": "Gemma3TextConfig"}  # where it is not the family's name
 

@@ -26,8 +26,7 @@ TEST_P(Concurrency, RunsGoOnBesideOneThatTrains) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Concurrency,
                          testing::Values("gpt2", "gpt2+gated", "llama", "llama+gated",
-                                         "llama+adapted", "family-gemma3_text",
-                                         "family-olmoe"),
+                                         "llama+adapted", "family-gemma3_text", "family-olmoe"),
                          [](const auto& sample) { return sample_test_name(sample.param); });
 
 }  // namespace

@@ -195,6 +195,8 @@ TEST(FamilyConfigs, WhatLaterFamiliesDoNotComputeIsRefusedByName) {
               testing::HasSubstr("word_embed_proj_dim 12"));
   EXPECT_THAT(refusal("opt", {{"do_layer_norm_before", false}}),
               testing::HasSubstr("do_layer_norm_before"));
+  EXPECT_THAT(refusal("opt", {{"_remove_final_layer_norm", true}}),
+              testing::HasSubstr("_remove_final_layer_norm"));
   EXPECT_THAT(refusal("gptj", {{"rotary_dim", 5}}), testing::HasSubstr("rotary_dim 5"));
   EXPECT_THAT(refusal("gptj", {{"rotary_dim", 10}}), testing::HasSubstr("a head's 8 elements"));
   EXPECT_THAT(refusal("qwen3_moe", {{"decoder_sparse_step", 2}}),

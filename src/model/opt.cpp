@@ -27,6 +27,9 @@ ModelConfig read_opt(const JsonObject& json) {
           "{}: do_layer_norm_before false, norms of the stream behind each branch, is not "
           "supported; true is",
           json.source());
+  require(!json.boolean_or("_remove_final_layer_norm", false),
+          "{}: _remove_final_layer_norm is not supported; models with a final norm are",
+          json.source());
   config.head_width = config.width / config.heads;
   config.mlp_width = json.integer("ffn_dim", 1, kMostExtent);
   config.context = json.integer("max_position_embeddings", 1, kMostExtent);
@@ -37,7 +40,6 @@ ModelConfig read_opt(const JsonObject& json) {
   // lay_out_opt() reads them, without an Error.
   for (const char* key : {"enable_bias", "layer_norm_elementwise_affine"})
     json.boolean_or(key, true);
-  json.boolean_or("_remove_final_layer_norm", false);
   config.source = json.raw();
   return config;
 }

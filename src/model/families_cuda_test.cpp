@@ -1,5 +1,6 @@
 // Every kind of model on the GPU against the CPU: taps, gradients, caches.
 #include <algorithm>
+#include <cmath>
 
 #include "filigree/ops.h"
 #include "model/family_samples_test_support.h"
@@ -53,11 +54,22 @@ TEST_P(CudaFamilies, GradientsAreThoseOfTheCpu) {
     return found;
   };
   const std::vector<Tensor> wanted = run(*here_, false);
+  // Some are zero but for rounding: a bias of keys moves all scores of a query alike.
+  const auto largest = [](const Tensor& x) {
+    float most = 0.0f;
+    for (const float value : x.values()) most = std::max(most, std::abs(value));
+    return most;
+  };
+  float largest_of_all = 0.0f;
+  for (std::size_t i = 1; i < wanted.size(); ++i)  // behind the loss
+    largest_of_all = std::max(largest_of_all, largest(wanted[i]));
   for (const DType precision : {DType::kF32, DType::kBf16}) {
     SCOPED_TRACE(name_of(precision));
     there_->place({DeviceKind::kCuda, precision});
     const std::vector<Tensor> found = run(*there_, false), again = run(*there_, true);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal(found[i].values(), again[i].values())) << i;
+      if (largest(wanted[i]) < 1e-5f * largest_of_all) continue;
       if (precision == DType::kF32) {
         EXPECT_LT(error(found[i], wanted[i]), 5e-4) << i;
       } else if (!here_->config().gate.on()) {  // rounding opens and closes gates
@@ -66,12 +78,12 @@ TEST_P(CudaFamilies, GradientsAreThoseOfTheCpu) {
                   here_->config().clip_qkv > 0.0f ? 0.2 : 8e-2)
             << i;
       }
-      EXPECT_TRUE(std::ranges::equal(found[i].values(), again[i].values())) << i;
     }
   }
 }
 
 TEST_P(CudaFamilies, GeneratesWithItsCache) {
+  if (here_->config().bidirectional) GTEST_SKIP() << "bidirectional attention has no cache";
   const Tensor ids = sample_ids(1, 9);
   const Tensor whole = here_->forward(ids).value();
   for (const DType precision : {DType::kF32, DType::kBf16}) {
@@ -81,7 +93,8 @@ TEST_P(CudaFamilies, GeneratesWithItsCache) {
     Tensor last;
     for (std::int64_t t = 0; t < 9; ++t)
       last = there_->forward(ids.reshape({9, 1}).rows(t, t + 1), {.cache = cache.get()}).value();
-    EXPECT_LT(error(last.reshape({1, 50}), whole.reshape({9, 50}).rows(8, 9)),
+    const std::int64_t V = here_->config().outputs();
+    EXPECT_LT(error(last.reshape({1, V}), whole.reshape({9, V}).rows(8, 9)),
               precision == DType::kF32 ? 1e-4 : 8e-2);
   }
 }

@@ -71,7 +71,8 @@ Enum parse_name(std::string_view name, std::string_view what) {
 // The parts of a transformer that analyses speak of, and the one way to write them:
 //
 //   input     the embeddings          L3H7     head 7 of layer 3
-//   logits                            L3 MLP   the MLP of layer 3
+//   logits                            L3 MLP   the MLP of layer 3, or all its experts together
+//                                     L3E5     expert 5 of layer 3, where the MLP is a mixture
 //                                     L3F250   feature 250 of layer 3's transcoder
 //
 // Tables, JSON, figures, files and the page all take the names from here, so that a part has the
@@ -84,6 +85,13 @@ struct HeadId {
   friend auto operator<=>(const HeadId&, const HeadId&) = default;
 };
 
+struct ExpertId {
+  std::int64_t layer = 0;
+  std::int64_t expert = 0;
+
+  friend auto operator<=>(const ExpertId&, const ExpertId&) = default;
+};
+
 struct FeatureId {
   std::int64_t layer = 0;
   std::int64_t feature = 0;
@@ -91,12 +99,13 @@ struct FeatureId {
   friend auto operator<=>(const FeatureId&, const FeatureId&) = default;
 };
 
-enum class ComponentKind { kInput, kHead, kMlp, kLogits };
+enum class ComponentKind { kInput, kHead, kMlp, kExpert, kLogits };
 
 struct Component {
   ComponentKind kind = ComponentKind::kInput;
-  std::int64_t layer = 0;  // of heads and MLPs
-  std::int64_t head = 0;   // of heads
+  std::int64_t layer = 0;   // of heads, MLPs and experts
+  std::int64_t head = 0;    // of heads
+  std::int64_t expert = 0;  // of experts
 
   friend bool operator==(const Component&, const Component&) = default;
 };
@@ -104,6 +113,7 @@ struct Component {
 std::string layer_name(std::int64_t layer);          // "L3"
 std::string head_name(const HeadId& head);           // "L3H7"
 std::string mlp_name(std::int64_t layer);            // "L3 MLP"
+std::string expert_name(const ExpertId& expert);     // "L3E5"
 std::string feature_name(const FeatureId& feature);  // "L3F250"
 std::string name_of(const Component& component);
 

@@ -14,7 +14,8 @@ std::int64_t depth_of(const Component& node) {
   switch (node.kind) {
     case ComponentKind::kInput: return -1;
     case ComponentKind::kHead: return 2 * node.layer;
-    case ComponentKind::kMlp: return 2 * node.layer + 1;
+    case ComponentKind::kMlp:
+    case ComponentKind::kExpert: return 2 * node.layer + 1;
     case ComponentKind::kLogits: break;
   }
   return std::numeric_limits<std::int64_t>::max();
@@ -23,8 +24,9 @@ std::int64_t depth_of(const Component& node) {
 void check_graph(const CircuitGraph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Component& node = graph.nodes[i];
-    require(node.layer >= 0 && node.layer < (1 << 20) && node.head >= 0,
-            "circuit graph: node {} has layer {} and head {}", i, node.layer, node.head);
+    require(node.layer >= 0 && node.layer < (1 << 20) && node.head >= 0 && node.expert >= 0,
+            "circuit graph: node {} has layer {}, head {} and expert {}", i, node.layer, node.head,
+            node.expert);
     require(std::find(graph.nodes.begin(), graph.nodes.begin() + static_cast<std::ptrdiff_t>(i),
                       node) == graph.nodes.begin() + static_cast<std::ptrdiff_t>(i),
             "circuit graph: the node {} comes twice", name_of(node));

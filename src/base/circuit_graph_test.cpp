@@ -37,6 +37,22 @@ TEST(CircuitGraph, NamesAndOrdersNodes) {
     EXPECT_LT(depth_of(graph.nodes[i - 1]), depth_of(graph.nodes[i]));
 }
 
+TEST(CircuitGraph, HasExpertsBesideTheMlps) {
+  CircuitGraph graph = small_graph();
+  graph.nodes.push_back({.kind = ComponentKind::kExpert, .layer = 2, .expert = 0});
+  graph.nodes.push_back({.kind = ComponentKind::kExpert, .layer = 2, .expert = 7});
+  graph.edges.push_back({1, 4, GraphInput::kNone, 0.5});
+  EXPECT_EQ(error_of(graph), "no error");
+  EXPECT_EQ(depth_of(graph.nodes[5]), depth_of(graph.nodes[2]));
+  graph.edges.push_back({4, 5, GraphInput::kNone, 0.5});
+  EXPECT_THAT(error_of(graph), AllOf(HasSubstr("L2E0 -> L2E7"), HasSubstr("against")));
+  graph.edges.pop_back();
+  graph.nodes.push_back(graph.nodes[5]);
+  EXPECT_THAT(error_of(graph), AllOf(HasSubstr("L2E7"), HasSubstr("twice")));
+  graph.nodes.back().expert = -1;
+  EXPECT_THAT(error_of(graph), HasSubstr("expert -1"));
+}
+
 TEST(CircuitGraph, RefusesWhatCannotBe) {
   CircuitGraph graph = small_graph();
   graph.nodes.push_back({ComponentKind::kMlp, 2});

@@ -34,6 +34,10 @@ std::string head_name(const HeadId& head) {
 
 std::string mlp_name(std::int64_t layer) { return layer_name(layer) + " MLP"; }
 
+std::string expert_name(const ExpertId& expert) {
+  return fmt::format("{}E{}", layer_name(expert.layer), expert.expert);
+}
+
 std::string feature_name(const FeatureId& feature) {
   return fmt::format("{}F{}", layer_name(feature.layer), feature.feature);
 }
@@ -43,6 +47,7 @@ std::string name_of(const Component& component) {
     case ComponentKind::kInput: return "input";
     case ComponentKind::kHead: return head_name({component.layer, component.head});
     case ComponentKind::kMlp: return mlp_name(component.layer);
+    case ComponentKind::kExpert: return expert_name({component.layer, component.expert});
     case ComponentKind::kLogits: return "logits";
   }
   return "unknown";
@@ -57,6 +62,9 @@ std::optional<Component> find_component(std::string_view name) {
   if (take(rest, "H")) {
     found.kind = ComponentKind::kHead;
     if (!take_number(rest, found.head)) return std::nullopt;
+  } else if (take(rest, "E")) {
+    found.kind = ComponentKind::kExpert;
+    if (!take_number(rest, found.expert)) return std::nullopt;
   } else {
     found.kind = ComponentKind::kMlp;
     if (!take(rest, " MLP")) return std::nullopt;
@@ -67,7 +75,7 @@ std::optional<Component> find_component(std::string_view name) {
 
 Component parse_component(std::string_view name) {
   if (const std::optional<Component> found = find_component(name)) return *found;
-  fail("'{}' is no part of a model; parts are written input, L3H7, L3 MLP and logits",
+  fail("'{}' is no part of a model; parts are written input, L3H7, L3 MLP, L3E5 and logits",
        printable(name));
 }
 

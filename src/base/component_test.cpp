@@ -14,6 +14,8 @@ TEST(Component, HasOneName) {
   EXPECT_EQ(name_of(Component{ComponentKind::kInput}), "input");
   EXPECT_EQ(name_of(Component{ComponentKind::kHead, 10, 0}), "L10H0");
   EXPECT_EQ(name_of(Component{ComponentKind::kMlp, 0}), "L0 MLP");
+  EXPECT_EQ(expert_name({3, 5}), "L3E5");
+  EXPECT_EQ(name_of(Component{.kind = ComponentKind::kExpert, .layer = 3, .expert = 5}), "L3E5");
   EXPECT_EQ(name_of(Component{ComponentKind::kLogits}), "logits");
 }
 
@@ -21,20 +23,24 @@ TEST(Component, IsReadBackFromItsName) {
   for (const Component& component :
        {Component{ComponentKind::kInput}, Component{ComponentKind::kLogits},
         Component{ComponentKind::kHead, 0, 12}, Component{ComponentKind::kHead, 23, 5},
-        Component{ComponentKind::kMlp, 0}, Component{ComponentKind::kMlp, 117}})
+        Component{ComponentKind::kMlp, 0}, Component{ComponentKind::kMlp, 117},
+        Component{.kind = ComponentKind::kExpert, .layer = 0, .expert = 0},
+        Component{.kind = ComponentKind::kExpert, .layer = 15, .expert = 63}})
     EXPECT_EQ(parse_component(name_of(component)), component) << name_of(component);
 }
 
 TEST(Component, NothingElseIsAName) {
   for (const char* name :
-       {"",       "L",       "L3",    "H7",        "L3H",   "LH7",
-        "L3H7 ",  " L3H7",   "l3h7",  "L03H7",     "L3H07", "L-3H7",
-        "L3H-7",  "L3H-0",   "L3H*",  "3.7",       "MLP 3", "L3MLP",
-        "L3 mlp", "L3  MLP", "L MLP", "embedding", "Input", "L99999999999999999999H1",
-        "L3H7\n"})
+       {"",       "L",       "L3",      "H7",        "L3H",   "LH7",
+        "L3H7 ",  " L3H7",   "l3h7",    "L03H7",     "L3H07", "L-3H7",
+        "L3H-7",  "L3H-0",   "L3H*",    "3.7",       "MLP 3", "L3MLP",
+        "L3 mlp", "L3  MLP", "L MLP",   "embedding", "Input", "L99999999999999999999H1",
+        "L3H7\n", "L3E",     "L3E05",   "E5",        "L3E-1", "L3E5 ",
+        "L3E*",   "L3H7E5",  "L3E5 MLP"})
     EXPECT_FALSE(find_component(name).has_value()) << "'" << name << "'";
   EXPECT_THAT(error_of([] { parse_component("MLP 3"); }),
-              testing::AllOf(testing::HasSubstr("'MLP 3'"), testing::HasSubstr("L3 MLP")));
+              testing::AllOf(testing::HasSubstr("'MLP 3'"), testing::HasSubstr("L3 MLP"),
+                             testing::HasSubstr("L3E5")));
 }
 
 TEST(Feature, HasOneName) {

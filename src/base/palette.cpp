@@ -40,7 +40,8 @@ Rgb edge_color(const Palette& palette, GraphInput input) {
 Rgb node_color(const Palette& palette, ComponentKind kind) {
   switch (kind) {
     case ComponentKind::kHead: return palette.page;
-    case ComponentKind::kMlp: return mixed(palette.page, palette.categories[4], 0.28);
+    case ComponentKind::kMlp:
+    case ComponentKind::kExpert: return mixed(palette.page, palette.categories[4], 0.28);
     default: return mixed(palette.page, palette.muted, 0.16);
   }
 }

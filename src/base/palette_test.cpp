@@ -74,6 +74,8 @@ TEST(Palette, TellsTheInputsAndPartsOfACircuitApart) {
     EXPECT_EQ(nodes.size(), 3u);
     EXPECT_EQ(node_color(palette, ComponentKind::kInput),
               node_color(palette, ComponentKind::kLogits));
+    EXPECT_EQ(node_color(palette, ComponentKind::kExpert),
+              node_color(palette, ComponentKind::kMlp));
     for (const Rgb node : nodes) EXPECT_GT(contrast(palette.text, node), 4.5);
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace filigree::figure {
 
@@ -17,6 +18,11 @@ constexpr double kSubRow = 24;  // between the rows of one layer that needs seve
 constexpr double kClearance = 2.5;
 constexpr int kSweeps = 12;
 constexpr double kPortSpread = 0.32;  // of a head's width, to q on the left and v on the right
+
+// Nodes that stand in rows; MLPs have a column of their own at the right.
+bool in_rows(ComponentKind kind) {
+  return kind == ComponentKind::kHead || kind == ComponentKind::kExpert;
+}
 
 // Nodes at one height.
 struct Level {
@@ -49,15 +55,16 @@ class Layout {
                                       [&](const CircuitGraph* graph) { return has(*graph); });
   }
 
-  // The most heads of each layer in this graph or one beside it; 0 where there are MLPs only.
-  std::map<std::int64_t, std::size_t> most_heads() const {
+  // The most heads, or experts, of each layer in this graph or one beside it; 0 where there are
+  // others only.
+  std::map<std::int64_t, std::size_t> most_of(ComponentKind kind) const {
     std::map<std::int64_t, std::size_t> most;
     const auto count = [&](const CircuitGraph& graph) {
-      std::map<std::int64_t, std::size_t> heads;
+      std::map<std::int64_t, std::size_t> found;
       for (const Component& node : graph.nodes)
-        if (node.kind == ComponentKind::kHead || node.kind == ComponentKind::kMlp)
-          heads[node.layer] += node.kind == ComponentKind::kHead ? 1 : 0;
-      for (const auto& [layer, number] : heads) most[layer] = std::max(most[layer], number);
+        if (in_rows(node.kind) || node.kind == ComponentKind::kMlp)
+          found[node.layer] += node.kind == kind ? 1 : 0;
+      for (const auto& [layer, number] : found) most[layer] = std::max(most[layer], number);
     };
     count(graph_);
     for (const CircuitGraph* graph : options_.beside) count(*graph);
@@ -75,7 +82,7 @@ class Layout {
 
   // Heights, from the bottom up; y is measured from the bottom until the total is known.
   void place_levels() {
-    std::map<std::int64_t, std::vector<std::size_t>> heads, mlps;
+    std::map<std::int64_t, std::vector<std::size_t>> heads, mlps, experts;
     std::vector<std::size_t> inputs, logits;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Component& node = graph_.nodes[i];
@@ -83,10 +90,12 @@ class Layout {
         case ComponentKind::kInput: inputs.push_back(i); break;
         case ComponentKind::kHead: heads[node.layer].push_back(i); break;
         case ComponentKind::kMlp: mlps[node.layer].push_back(i); break;
+        case ComponentKind::kExpert: experts[node.layer].push_back(i); break;
         case ComponentKind::kLogits: logits.push_back(i); break;
       }
     }
-    const std::map<std::int64_t, std::size_t> layers = most_heads();
+    const std::map<std::int64_t, std::size_t> layers = most_of(ComponentKind::kHead);
+    const std::map<std::int64_t, std::size_t> most_experts = most_of(ComponentKind::kExpert);
     // Few layers can afford more air, many edges need it.
     const double pitch = (layers.size() <= 6    ? 46
                           : layers.size() <= 14 ? 38
@@ -100,20 +109,11 @@ class Layout {
     if (any_has(ComponentKind::kInput)) y += pitch;
     for (const auto& [layer, most] : layers) {
       result_.layers.push_back({layer, y});
-      std::vector<std::size_t>& row = heads[layer];
-      std::sort(row.begin(), row.end(), [&](std::size_t a, std::size_t b) {
-        return graph_.nodes[a].head < graph_.nodes[b].head;
-      });
-      for (std::size_t begin = 0; begin < most; begin += per_row) {
-        if (begin > 0) y += kSubRow;
-        if (begin >= row.size()) continue;
-        const std::size_t end = std::min(begin + per_row, row.size());
-        levels_.push_back({y,
-                           {row.begin() + static_cast<std::ptrdiff_t>(begin),
-                            row.begin() + static_cast<std::ptrdiff_t>(end)}});
-      }
+      y = place_rows(heads[layer], most, per_row, y);
       if (!mlps[layer].empty()) levels_.push_back({y + pitch / 2, mlps[layer]});
       y += pitch;
+      if (most_experts.at(layer) > 0)
+        y = place_rows(experts[layer], most_experts.at(layer), per_row, y) + pitch;
     }
     if (!logits.empty()) levels_.push_back({y, logits});
     if (!any_has(ComponentKind::kLogits)) y -= pitch / 2;
@@ -124,6 +124,25 @@ class Layout {
       level.y = height - level.y;
       for (std::size_t i = 0; i < level.nodes.size(); ++i) place(level, i);
     }
+  }
+
+  // A layer's heads or experts from the height `y` on, in as many rows as `most` need; the height
+  // of the last.
+  double place_rows(std::vector<std::size_t>& row, std::size_t most, std::size_t per_row,
+                    double y) {
+    std::sort(row.begin(), row.end(), [&](std::size_t a, std::size_t b) {
+      const Component &first = graph_.nodes[a], &second = graph_.nodes[b];
+      return std::pair(first.head, first.expert) < std::pair(second.head, second.expert);
+    });
+    for (std::size_t begin = 0; begin < most; begin += per_row) {
+      if (begin > 0) y += kSubRow;
+      if (begin >= row.size()) continue;
+      const std::size_t end = std::min(begin + per_row, row.size());
+      levels_.push_back({y,
+                         {row.begin() + static_cast<std::ptrdiff_t>(begin),
+                          row.begin() + static_cast<std::ptrdiff_t>(end)}});
+    }
+    return y;
   }
 
   // The box of a level's i-th node, in evenly spread places.
@@ -142,6 +161,7 @@ class Layout {
         box.width = kMlpWidth;
         box.x = width_ - kMlpWidth - 1;
         break;
+      case ComponentKind::kExpert:
       case ComponentKind::kHead:
         box.x = left() +
                 (static_cast<double>(i) + 0.5) / static_cast<double>(level.nodes.size()) * room -
@@ -170,7 +190,7 @@ class Layout {
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
       measure();
       for (Level& level : levels_) {
-        if (graph_.nodes[level.nodes[0]].kind != ComponentKind::kHead) continue;
+        if (!in_rows(graph_.nodes[level.nodes[0]].kind)) continue;
         std::stable_sort(level.nodes.begin(), level.nodes.end(),
                          [&](std::size_t a, std::size_t b) { return pull[a] < pull[b]; });
         for (std::size_t i = 0; i < level.nodes.size(); ++i) place(level, i);
@@ -178,7 +198,7 @@ class Layout {
     }
     measure();
     for (const Level& level : levels_)
-      if (graph_.nodes[level.nodes[0]].kind == ComponentKind::kHead) nudge(level, pull);
+      if (in_rows(graph_.nodes[level.nodes[0]].kind)) nudge(level, pull);
   }
 
   void nudge(const Level& level, const std::vector<double>& pull) {

@@ -128,6 +128,34 @@ TEST(GraphLayout, PutsLayersOfGraphsSideBySideAtOneHeight) {
   EXPECT_DOUBLE_EQ(other.nodes[1].center().y, other.layers[5].y);
 }
 
+// More than a row takes, beside a graph that has none.
+TEST(GraphLayout, PutsExpertsInRowsAboveTheHeadsOfTheirLayer) {
+  CircuitGraph graph, few;
+  few.nodes = {{ComponentKind::kHead, 0, 0}, {ComponentKind::kHead, 1, 1}};
+  for (std::int64_t layer = 0; layer < 2; ++layer) {
+    for (std::int64_t h = 0; h < 3; ++h) graph.nodes.push_back({ComponentKind::kHead, layer, h});
+    for (std::int64_t e = 0; e < 30; ++e)
+      graph.nodes.push_back({.kind = ComponentKind::kExpert, .layer = layer, .expert = e});
+  }
+  for (std::size_t e = 3; e < 33; ++e) graph.edges.push_back({0, e, GraphInput::kNone, 1.0});
+  check_graph(graph);
+  const LayoutOptions options = {.width = 400, .beside = {&graph, &few}};
+  const GraphLayout layout = layout_graph(graph, options), other = layout_graph(few, options);
+  EXPECT_DOUBLE_EQ(layout.size.height, other.size.height);
+  EXPECT_DOUBLE_EQ(layout.nodes[34].center().y, other.nodes[1].center().y);
+  const Rect page = {0, 0, layout.size.width, layout.size.height};
+  for (std::size_t i = 0; i < layout.nodes.size(); ++i) {
+    EXPECT_TRUE(page.contains(layout.nodes[i])) << name_of(graph.nodes[i]);
+    for (std::size_t j = 0; j < i; ++j)
+      EXPECT_FALSE(layout.nodes[i].overlaps(layout.nodes[j]))
+          << name_of(graph.nodes[i]) << " " << name_of(graph.nodes[j]);
+  }
+  for (std::size_t e = 3; e < 33; ++e) {
+    EXPECT_LT(layout.nodes[e].bottom(), layout.nodes[0].y);   // up the page, behind the heads
+    EXPECT_GT(layout.nodes[e].y, layout.nodes[33].bottom());  // and before the next layer
+  }
+}
+
 TEST(GraphLayout, KeepsThingsApart) {
   for (const int edges : {10, 60, 200}) {
     for (const int heads : {3, 12, 40}) {

@@ -418,7 +418,7 @@ std::optional<figure::TokenCircuit> token_circuit_of(const CircuitsOfKind& circu
 struct PatchRequest {
   TaskSelection task = {};
   std::vector<Site> sites = {Site::kZ};
-  std::optional<SweepAxis> by = {};  // none: heads where the site has them
+  std::optional<SweepAxis> by = {};  // none: heads or experts where the site has them
   PatchDirection direction = PatchDirection::kNoising;
   Replacement replacement = Replacement::kCorrupt;  // of noising
   // Only prompts of the commonest length (the shorter of equals), so that positions mean the same.
@@ -436,12 +436,12 @@ struct SweptSite {
   Site site = Site::kZ;
   SweepAxis axis = SweepAxis::kHead;
   PatchSweep sweep = {};
-  // Heads as numbers; positions as the tokens that all prompts have there, or numbers.
+  // Heads and experts as numbers; positions as the tokens that all prompts have there, or numbers.
   std::vector<std::string> columns = {};
   std::vector<std::string> roles = {};  // of positions, that all prompts share; "": none
 
-  // "L3H7", "L3 position -2", "L3 position 4 ' to'", "L3 position -5 S2": of a cell of the sweep's
-  // effects.
+  // "L3H7", "L3E5", "L3 position -2", "L3 position 4 ' to'", "L3 position -5 S2": of a cell of the
+  // sweep's effects.
   std::string place(std::size_t cell) const;
   // Cells by their absolute effect, the strongest first.
   std::vector<std::size_t> order() const;

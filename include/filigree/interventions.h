@@ -33,6 +33,7 @@ enum class Site {
   kAttentionOut,  // hook_attn_out [B, T, d]
   kResidualMid,   // hook_resid_mid [B, T, d]
   kMlpOut,        // hook_mlp_out [B, T, d]
+  kExpertOut,     // mlp.hook_expert_out [B, T, E, d]: what each expert of a mixture adds
 };
 
 template <>
@@ -40,6 +41,7 @@ inline constexpr auto kNames<Site> = std::to_array<Named<Site>>({{Site::kResidua
                                                                  {Site::kResidualMid, "resid-mid"},
                                                                  {Site::kAttentionOut, "attn-out"},
                                                                  {Site::kMlpOut, "mlp-out"},
+                                                                 {Site::kExpertOut, "expert-out"},
                                                                  {Site::kZ, "z"},
                                                                  {Site::kQuery, "q"},
                                                                  {Site::kKey, "k"},
@@ -57,18 +59,19 @@ struct PatchTarget {
   std::int64_t head = -1;
   std::int64_t position = -1;  // of kPattern: the query
   std::int64_t key = -1;       // of kPattern only
+  std::int64_t expert = -1;    // of kExpertOut only
 
   friend bool operator==(const PatchTarget&, const PatchTarget&) = default;
 };
 
-// What a head or an MLP writes, as a whole; throws Error for other components.
+// What a head, an MLP or an expert writes, as a whole; throws Error for other components.
 PatchTarget target_of(const Component& component);
 
 // Everything that one run replaces.
 using PatchSet = std::vector<PatchTarget>;
 
 std::string tap_name(const PatchTarget& target);
-std::string text_of(const PatchTarget& target);  // "L3H7", "L3 MLP", "L3H7 pattern 5 <- 2"
+std::string text_of(const PatchTarget& target);  // "L3H7", "L3 MLP", "L3E5", "L3H7 pattern 5 <- 2"
 
 // Throws Error naming what the model or a prompt of `length` tokens does not have.
 void check_target(const PatchTarget& target, const ModelConfig& config, std::int64_t length,
@@ -82,7 +85,8 @@ using RangeOfTarget =
 void for_ranges(const PatchTarget& target, const Shape& extents, std::int64_t row,
                 std::int64_t whole_row, std::int64_t first, const RangeOfTarget& body);
 
-// Every head's z, layer by layer; every MLP's output.
+// Every head's z, layer by layer; every MLP's output, or of mixtures what each expert adds.
+// Patching one expert takes a run in which all of its layer are computed.
 std::vector<PatchTarget> all_heads(const ModelConfig& config);
 std::vector<PatchTarget> all_mlps(const ModelConfig& config);
 
@@ -97,8 +101,9 @@ std::vector<PatchTarget> all_mlps(const ModelConfig& config);
 //
 //   L6H11  what head 11 of layer 6 writes (its z)     L7MLP  "L7 MLP"  what that MLP writes
 //   L6H*  L6  all heads of a layer                    L*H3  L*MLP      in every layer
+//   L3E5  what expert 5 of layer 3 adds               L3E*             each expert of a layer
 //   L6H11.q  its queries; likewise k, v, z and pattern
-//   L6.resid  the stream before layer 6; likewise resid-mid, attn-out and mlp-out
+//   L6.resid  the stream before layer 6; likewise resid-mid, attn-out, mlp-out and expert-out
 //   embedding  what the tokens are embedded as
 //   blocks.6.mlp.hook_post  any tap by its name
 //   ...@3  only at position 3, the first being 0; ...@-1  only at the last
@@ -111,7 +116,7 @@ struct TapPlace {
   std::string text = {};          // as it was written
   std::string tap = {};           // one tap's name, or with '*' for the layer that of every layer
   std::optional<Site> site = {};  // unless it was written as a tap
-  std::optional<std::int64_t> layer = {}, head = {};    // none: all of them
+  std::optional<std::int64_t> layer = {}, head = {}, expert = {};  // none: all of them
   std::optional<std::int64_t> position = {}, key = {};  // none: all; negative: from the end
   // Positions that were named by their tokens, until resolve_positions() has seen the text.
   std::string position_token = {}, key_token = {};

@@ -335,12 +335,14 @@ std::vector<LensCell> read_stream(const Model& model, const std::vector<TokenId>
 //
 // In both, 0 is a part that does not matter and 1 one that decides alone; values outside occur.
 
-enum class SweepAxis { kHead, kPosition };
+enum class SweepAxis { kHead, kExpert, kPosition };
 enum class PatchDirection { kNoising, kDenoising };
 
 template <>
 inline constexpr auto kNames<SweepAxis> = std::to_array<Named<SweepAxis>>(
-    {{SweepAxis::kHead, "layer-head"}, {SweepAxis::kPosition, "layer-position"}});
+    {{SweepAxis::kHead, "layer-head"},
+     {SweepAxis::kExpert, "layer-expert"},
+     {SweepAxis::kPosition, "layer-position"}});
 template <>
 inline constexpr auto kNames<PatchDirection> = std::to_array<Named<PatchDirection>>(
     {{PatchDirection::kNoising, "noising"}, {PatchDirection::kDenoising, "denoising"}});
@@ -354,7 +356,7 @@ struct SweepOptions {
 
 struct PatchSweep {
   std::int64_t layers = 0;
-  std::int64_t columns = 0;  // heads (of keys for k and v), or positions
+  std::int64_t columns = 0;  // heads (of keys for k and v), experts or positions
   // Positions count from the end (-columns to -1) when prompts have different lengths: what a
   // prompt has before them is not patched.
   bool from_end = false;
@@ -366,9 +368,10 @@ struct PatchSweep {
   }
 };
 
-// Throws Error when the site has no heads and the sweep is by head, for the embedding, when clean
-// and corrupt have the same mean metric, and for denoising with a replacement other than kCorrupt
-// (of which it is the mirror image) or the metric kKl (which is about the clean prediction).
+// Throws Error when the site has no heads and the sweep is by head, or no experts and it is by
+// expert, for the embedding, when clean and corrupt have the same mean metric, and for denoising
+// with a replacement other than kCorrupt (of which it is the mirror image) or the metric kKl (which
+// is about the clean prediction).
 PatchSweep sweep_patches(const Model& model, const std::vector<TaskPrompt>& given,
                          const SweepOptions& options);
 

@@ -64,8 +64,8 @@ void add_patch(Program& program) {
       ->type_name("TASK");
   add_task_options(app, request.task);
   add_choices(app, "--site", request.sites, "what is patched",
-              {Site::kResidual, Site::kResidualMid, Site::kAttentionOut, Site::kMlpOut, Site::kZ,
-               Site::kQuery, Site::kKey, Site::kValue, Site::kPattern});
+              {Site::kResidual, Site::kResidualMid, Site::kAttentionOut, Site::kMlpOut,
+               Site::kExpertOut, Site::kZ, Site::kQuery, Site::kKey, Site::kValue, Site::kPattern});
   add_choice(app, "--replacement", request.replacement, "of noising");
   app.add_option("--top", command->top, "places listed for each site")
       ->check(whole_number(0, 1 << 20))

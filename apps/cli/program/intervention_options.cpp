@@ -33,7 +33,7 @@ void add_changes(CLI::App& app, const std::string& name, Interventions& interven
 
 void add_intervention_options(CLI::App& app, Interventions& interventions) {
   add_changes(app, "--ablate", interventions, &Interventions::add_ablations, "places", "PLACE,...",
-              "set to zero: L6H11, L7MLP, L6H*, L6H11.q, L6.resid or a tap; L6H11@-1, "
+              "set to zero: L6H11, L7MLP, L3E5, L6H*, L6H11.q, L6.resid or a tap; L6H11@-1, "
               "@START, @END or @' John' at one position only");
   add_changes(app, "--scale", interventions, &Interventions::add_scales, "factors", "PLACE=X,...",
               "multiply: L6H11=0.5,L7MLP=2");

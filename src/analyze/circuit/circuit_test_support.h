@@ -13,10 +13,11 @@ namespace filigree {
 
 inline constexpr std::int64_t kTestVocabulary = 40;
 
-enum class SmallKind { kDense, kGated, kLlama, kParallel, kOlmo2, kGemma2 };
+enum class SmallKind { kDense, kGated, kLlama, kParallel, kOlmo2, kGemma2, kMixture };
 
 inline const char* text_of(SmallKind kind) {
-  constexpr const char* kTexts[] = {"Dense", "Gated", "Llama", "Parallel", "Olmo2", "Gemma2"};
+  constexpr const char* kTexts[] = {"Dense", "Gated",  "Llama",  "Parallel",
+                                    "Olmo2", "Gemma2", "Mixture"};
   return kTexts[static_cast<int>(kind)];
 }
 
@@ -55,6 +56,8 @@ inline std::unique_ptr<Model> small_model(SmallKind kind) {
                  {"query_pre_attn_scalar", 8},
                  {"attn_logit_softcapping", 3.0},
                  {"final_logit_softcapping", 6.0}});
+  if (kind == SmallKind::kMixture)
+    json.update({{"model_type", "olmoe"}, {"num_experts", 8}, {"num_experts_per_tok", 2}});
   ModelConfig config = parse_model_config(json, "small_model");
   if (kind == SmallKind::kParallel) config.residual = ResidualKind::kParallel;
   auto model = make_model(config, 11);

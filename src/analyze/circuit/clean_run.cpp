@@ -30,13 +30,15 @@ CleanRun::CleanRun(const Model& model, PromptRefs prompts, bool skip_common,
   values_ = observed(model, prompts_, false, names, &logits_, cache_.get());
 }
 
-std::int64_t CleanRun::bytes(bool inputs_by_head) const {
+std::int64_t CleanRun::bytes(bool inputs_by_head, bool all_experts) const {
   const ModelConfig& config = model_.config();
   const std::int64_t number = sizeof(float);
   // Streams, projections and the MLP of a layer; each head's copies of the stream, as they are,
   // changed and normalised; scores, pattern and mask.
   std::int64_t token = 16 * config.width + 2 * config.hidden_width() + 3 * config.heads * length_;
   if (inputs_by_head) token += 3 * (config.heads + 2 * config.key_heads) * config.width;
+  // What each expert adds, one by one, together, changed and replaced.
+  if (all_experts) token += 4 * config.experts * config.width;
   // Logits and their softmax; keys and values of the positions that are left out.
   std::int64_t row = 3 * config.vocabulary;
   if (first_ > 0) row += 2 * config.layers * length_ * config.key_heads * config.head_width;

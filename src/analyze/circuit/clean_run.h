@@ -34,8 +34,9 @@ class CleanRun {
   std::int64_t length() const { return length_; }
   std::int64_t first() const { return first_; }  // position at which changed runs begin
   std::int64_t tokens() const { return rows_ * (length_ - first_); }
-  // Memory that a changed run needs in a pass, roughly; more where heads read inputs of their own.
-  std::int64_t bytes(bool inputs_by_head) const;
+  // Memory that a changed run needs in a pass, roughly; more where heads read inputs of their own
+  // and where all experts of a layer are computed.
+  std::int64_t bytes(bool inputs_by_head, bool all_experts = false) const;
   // The values of changed runs: positions from first() on, once.
   Tensor changing(const Tensor& values) const { return repeated(values, 1, first_, length_); }
 

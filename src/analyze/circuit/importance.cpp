@@ -129,8 +129,11 @@ Importance attributed_importance(const Model& model, const std::vector<TaskPromp
   result.drops.assign(targets.size(), std::vector<double>(prompts.size()));
   const auto total = static_cast<std::int64_t>(prompts.size());
   std::int64_t done = 0;
+  const bool experts = std::any_of(targets.begin(), targets.end(), [](const PatchTarget& target) {
+    return target.site == Site::kExpertOut;
+  });
   const std::int64_t at_once =
-      gradient_tokens(options, device_memory(model), model.config(), false);
+      gradient_tokens(options, device_memory(model), model.config(), false, experts);
   for (const std::vector<std::size_t>& batch : batches_of(prompts, at_once)) {
     PromptRefs refs;
     for (const std::size_t i : batch) refs.push_back(&prompts[i]);

@@ -13,6 +13,9 @@ constexpr std::int64_t kTokensOnCpu = 4096, kTokensOnGpu = 65536;
 // megabyte, or the gradients of each head's inputs, 1.5 MB.
 constexpr std::int64_t kEdgeBatchOnCpu = 256, kEdgePassOnCpu = 1024;
 constexpr std::int64_t kGradientShareOnCpu = 4;
+// Experts patched one by one are kept one by one, which the caches do not bound: OLMoE's add 8 MB
+// at each token.
+constexpr std::int64_t kExpertBytesOnCpu = std::int64_t{1} << 30;
 
 std::int64_t tokens_at_once(const PatchOptions& options, std::int64_t memory) {
   const std::int64_t tokens =
@@ -34,6 +37,12 @@ std::int64_t batch_room(std::int64_t memory, std::int64_t bytes_of_token) {
   return at_least_one(memory / 4 / bytes_of_token);
 }
 
+// Of what each expert adds at a token, in all layers.
+std::int64_t expert_bytes(const ModelConfig& config) {
+  return at_least_one(config.layers * config.experts * config.width *
+                      static_cast<std::int64_t>(sizeof(float)));
+}
+
 }  // namespace
 
 std::int64_t device_memory(const Model& model) {
@@ -47,10 +56,18 @@ std::int64_t device_memory(const Model& model) {
 }
 
 SweepLimits patch_limits(const PatchOptions& options, std::int64_t memory,
-                         const ModelConfig& config) {
+                         const ModelConfig& config, bool experts) {
   const std::int64_t tokens = tokens_at_once(options, memory);
   // Several runs share a pass, so a batch of prompts takes a part of it only.
-  return {at_least_one(tokens / 8), tokens, pass_rows(memory, config), pass_bytes(memory)};
+  SweepLimits limits = {at_least_one(tokens / 8), tokens, pass_rows(memory, config),
+                        pass_bytes(memory)};
+  if (!experts) return limits;
+  const std::int64_t kept = expert_bytes(config);
+  limits.batch_tokens =
+      std::min(limits.batch_tokens,
+               memory > 0 ? batch_room(memory, kept) : at_least_one(kExpertBytesOnCpu / kept));
+  if (memory == 0) limits.pass_bytes = kExpertBytesOnCpu;
+  return limits;
 }
 
 SweepLimits edge_limits(const PatchOptions& options, std::int64_t memory,
@@ -67,17 +84,20 @@ SweepLimits edge_limits(const PatchOptions& options, std::int64_t memory,
 }
 
 std::int64_t gradient_tokens(const PatchOptions& options, std::int64_t memory,
-                             const ModelConfig& config, bool inputs_by_head) {
+                             const ModelConfig& config, bool inputs_by_head, bool experts) {
   const std::int64_t tokens = tokens_at_once(options, memory);
+  // Clean, corrupt, gradient, and what the tape keeps of them.
+  const std::int64_t kept = experts ? 8 * expert_bytes(config) : 0;
   if (memory == 0) {
-    const std::int64_t part = at_least_one(tokens / kGradientShareOnCpu);
+    std::int64_t part = at_least_one(tokens / kGradientShareOnCpu);
+    if (experts) part = std::min(part, at_least_one(kExpertBytesOnCpu / kept));
     return inputs_by_head ? std::min(part, kEdgeBatchOnCpu) : part;
   }
   // What a layer keeps for its backward pass: about forty streams, and three for each head's copy.
   std::int64_t streams = 40;
   if (inputs_by_head) streams += 3 * (config.heads + 2 * config.key_heads);
   const std::int64_t token =
-      config.layers * streams * config.width * static_cast<std::int64_t>(sizeof(float));
+      kept + config.layers * streams * config.width * static_cast<std::int64_t>(sizeof(float));
   return std::min(at_least_one(tokens / (inputs_by_head ? 32 : 8)), batch_room(memory, token));
 }
 

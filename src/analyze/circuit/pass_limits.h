@@ -23,13 +23,14 @@ struct SweepLimits {
 std::int64_t device_memory(const Model& model);
 
 // `memory` as device_memory() gives it. Throw Error when options.tokens_at_once is not positive.
+// `experts`: whether single experts of mixtures are patched, whose outputs are then kept.
 SweepLimits patch_limits(const PatchOptions& options, std::int64_t memory,
-                         const ModelConfig& config);
+                         const ModelConfig& config, bool experts = false);
 SweepLimits edge_limits(const PatchOptions& options, std::int64_t memory,
                         const ModelConfig& config);
-// Tokens of a batch that is run backwards too, the heads' inputs apart or not.
+// Tokens of a batch that is run backwards too, the heads' inputs and the experts apart or not.
 std::int64_t gradient_tokens(const PatchOptions& options, std::int64_t memory,
-                             const ModelConfig& config, bool inputs_by_head);
+                             const ModelConfig& config, bool inputs_by_head, bool experts = false);
 
 // Runs that share a pass when each has so many rows and tokens and needs so many bytes: at least
 // one.

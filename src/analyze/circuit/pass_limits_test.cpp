@@ -51,6 +51,25 @@ TEST(PassLimits, RunsShareAPassAsLongAsRowsTokensAndMemoryLast) {
   EXPECT_EQ(runs_at_once(limits, 1, 1, 9000), 1);
 }
 
+TEST(PassLimits, ExpertsPatchedOneByOneTakeTheirRoom) {
+  ModelConfig olmoe = small_gpt2();
+  olmoe.layers = 16, olmoe.width = 2048, olmoe.mlp_width = 1024;
+  olmoe.mlp = MlpKind::kExperts, olmoe.experts = 64, olmoe.experts_per_token = 8;
+  const std::int64_t token = 16 * 64 * 2048 * 4;
+  const SweepLimits whole = patch_limits({}, 0, olmoe), apart = patch_limits({}, 0, olmoe, true);
+  EXPECT_EQ(whole.pass_bytes, INT64_MAX);
+  EXPECT_LT(apart.batch_tokens, whole.batch_tokens);
+  EXPECT_LE(apart.batch_tokens * token, kGigabyte);
+  EXPECT_LE(apart.pass_bytes, kGigabyte);
+  EXPECT_LE(patch_limits({}, 80 * kGigabyte, olmoe, true).batch_tokens * token, 20 * kGigabyte);
+  for (const std::int64_t memory : {std::int64_t{0}, 80 * kGigabyte}) {
+    EXPECT_GE(patch_limits({}, memory, olmoe, true).batch_tokens, 1);
+    EXPECT_LT(gradient_tokens({}, memory, olmoe, false, true),
+              gradient_tokens({}, memory, olmoe, false));
+    EXPECT_GE(gradient_tokens({}, memory, olmoe, false, true), 1);
+  }
+}
+
 TEST(PassLimits, TokensThatAreAskedForAreTaken) {
   PatchOptions options;
   options.tokens_at_once = 640;

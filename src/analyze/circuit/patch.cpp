@@ -20,6 +20,7 @@ std::string_view hook_of(Site site) {
     case Site::kAttentionOut: return "hook_attn_out";
     case Site::kResidualMid: return "hook_resid_mid";
     case Site::kMlpOut: return "hook_mlp_out";
+    case Site::kExpertOut: return "mlp.hook_expert_out";
   }
   return "";
 }
@@ -47,18 +48,23 @@ std::string tap_name(const PatchTarget& target) {
 
 PatchTarget target_of(const Component& component) {
   if (component.kind == ComponentKind::kHead) return {Site::kZ, component.layer, component.head};
+  if (component.kind == ComponentKind::kExpert)
+    return {.site = Site::kExpertOut, .layer = component.layer, .expert = component.expert};
   require(component.kind == ComponentKind::kMlp,
-          "patch: the component '{}' is neither head nor MLP", name_of(component));
+          "patch: the component '{}' is neither head, MLP nor expert", name_of(component));
   return {Site::kMlpOut, component.layer};
 }
 
 std::string text_of(const PatchTarget& target) {
   std::string text = target.site == Site::kEmbedding ? ""
                      : target.site == Site::kMlpOut  ? mlp_name(target.layer)
+                     : target.expert >= 0            ? expert_name({target.layer, target.expert})
                      : target.head >= 0              ? head_name({target.layer, target.head})
                                                      : layer_name(target.layer);
-  if (target.site != Site::kMlpOut && (target.site != Site::kZ || target.head < 0))
-    text += fmt::format("{}{}", text.empty() ? "" : " ", name_of(target.site));
+  const bool named_whole = target.site == Site::kMlpOut ||
+                           (target.site == Site::kZ && target.head >= 0) ||
+                           (target.site == Site::kExpertOut && target.expert >= 0);
+  if (!named_whole) text += fmt::format("{}{}", text.empty() ? "" : " ", name_of(target.site));
   if (target.position >= 0) text += fmt::format(" {}", target.position);
   if (target.key >= 0) text += fmt::format(" <- {}", target.key);
   return text;
@@ -81,9 +87,12 @@ void check_target(const PatchTarget& target, const ModelConfig& config, std::int
   require((target.site != Site::kResidualMid && target.site != Site::kMlpOut) ||
               config.mlp != MlpKind::kNone,
           "{}: the layers of this model are attention only, without MLPs", source);
+  require(target.site != Site::kExpertOut || config.mlp == MlpKind::kExperts,
+          "{}: this model has no experts; its layers are no mixtures", source);
   const bool key_heads = target.site == Site::kKey || target.site == Site::kValue;
   check("head", target.head,
         !has_heads(target.site) ? 0 : (key_heads ? config.key_heads : config.heads));
+  check("expert", target.expert, target.site == Site::kExpertOut ? config.experts : 0);
   check("position", target.position, length);
   check("key", target.key, target.site == Site::kPattern ? length : 0);
 }
@@ -100,10 +109,11 @@ void for_ranges(const PatchTarget& target, const Shape& extents, std::int64_t ro
              ((whole_row * H + h) * (first + Tq) + i) * Tk + keys.begin, keys.end - keys.begin);
     return;
   }
-  // [B, T, H, D] or [B, T, d], which is one head.
+  // [B, T, H, D], [B, T, E, d] or [B, T, d], which is one head.
   const bool by_head = extents.rank() == 4;
   const std::int64_t T = extents[1], H = by_head ? extents[2] : 1, D = extents[-1];
-  const Extent heads = chosen(target.head, H), positions = chosen(target.position, first + T);
+  const std::int64_t part = target.site == Site::kExpertOut ? target.expert : target.head;
+  const Extent heads = chosen(part, H), positions = chosen(target.position, first + T);
   for (std::int64_t t = std::max(positions.begin, first); t < positions.end; ++t)
     body(((row * T + t - first) * H + heads.begin) * D,
          ((whole_row * (first + T) + t) * H + heads.begin) * D, (heads.end - heads.begin) * D);
@@ -119,7 +129,12 @@ std::vector<PatchTarget> all_heads(const ModelConfig& config) {
 std::vector<PatchTarget> all_mlps(const ModelConfig& config) {
   std::vector<PatchTarget> targets;
   if (config.mlp == MlpKind::kNone) return targets;
-  for (std::int64_t l = 0; l < config.layers; ++l) targets.push_back({Site::kMlpOut, l});
+  const bool mixtures = config.mlp == MlpKind::kExperts;
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    if (!mixtures) targets.push_back({Site::kMlpOut, l});
+    for (std::int64_t e = 0; mixtures && e < config.experts; ++e)
+      targets.push_back({.site = Site::kExpertOut, .layer = l, .expert = e});
+  }
   return targets;
 }
 

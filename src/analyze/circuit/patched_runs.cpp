@@ -22,7 +22,8 @@ constexpr std::int64_t kTokensOfMeans = 4096;
 // The last place (clean_run.h) from which a run sees a target.
 std::int64_t start_of(const PatchTarget& target, const ModelConfig& config) {
   if (target.site == Site::kEmbedding) return -1;
-  const bool after = target.site == Site::kResidualMid || target.site == Site::kMlpOut;
+  const bool after = target.site == Site::kResidualMid || target.site == Site::kMlpOut ||
+                     target.site == Site::kExpertOut;
   const bool between = config.residual == ResidualKind::kSequential;
   return 2 * target.layer + (after && between ? 1 : 0);
 }
@@ -37,6 +38,13 @@ std::vector<std::int64_t> starts_of(const std::vector<PatchSet>& sets, const Mod
   std::vector<std::int64_t> starts;
   for (const PatchSet& set : sets) starts.push_back(start_of(set, config));
   return starts;
+}
+
+bool has_experts(const std::vector<PatchSet>& sets) {
+  return std::any_of(sets.begin(), sets.end(), [](const PatchSet& set) {
+    return std::any_of(set.begin(), set.end(),
+                       [](const PatchTarget& target) { return target.site == Site::kExpertOut; });
+  });
 }
 
 // The elements of a target in one row of the batch, as regions as large as they can be, with the
@@ -78,6 +86,7 @@ class BatchRuns final : public SweepBatch {
         sets_(sets),
         starts_(starts),
         options_(options),
+        all_experts_(has_experts(sets)),
         run_(model, prompts, options.replacement == Replacement::kCorrupt,
              {starts.begin(), starts.end()}) {
     std::set<std::string> targets;
@@ -94,7 +103,7 @@ class BatchRuns final : public SweepBatch {
   std::vector<double> clean() const override { return metric_of(run_.logits()); }
   std::vector<double> corrupt() const override { return metric_of(corrupt_logits_); }
   std::int64_t tokens() const override { return run_.tokens(); }
-  std::int64_t bytes() const override { return run_.bytes(false); }
+  std::int64_t bytes() const override { return run_.bytes(false, all_experts_); }
 
   // The metric of sets that start at the same place, one after the other.
   std::vector<double> changed(const std::vector<std::size_t>& chosen) override {
@@ -160,6 +169,7 @@ class BatchRuns final : public SweepBatch {
   const std::vector<PatchSet>& sets_;
   const std::vector<std::int64_t>& starts_;
   const PatchOptions& options_;
+  const bool all_experts_;  // computed where one of them is changed
   CleanRun run_;
   Tensor corrupt_logits_;
   TapValues replacements_;
@@ -174,7 +184,8 @@ bool uses_means(Replacement replacement) {
 PatchedRuns run_patched(const Model& model, const std::vector<TaskPrompt>& prompts,
                         const std::vector<PatchSet>& sets, const PatchOptions& options) {
   require(!prompts.empty(), "patching: there is no prompt");
-  const SweepLimits limits = patch_limits(options, device_memory(model), model.config());
+  const SweepLimits limits =
+      patch_limits(options, device_memory(model), model.config(), has_experts(sets));
   std::optional<Means> means;
   if (uses_means(options.replacement)) {
     std::set<std::string> taps;

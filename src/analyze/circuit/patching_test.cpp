@@ -185,7 +185,7 @@ TEST_P(Patching, ReportsProgressAndCanBeStopped) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Patching,
                          testing::Values(SmallKind::kDense, SmallKind::kGated, SmallKind::kLlama,
-                                         SmallKind::kParallel),
+                                         SmallKind::kParallel, SmallKind::kMixture),
                          [](const auto& parameter) { return text_of(parameter.param); });
 
 TEST(PatchTargets, MustExist) {
@@ -206,6 +206,8 @@ TEST(PatchTargets, MustExist) {
 TEST(PatchTargets, HaveNames) {
   EXPECT_EQ(text_of({Site::kZ, 3, 7}), "L3H7");
   EXPECT_EQ(text_of({Site::kMlpOut, 3}), "L3 MLP");
+  EXPECT_EQ(text_of({.site = Site::kExpertOut, .layer = 3, .expert = 5}), "L3E5");
+  EXPECT_EQ(text_of({Site::kExpertOut, 3, -1, 4}), "L3 expert-out 4");
   EXPECT_EQ(text_of({Site::kPattern, 3, 7, 5, 2}), "L3H7 pattern 5 <- 2");
   EXPECT_EQ(text_of({Site::kEmbedding}), "embedding");
 }

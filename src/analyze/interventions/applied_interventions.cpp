@@ -27,11 +27,12 @@ void check_source(const Change& change, bool keys, std::int64_t length, std::int
           place.text, printable(change.prompt), *place.position, length);
 }
 
-// A place as for_ranges() takes it; only a pattern's shape is told apart there.
+// A place as for_ranges() takes it; only patterns and experts are told apart there.
 PatchTarget target_of(const TapPlace& place, bool keys, std::int64_t position, std::int64_t key) {
   PatchTarget target;
-  target.site = keys ? Site::kPattern : Site::kZ;
-  target.head = place.head.value_or(-1);
+  const bool experts = place.site == Site::kExpertOut;
+  target.site = keys ? Site::kPattern : experts ? Site::kExpertOut : Site::kZ;
+  target.head = place.head.value_or(-1), target.expert = place.expert.value_or(-1);
   target.position = position, target.key = key;
   return target;
 }

@@ -18,8 +18,8 @@ constexpr std::size_t kChoicesNamed = 40;  // tokens in a message
 
 [[noreturn]] void wrong_place(std::string_view text) {
   fail(
-      "'{}' is no place in a model; write L6H11, L6H*, L7MLP, L6H11.q, L6.resid, embedding or a "
-      "tap, and @3, @END or @' John' behind it for one position",
+      "'{}' is no place in a model; write L6H11, L6H*, L7MLP, L3E5, L6H11.q, L6.resid, embedding "
+      "or a tap, and @3, @END or @' John' behind it for one position",
       printable(text));
 }
 
@@ -54,7 +54,7 @@ std::optional<std::int64_t> number_or_all(std::string_view& rest, std::string_vi
   return number.value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-// "L6H11", "L6H*", "L6", "L7MLP", "L7 MLP", each with ".site" behind it or not.
+// "L6H11", "L6H*", "L6", "L7MLP", "L7 MLP", "L3E5", each with ".site" behind it or not.
 void read_part(std::string_view rest, TapPlace& place) {
   rest.remove_prefix(1);
   place.layer = number_or_all(rest, place.text);
@@ -63,13 +63,17 @@ void read_part(std::string_view rest, TapPlace& place) {
     place.site = Site::kMlpOut;
   } else if (take(rest, "H")) {
     place.head = number_or_all(rest, place.text);
+  } else if (take(rest, "E")) {
+    place.site = Site::kExpertOut;
+    place.expert = number_or_all(rest, place.text);
   }
   if (take(rest, ".")) {
     const std::optional<Site> site = find_name<Site>(rest);
-    if (!site || site == Site::kEmbedding || place.site == Site::kMlpOut)
+    if (!site || site == Site::kEmbedding || place.site != Site::kZ)
       fail(
-          "'{}' is no part of '{}'; there are resid, resid-mid, attn-out and mlp-out of a layer, "
-          "and z, q, k, v and pattern of a layer or head",
+          "'{}' is no part of '{}'; there are resid, resid-mid, attn-out, mlp-out and expert-out "
+          "of a "
+          "layer, and z, q, k, v and pattern of a layer or head",
           printable(rest), printable(place.text));
     if (place.head && !has_heads(*site))
       fail("'{}': {} is of a whole layer, L{}.{}", printable(place.text), name_of(*site),
@@ -272,6 +276,7 @@ void check_tap_place(const TapPlace& place, const Model& model) {
     target.site = *place.site;
     target.layer = place.layer.value_or(0);
     target.head = place.head.value_or(-1);
+    target.expert = place.expert.value_or(-1);
     // As the user named it: an ablation is no patch.
     check_target(target, model.config(), 1, text_of(target));
   } else if (std::none_of(names.begin(), names.end(),

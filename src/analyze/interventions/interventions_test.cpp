@@ -43,8 +43,25 @@ TEST(InterventionText, ReadsEveryWayToWriteAPlace) {
   is("embedding@3", "hook_embed", {}, 3);
   is("blocks.3.mlp.hook_post@4", "blocks.3.mlp.hook_post", {}, 4);
   is("blocks.*.attn.hook_attn_scores@4 <- -1", "blocks.*.attn.hook_attn_scores", {}, 4, -1);
+  is("L3.expert-out@1", "blocks.3.mlp.hook_expert_out", {}, 1);
   is("L6H11@START", "blocks.6.attn.hook_z", 11, 0);
   is("L6H1.pattern@END<-START", "blocks.6.attn.hook_pattern", 1, -1, 0);
+}
+
+TEST(InterventionText, ReadsExperts) {
+  const auto is = [](const std::string& text, const std::string& tap,
+                     std::optional<std::int64_t> expert, std::optional<std::int64_t> position) {
+    const TapPlace place = parse_tap_place(text);
+    EXPECT_EQ(place.tap, tap) << text;
+    EXPECT_EQ(place.site, Site::kExpertOut) << text;
+    EXPECT_EQ(place.expert, expert) << text;
+    EXPECT_EQ(place.head, std::nullopt) << text;
+    EXPECT_EQ(place.position, position) << text;
+  };
+  is("L3E5", "blocks.3.mlp.hook_expert_out", 5, {});
+  is("L3E12@-1", "blocks.3.mlp.hook_expert_out", 12, -1);
+  is("L3E*", "blocks.3.mlp.hook_expert_out", {}, {});
+  is("L*E0", "blocks.*.mlp.hook_expert_out", 0, {});
 }
 
 TEST(InterventionText, PositionsMayBeTokens) {
@@ -88,13 +105,15 @@ TEST(InterventionText, SaysWhatItCannotRead) {
   const auto error = [](const std::string& text) {
     return error_of([&] { parse_tap_place(text); });
   };
-  for (const char* text : {"", "L", "L6H", "L6Hx", "6.11", "H6", "L6MLPx", "nonsense", "L-1H2"})
+  for (const char* text : {"", "L", "L6H", "L6Hx", "6.11", "H6", "L6MLPx", "nonsense", "L-1H2",
+                           "L6E", "L6Ex", "L6E5x", "E5"})
     EXPECT_THAT(error(text), HasSubstr("is no place in a model")) << text;
   EXPECT_THAT(error("L6H11@"), HasSubstr("'' in 'L6H11@' is no position"));
   EXPECT_THAT(error("L6.pattern@3<-"), HasSubstr("'3<-' in 'L6.pattern@3<-' is no position"));
   EXPECT_THAT(error("L6H11@' a'<-' b'"), HasSubstr("only patterns, scores and gates have keys"));
   EXPECT_THAT(error("L6H11@5<-2"), HasSubstr("only patterns, scores and gates have keys"));
   EXPECT_THAT(error("L6H11.resid"), HasSubstr("of a whole layer, L6.resid"));
+  EXPECT_THAT(error("L6E5.q"), HasSubstr("'q' is no part of"));
   EXPECT_THAT(error("L6H11.zz"), HasSubstr("'zz' is no part of"));
   Interventions read;
   EXPECT_THAT(error_of([&] { read.add_scales("L6H11"); }), HasSubstr("write L6H11=0.5"));

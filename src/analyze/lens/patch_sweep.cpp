@@ -12,7 +12,9 @@ namespace {
 void check_options(const SweepOptions& options) {
   require(options.site != Site::kEmbedding,
           "patch sweep: the embedding is of no layer; the residual of layer 0 is the same place");
-  require(options.axis == SweepAxis::kPosition || has_heads(options.site),
+  require(options.axis != SweepAxis::kExpert || options.site == Site::kExpertOut,
+          "patch sweep: {} has no experts; sweep it by layer and position", name_of(options.site));
+  require(options.axis != SweepAxis::kHead || has_heads(options.site),
           "patch sweep: {} has no heads; sweep it by layer and position", name_of(options.site));
   if (options.direction == PatchDirection::kNoising) return;
   require(options.patch.replacement == Replacement::kCorrupt,
@@ -74,17 +76,23 @@ PatchSweep sweep_patches(const Model& model, const std::vector<TaskPrompt>& give
   const ModelConfig& config = model.config();
   PatchSweep sweep;
   sweep.layers = config.layers;
-  const bool by_head = options.axis == SweepAxis::kHead;
+  const bool by_head = options.axis == SweepAxis::kHead,
+             by_position = options.axis == SweepAxis::kPosition;
   const bool key_heads = options.site == Site::kKey || options.site == Site::kValue;
-  sweep.columns = !by_head ? shortest(prompts) : key_heads ? config.key_heads : config.heads;
-  sweep.from_end = !by_head && std::any_of(prompts.begin(), prompts.end(), [&](const auto& prompt) {
-    return prompt.length() != sweep.columns;
-  });
+  if (options.site == Site::kExpertOut) check_target({.site = options.site}, config, INT64_MAX);
+  sweep.columns = by_position ? shortest(prompts)
+                  : !by_head  ? config.experts
+                  : key_heads ? config.key_heads
+                              : config.heads;
+  sweep.from_end =
+      by_position && std::any_of(prompts.begin(), prompts.end(), [&](const auto& prompt) {
+        return prompt.length() != sweep.columns;
+      });
   // Before the first token that differs both runs agree: nothing is replaced there, so that zero is
   // exactly zero and not what rounding leaves of it.
   const bool from_corrupt = options.patch.replacement == Replacement::kCorrupt;
   const auto differs = [&](std::int64_t column) {
-    return !from_corrupt || by_head ||
+    return !from_corrupt || !by_position ||
            std::any_of(prompts.begin(), prompts.end(), [&](const TaskPrompt& prompt) {
              return prompt.first_difference() <= prompt.length() - sweep.columns + column;
            });
@@ -95,6 +103,8 @@ PatchSweep sweep_patches(const Model& model, const std::vector<TaskPrompt>& give
       PatchTarget target = {options.site, layer};
       if (by_head)
         target.head = column;
+      else if (!by_position)
+        target.expert = column;
       else
         target.position = sweep.from_end ? column - sweep.columns : column;
       sets.push_back(differs(column) ? PatchSet{target} : PatchSet{});

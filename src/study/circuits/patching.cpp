@@ -15,7 +15,9 @@ namespace filigree::study {
 namespace {
 
 SweepAxis axis_of(const PatchRequest& request, Site site) {
-  return request.by.value_or(has_heads(site) ? SweepAxis::kHead : SweepAxis::kPosition);
+  return request.by.value_or(has_heads(site)            ? SweepAxis::kHead
+                             : site == Site::kExpertOut ? SweepAxis::kExpert
+                                                        : SweepAxis::kPosition);
 }
 
 // Leaves the prompts of the commonest length.
@@ -29,7 +31,7 @@ void keep_one_length(std::vector<TaskPrompt>& prompts) {
   std::erase_if(prompts, [&](const TaskPrompt& prompt) { return prompt.length() != length; });
 }
 
-// Heads as numbers; positions as the tokens that all prompts share, or else numbers.
+// Heads and experts as numbers; positions as the tokens that all prompts share, or else numbers.
 std::vector<std::string> column_names(const PatchSweep& sweep, SweepAxis axis,
                                       const std::vector<TaskPrompt>& prompts,
                                       const Tokenizer& tokenizer) {
@@ -43,7 +45,7 @@ std::vector<std::string> column_names(const PatchSweep& sweep, SweepAxis axis,
     }
     return names;
   }
-  for (std::int64_t head = 0; head < sweep.columns; ++head) names.push_back(std::to_string(head));
+  for (std::int64_t part = 0; part < sweep.columns; ++part) names.push_back(std::to_string(part));
   return names;
 }
 
@@ -123,12 +125,15 @@ figure::MapPanel panel_of(const SweptSite& site, std::string title) {
   panel.rows.name = "layer";
   for (std::int64_t layer = 0; layer < site.sweep.layers; ++layer)
     panel.rows.labels.push_back(std::to_string(layer));
-  const bool heads = site.axis == SweepAxis::kHead;
-  panel.columns.name = heads ? "head" : site.sweep.from_end ? "position from the end" : "position";
+  const bool positions = site.axis == SweepAxis::kPosition;
+  panel.columns.name = site.axis == SweepAxis::kHead ? "head"
+                       : !positions                  ? "expert"
+                       : site.sweep.from_end         ? "position from the end"
+                                                     : "position";
   panel.columns.labels = site.columns;
   for (std::size_t i = 0; i < site.roles.size(); ++i)
     if (!site.roles[i].empty()) panel.columns.labels[i] = site.roles[i];
-  panel.columns.tokens = !heads;
+  panel.columns.tokens = positions;
   for (const Estimate& effect : site.sweep.effects)
     panel.values.push_back(static_cast<float>(effect.mean));
   return panel;
@@ -143,6 +148,9 @@ void check_request(const PatchRequest& request) {
     if (axis_of(request, site) == SweepAxis::kHead && !has_heads(site))
       throw RequestError(
           fmt::format("{} has no heads; sweep it by layer and position", name_of(site)));
+    if (axis_of(request, site) == SweepAxis::kExpert && site != Site::kExpertOut)
+      throw RequestError(
+          fmt::format("{} has no experts; sweep it by layer and position", name_of(site)));
   }
   if (request.direction == PatchDirection::kDenoising &&
       request.replacement != Replacement::kCorrupt)
@@ -156,6 +164,7 @@ std::string SweptSite::place(std::size_t cell) const {
   const std::size_t layer = cell / columns.size(), index = cell % columns.size();
   const std::string& column = columns[index];
   if (axis == SweepAxis::kHead) return fmt::format("L{}H{}", layer, column);
+  if (axis == SweepAxis::kExpert) return fmt::format("L{}E{}", layer, column);
   const std::string number =
       std::to_string(static_cast<std::int64_t>(index) - (sweep.from_end ? sweep.columns : 0));
   std::string text = fmt::format("L{} position {}", layer, number);
@@ -236,7 +245,7 @@ Knobs knobs_of(PatchRequest& request) {
   knobs.section("Sweep");
   knobs.choice({.name = "by",
                 .what = "rows and columns",
-                .otherwise = "layer-head where the site has heads"},
+                .otherwise = "layer-head where the site has heads, layer-expert of expert-out"},
                request.by);
   knobs.choice({.name = "direction",
                 .what = "corrupt values into clean runs, or clean ones into corrupt runs"},

@@ -96,7 +96,7 @@ struct RunValues {
   Tensor logits = {};                     // [T, V]
   std::vector<Tensor> taps = {};          // without the batch, in the order of RunResult::taps
   std::vector<Tensor> gradients = {};     // likewise, or none
-  std::vector<PartGradient> parts = {};   // every head and MLP, or none
+  std::vector<PartGradient> parts = {};   // every head and MLP or expert, or none
 };
 
 struct RunResult {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "filigree/circuit_study.h"
 #include "filigree/error.h"
@@ -81,12 +82,22 @@ std::string metric_text(const ModelCircuit& circuit, const Model& model, const s
       circuit.check.clean.mean);
 }
 
-// "6 heads", and where MLPs are parts too "6 heads and 3 MLPs".
+// Whether its parts are experts where those of other models are MLPs.
+bool has_experts(const ModelCircuit& circuit) {
+  const std::vector<CircuitPart>& parts = circuit.found->parts;
+  return std::any_of(parts.begin(), parts.end(), [](const CircuitPart& part) {
+    const PatchTarget* target = std::get_if<PatchTarget>(&part.place);
+    return target != nullptr && target->site == Site::kExpertOut;
+  });
+}
+
+// "6 heads", and where MLPs are parts too "6 heads and 3 MLPs", or of mixtures "3 experts".
 std::string members_text(const ModelCircuit& circuit) {
   const std::size_t heads = circuit.found->heads.size();
   std::string text = counted(heads, "head");
   if (circuit.options.parts == Parts::kHeadsAndMlps)
-    text += " and " + counted(circuit.found->members.size() - heads, "MLP");
+    text += " and " +
+            counted(circuit.found->members.size() - heads, has_experts(circuit) ? "expert" : "MLP");
   return text;
 }
 

@@ -92,7 +92,9 @@ std::vector<CircuitsOfKind> find_and_keep(const CircuitRequest& request,
 }
 
 Json place_json(const PatchTarget& target) {
-  return {{"layer", target.layer}, {"head", target.head < 0 ? Json() : Json(target.head)}};
+  return {{"layer", target.layer},
+          {"head", target.head < 0 ? Json() : Json(target.head)},
+          {"expert", target.expert < 0 ? Json() : Json(target.expert)}};
 }
 
 Json place_json(const NamedEdge& edge) { return {{"from", edge.from}, {"to", edge.to}}; }

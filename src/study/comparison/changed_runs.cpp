@@ -15,11 +15,21 @@ constexpr std::int64_t kTokensInPass = 512;
 constexpr std::int64_t kCellTop = 1;  // likeliest tokens of a cell of the lens
 constexpr float kWeightSteps = 100.0f;
 
-// Sets what a part wrote in one run of [B, T, ...] to zero: of heads [B, T, H, D], else all of it.
+// Where a part's output is: of heads and experts a row of [B, T, parts, D], else all of it.
+std::string output_tap(const Component& part) {
+  const char* hook = part.kind == ComponentKind::kHead     ? "attn.hook_z"
+                     : part.kind == ComponentKind::kExpert ? "mlp.hook_expert_out"
+                                                           : "hook_mlp_out";
+  return fmt::format("blocks.{}.{}", part.layer, hook);
+}
+
+// Sets what a part wrote in one run of [B, T, ...] to zero.
 void silence(Tensor& value, std::int64_t run, const Component& part) {
   const std::int64_t T = value.size(1), inner = value.elements() / (value.size(0) * T);
-  const bool head = part.kind == ComponentKind::kHead;
-  const std::int64_t width = head ? value.size(3) : inner, first = head ? part.head * width : 0;
+  const bool whole = part.kind == ComponentKind::kMlp;
+  const std::int64_t width = whole ? inner : value.size(3);
+  const std::int64_t first =
+      whole ? 0 : (part.kind == ComponentKind::kHead ? part.head : part.expert) * width;
   for (std::int64_t t = 0; t < T; ++t)
     std::fill_n(value.mutable_f32() + (run * T + t) * inner + first, width, 0.0f);
 }
@@ -68,11 +78,7 @@ class ChangedPass {
 
   void switch_off(Taps& taps) const {
     std::map<std::string, std::vector<std::size_t>> by_tap;
-    for (std::size_t n = 0; n < parts_.size(); ++n) {
-      const bool head = parts_[n].kind == ComponentKind::kHead;
-      by_tap[fmt::format("blocks.{}.{}", parts_[n].layer, head ? "attn.hook_z" : "hook_mlp_out")]
-          .push_back(n);
-    }
+    for (std::size_t n = 0; n < parts_.size(); ++n) by_tap[output_tap(parts_[n])].push_back(n);
     for (const auto& [tap, runs] : by_tap)
       taps.intervene(tap, [this, runs = runs](const Variable& value) {
         Tensor changed = value.value().clone();

@@ -98,6 +98,15 @@ std::vector<Component> strongest(std::vector<PartGradient> parts, ComponentKind 
   return components;
 }
 
+// Whether every model has the part: mixtures may stand beside models of one MLP a layer.
+bool in_all(Models models, const Component& part) {
+  if (part.kind != ComponentKind::kExpert) return true;
+  return std::all_of(models.begin(), models.end(), [&](const LoadedModel& model) {
+    const ModelConfig& config = model.model().config();
+    return config.mlp == MlpKind::kExperts && part.expert < config.experts;
+  });
+}
+
 // A run of a circuit's prompt: the likeliest tokens, and what becomes of the answers.
 Json circuit_run(const char* name, const LoadedModel& model, const TaskPrompt& prompt,
                  AppliedInterventions* changes) {
@@ -154,9 +163,11 @@ StoredPrompt stored_prompt(Models models, const std::vector<TokenId>& ids, const
       by_part[name_of(part.part)] = part.value_times_gradient;
     importance.push_back(by_part);
     for (const auto& [kind, most] : {std::pair(ComponentKind::kHead, kStoredHeads),
-                                     std::pair(ComponentKind::kMlp, kStoredMlps)})
+                                     std::pair(ComponentKind::kMlp, kStoredMlps),
+                                     std::pair(ComponentKind::kExpert, kStoredMlps)})
       for (const Component& part : strongest(gradients, kind, most))
-        if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+        if (in_all(models, part) && std::find(parts.begin(), parts.end(), part) == parts.end())
+          parts.push_back(part);
   }
   std::vector<std::vector<ChangedRun>> without;
   for (const LoadedModel& model : models) {

@@ -38,6 +38,7 @@ Tensor without_batch(const Tensor& value) {
 
 const char* const kHeadTaps = "blocks.*.attn.hook_z";
 const char* const kMlpTaps = "blocks.*.hook_mlp_out";
+const char* const kExpertTaps = "blocks.*.mlp.hook_expert_out";
 
 double value_times(const float* a, const float* b, std::int64_t count) {
   double sum = 0;
@@ -45,21 +46,33 @@ double value_times(const float* a, const float* b, std::int64_t count) {
   return sum;
 }
 
+// The sum over a tap of [1, T, P, D] for each of its P parts: heads or experts.
+std::vector<double> by_part(const Taps& taps, const std::string& tap) {
+  const Tensor &value = taps.value(tap), &slope = taps.gradient(tap);
+  const std::int64_t T = value.size(1), P = value.size(2), D = value.size(3);
+  std::vector<double> sums(static_cast<std::size_t>(P), 0.0);
+  for (std::int64_t t = 0; t < T; ++t)
+    for (std::int64_t p = 0; p < P; ++p)
+      sums[static_cast<std::size_t>(p)] +=
+          value_times(value.f32() + (t * P + p) * D, slope.f32() + (t * P + p) * D, D);
+  return sums;
+}
+
 std::vector<PartGradient> part_gradients(const Model& model, const Taps& taps) {
   const ModelConfig& config = model.config();
   std::vector<PartGradient> parts;
   for (std::int64_t l = 0; l < config.layers; ++l) {
-    const std::string z_tap = fmt::format("blocks.{}.attn.hook_z", l),
-                      mlp_tap = fmt::format("blocks.{}.hook_mlp_out", l);
-    const Tensor &z = taps.value(z_tap), &slope = taps.gradient(z_tap);  // [1, T, H, D]
-    const std::int64_t T = z.size(1), H = z.size(2), D = z.size(3);
-    for (std::int64_t h = 0; h < H; ++h) {
-      double sum = 0;
-      for (std::int64_t t = 0; t < T; ++t)
-        sum += value_times(z.f32() + (t * H + h) * D, slope.f32() + (t * H + h) * D, D);
-      parts.push_back({{ComponentKind::kHead, l, h}, sum});
-    }
+    std::int64_t head = 0;
+    for (const double sum : by_part(taps, fmt::format("blocks.{}.attn.hook_z", l)))
+      parts.push_back({{.kind = ComponentKind::kHead, .layer = l, .head = head++}, sum});
     if (config.mlp == MlpKind::kNone) continue;
+    if (config.mlp == MlpKind::kExperts) {
+      std::int64_t expert = 0;
+      for (const double sum : by_part(taps, fmt::format("blocks.{}.mlp.hook_expert_out", l)))
+        parts.push_back({{.kind = ComponentKind::kExpert, .layer = l, .expert = expert++}, sum});
+      continue;
+    }
+    const std::string mlp_tap = fmt::format("blocks.{}.hook_mlp_out", l);
     const Tensor& out = taps.value(mlp_tap);
     parts.push_back({{ComponentKind::kMlp, l},
                      value_times(out.f32(), taps.gradient(mlp_tap).f32(), out.elements())});
@@ -82,7 +95,8 @@ RunValues run_once(const LoadedModel& loaded, const RunResult& result,
   std::optional<Tape> tape;
   if (gradient) {
     taps.observe_gradient(kHeadTaps);
-    if (model.config().mlp != MlpKind::kNone) taps.observe_gradient(kMlpTaps);
+    if (model.config().mlp != MlpKind::kNone)
+      taps.observe_gradient(model.config().mlp == MlpKind::kExperts ? kExpertTaps : kMlpTaps);
     // Gates stay as the run sets them: their slope is 0 wherever it exists.
     if (model.config().gate.on())
       taps.intervene("blocks.*.attn.hook_gate",

@@ -99,7 +99,8 @@ void expect_other_digits(const nlohmann::json& cpu, const nlohmann::json& gpu) {
 nlohmann::json result_of(Arguments arguments, const Arguments& placement) {
   arguments = arguments + placement + Arguments{"--json", "--quiet"};
   const ProgramRun run = run_program(arguments);
-  EXPECT_EQ(run.code, 0) << run.err;
+  // A dense model of 20 steps has not converged, which sparsify says with exit code 3.
+  EXPECT_TRUE(run.code == 0 || (arguments[0] == "sparsify" && run.code == 3)) << run.err;
   return nlohmann::json::parse(run.out, nullptr, false);
 }
 
@@ -202,7 +203,7 @@ TEST_F(TrainingOnBothDevices, PretrainSparsifyAndEvalSayTheSame) {
     expect_the_same(cpu, gpu);
     expect_other_digits(cpu, gpu);
   }
-  expect_success(sparsify("sparse", "20"));
+  expect_trained(sparsify("sparse", "20"));
   const Arguments eval = {"eval",  path("dense"), path("sparse"), "--data",
                           shards_, "--show",      "layers"};
   const nlohmann::json cpu = result_of(eval, kCpu), gpu = result_of(eval, kGpu);

@@ -4,7 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include <cstring>
+#include <memory>
+#include <span>
 
 #include "filigree/error.h"
 #include "io/torch_file.h"
@@ -51,8 +52,8 @@ class LensStateDict : public testing::Test {
   // Other numbers of another shape under a name.
   void put(const std::string& name, const std::vector<std::int64_t>& shape,
            const std::vector<float>& values) {
-    const auto kept = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(float));
-    std::memcpy(kept->data(), values.data(), kept->size());
+    const auto bytes = std::as_bytes(std::span(values));
+    const auto kept = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
     TensorView view;
     view.name = name, view.shape = shape, view.data = *kept, view.owner = kept;
     erase(name);

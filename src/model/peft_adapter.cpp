@@ -15,6 +15,7 @@
 #include "filigree/error.h"
 #include "filigree/layers.h"
 #include "filigree/names.h"
+#include "filigree/ops.h"
 #include "io/folder_checksums.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
@@ -152,14 +153,7 @@ Tensor read_matrix(const TensorView& view) {
   return value;
 }
 
-Tensor transposed_matrix(const Tensor& value) {
-  const std::int64_t rows = value.size(0), columns = value.size(1);
-  Tensor result = Tensor::empty({columns, rows});
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j)
-      result.mutable_f32()[j * rows + i] = value.f32()[i * columns + j];
-  return result;
-}
+Tensor transposed_matrix(const Tensor& value) { return transpose(value, 0, 1).value(); }
 
 // A matrix of the model that layers multiply with, and which way round it lies.
 std::optional<bool> lies_out_in(const Model& model, const Variable& parameter) {

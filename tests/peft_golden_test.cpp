@@ -38,12 +38,13 @@ TEST_P(PeftGolden, LogitsAreThoseOfPeft) {
   EXPECT_GT(changed, 1e-2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Adapters, PeftGolden,
-                         testing::Values(PeftCase{"llama-all", "llama-tiny"},
-                                         PeftCase{"llama-rslora", "llama-tiny"},
-                                         PeftCase{"gpt2-fused", "gpt2-tiny"},
-                                         PeftCase{"pythia-fused", "pythia-tiny"},
-                                         PeftCase{"qwen2-bias", "qwen2-tiny"}));
+INSTANTIATE_TEST_SUITE_P(
+    Adapters, PeftGolden,
+    testing::Values(PeftCase{"llama-all", "llama-tiny"}, PeftCase{"llama-rslora", "llama-tiny"},
+                    PeftCase{"gpt2-fused", "gpt2-tiny"}, PeftCase{"pythia-fused", "pythia-tiny"},
+                    PeftCase{"qwen2-bias", "qwen2-tiny"}, PeftCase{"gptj-pairs", "gptj-wide-tiny"},
+                    PeftCase{"cohere-pairs", "cohere-tiny"}, PeftCase{"phi3-fused", "phi3-tiny"},
+                    PeftCase{"gpt-bigcode-heads", "gpt-bigcode-heads-tiny"}));
 
 }  // namespace
 }  // namespace filigree

@@ -155,6 +155,14 @@ Tensor read_matrix(const TensorView& view) {
 
 Tensor transposed_matrix(const Tensor& value) { return transpose(value, 0, 1).value(); }
 
+// lora_B has a row for each of the parameter's, in the same order: where files have the heads' rows
+// otherwise than we do, its rows too.
+ParameterSpec with_rows_of(ParameterSpec spec, std::int64_t rows, std::int64_t width) {
+  spec.shape = {rows, width};
+  spec.file_shape = {};
+  return spec;
+}
+
 // A matrix of the model that layers multiply with, and which way round it lies.
 std::optional<bool> lies_out_in(const Model& model, const Variable& parameter) {
   const ModelWeights weights = model.weights();
@@ -222,10 +230,7 @@ class AdaptedParameters {
             "would be [rank, {}] and [{}, rank]",
             folder_.string(), printable(layer), shape_text(adapter.a->shape),
             shape_text(adapter.b->shape), in, out, in, out);
-    // Rows of a matrix with all heads' queries, keys and values lie here as the matrix's do.
-    const Tensor b = in_our_order(
-        {.name = {}, .shape = {out, rank}, .interleaved_heads = found.spec.interleaved_heads},
-        read_matrix(*adapter.b));
+    const Tensor b = in_our_order(with_rows_of(found.spec, out, rank), read_matrix(*adapter.b));
     const DeviceKind device = found.value.value().device();
     merge_lora({.weight = found.value, .bias = {}, .out_in = *out_in},
                {.down = transposed_matrix(read_matrix(*adapter.a)).to(device),
@@ -375,8 +380,7 @@ PeftAdapter peft_adapter_of(const Model& model, const std::string& base) {
     result.names.push_back(fmt::format("{}{}.lora_A.weight", kPeftPrefix, layer));
     result.matrices.push_back(std::move(a));
     result.names.push_back(fmt::format("{}{}.lora_B.weight", kPeftPrefix, layer));
-    result.matrices.push_back(in_file_order(
-        {.name = {}, .shape = b.shape(), .interleaved_heads = spec.interleaved_heads}, b));
+    result.matrices.push_back(in_file_order(with_rows_of(spec, out, rank), b));
   }
   result.config = {{"peft_type", "LORA"},
                    {"task_type", "CAUSAL_LM"},

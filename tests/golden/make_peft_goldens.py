@@ -33,6 +33,14 @@ ADAPTERS = {
         "fan_in_fan_out": True}),
     "pythia-fused": ("pythia-tiny", {
         "r": 2, "lora_alpha": 8, "target_modules": ["query_key_value", "dense", "embed_in"]}),
+    "gptj-pairs": ("gptj-wide-tiny", {
+        "r": 3, "lora_alpha": 6, "target_modules": ["q_proj", "k_proj", "v_proj", "out_proj"]}),
+    "cohere-pairs": ("cohere-tiny", {
+        "r": 2, "lora_alpha": 6, "target_modules": "all-linear"}),
+    "phi3-fused": ("phi3-tiny", {
+        "r": 2, "lora_alpha": 6, "target_modules": "all-linear"}),
+    "gpt-bigcode-heads": ("gpt-bigcode-heads-tiny", {
+        "r": 2, "lora_alpha": 6, "target_modules": ["c_attn", "c_fc"]}),
     "qwen2-bias": ("qwen2-tiny", {
         "r": 2, "lora_alpha": 4, "target_modules": ["q_proj", "k_proj"], "bias": "lora_only"}),
 }

@@ -117,6 +117,26 @@ TEST_F(RunPrompts, ChangedRunsStandBesideThem) {
   expect_rows(NpzFile::open(path("acts.npz")).tensors(), 0, prompts_.size(), changes);
 }
 
+// Where angles go by the length of a run, a short prompt is not filled up to a long one's length.
+TEST_F(RunPrompts, PositionsThatGoByTheLengthStayThoseOfThePrompt) {
+  const std::string model = golden("qwen2-dynamic-tiny").string();
+  const auto context = load_model(model)->config().context;
+  std::string ids = "1";
+  for (std::int64_t i = 1; i < context; ++i) ids += ", " + std::to_string(i % 40);
+  // The first prompt of a file is run alone.
+  std::ofstream(path("prompts.jsonl"))
+      << "{\"ids\": [7]}\n{\"ids\": [" << ids << "]}\n{\"ids\": [3, 1, 4, 1]}\n";
+  json_of({"run", model, "--prompts-file", path("prompts.jsonl"), "--tap", "logits", "--out",
+           path("acts.npz")});
+  json_of({"run", model, "--ids", "3,1,4,1", "--tap", "logits", "--out", path("one.npz")});
+  const NpzFile many = NpzFile::open(path("acts.npz")), one = NpzFile::open(path("one.npz"));
+  const std::vector<float> found = values_of(many.at("plain.logits")),
+                           wanted = values_of(one.at("plain.logits"));
+  ASSERT_GT(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    ASSERT_NEAR(found[found.size() - wanted.size() + i], wanted[i], 1e-5) << i;
+}
+
 TEST_F(RunPrompts, AFolderHasThemInShards) {
   json_of({"run", model_.name(), "--prompts-file", path("prompts.txt"), "--tap", kTap, "--tap",
            "logits", "--out", path("acts")});

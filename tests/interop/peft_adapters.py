@@ -34,7 +34,7 @@ filigree("task", "corpus", "--documents", 300, "--out", work / "text.txt")
 filigree("prepare", work / "text.txt", "--vocab", 300, "--out", work / "shards")
 worst = 0.0
 print("family        peft - merged   merged - dense")
-for family in ("gpt2", "llama", "pythia", "qwen3", "gemma2", "mistral"):
+for family in ("gpt2", "llama", "pythia", "qwen3", "gemma2", "mistral", "gptj-wide", "cohere"):
     config = json.loads((GOLDEN / f"{family}-tiny" / "config.json").read_text())
     config["vocab_size"] = 300
     for context in ("n_positions", "max_position_embeddings"):

@@ -83,15 +83,15 @@ class ActivationRuns {
  private:
   static constexpr const char* kRuns[] = {"plain.", "changed."};
 
-  // The longest first, so that what fills up shorter ones is little: what comes behind a prompt's
-  // tokens changes nothing where attention is causal and positions turn by the same angles.
+  // The longest first, so that little padding is needed. Padding behind a prompt changes nothing
+  // where attention is causal and the rotary angles are those of the prompt's own length.
   std::vector<Pass> passes_of(std::size_t begin, std::size_t end) const {
     std::vector<std::size_t> order;
     for (std::size_t p = begin; p < end; ++p) order.push_back(p);
     const auto length = [&](std::size_t p) { return prompts_[p].ids.size(); };
     std::ranges::stable_sort(order, std::greater<>(), length);
     const ModelConfig& config = model_.config();
-    const auto fills_up = [&](std::size_t longest, std::size_t own) {
+    const auto can_pad = [&](std::size_t longest, std::size_t own) {
       return own == longest ||
              (!config.bidirectional && config.same_angles(static_cast<std::int64_t>(longest),
                                                           static_cast<std::int64_t>(own)));
@@ -100,7 +100,7 @@ class ActivationRuns {
     for (const std::size_t p : order) {
       const std::size_t longest = passes.empty() ? 0 : length(passes.back()[0]);
       const bool joins =
-          request_.interventions.empty() && !passes.empty() && fills_up(longest, length(p)) &&
+          request_.interventions.empty() && !passes.empty() && can_pad(longest, length(p)) &&
           static_cast<std::int64_t>((passes.back().size() + 1) * longest) <= tokens_a_pass();
       if (!joins) passes.emplace_back();
       passes.back().push_back(p);
